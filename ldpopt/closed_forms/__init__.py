@@ -1,0 +1,34 @@
+"""Closed forms: families of problems whose optimal mechanism is known without a solver, one family per file."""
+
+from ldpopt.closed_forms.binary import Binary, binary
+from ldpopt.closed_forms.bins import Bins, bins
+from ldpopt.closed_forms.form import ClosedForm
+from ldpopt.closed_forms.geometric import PathGraph, path_graph
+from ldpopt.closed_forms.kernels import Kernel, kernel
+from ldpopt.closed_forms.robust import Robust, robust_value, worst_prior, worst_prior_in_ball
+from ldpopt.closed_forms.top_k import TopK, least_epsilon, top_k
+from ldpopt.closed_forms.warner import Coin, RandomizedResponse, coin, minimax, randomized_response
+
+__all__ = [
+    "Binary",
+    "Bins",
+    "ClosedForm",
+    "Coin",
+    "Kernel",
+    "PathGraph",
+    "RandomizedResponse",
+    "Robust",
+    "TopK",
+    "binary",
+    "bins",
+    "coin",
+    "kernel",
+    "least_epsilon",
+    "minimax",
+    "path_graph",
+    "randomized_response",
+    "robust_value",
+    "top_k",
+    "worst_prior",
+    "worst_prior_in_ball",
+]

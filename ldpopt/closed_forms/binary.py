@@ -1,0 +1,164 @@
+"""Binary models of Zhou, Lu and Wu: two answers, with and without delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.errors import StatementError
+from ldpopt.utility import Float
+
+Region = Literal["first", "middle", "last"]
+Point = tuple[Fraction, Fraction]
+
+TIE = Fraction(1, 2**50)
+"""Utilities this close are reported as a tie: a prior of floats can hardly meet its boundary closer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Binary(ClosedForm):
+    """What `binary` found; points are ``(p00, p11)``, the two probabilities of the truth.
+
+    Parameters
+    ----------
+    region : {"first", "middle", "last"}
+        ``"first"``: the first answer is so likely that it is always reported, but for delta; ``"last"``: the other one;
+        ``"middle"``: randomized response. Where several are optimal, ``"middle"``.
+    ties : tuple of str
+        Every optimal region: more than one at ``pi_0 = alpha/(alpha+1)`` or ``1/(alpha+1)``.
+    prior : ndarray, shape (2,)
+        As read.
+    """
+
+    region: Region
+    ties: tuple[Region, ...]
+    prior: Float = field(repr=False)
+
+    @property
+    def vertices(self) -> tuple[tuple[float, float], ...]:
+        """Corners of the set of private mechanisms, around it: 4 at delta 0, 8 beyond (fewer at the extremes)."""
+        return tuple((float(p), float(q)) for p, q in _corners(self.epsilon.enclosure()[0], Fraction(self.delta)))
+
+    @property
+    def face(self) -> tuple[tuple[float, float], ...]:
+        """Corners of the optimal face: one point, or the two ends of a segment all of which is optimal."""
+        alpha, weights = self.epsilon.enclosure()[0], _exact(self.prior)
+        corners = _corners(alpha, Fraction(self.delta))
+        best = max(_worth(weights, corner) for corner in corners)
+        return tuple((float(p), float(q)) for p, q in corners if _worth(weights, (p, q)) >= best - TIE)
+
+    def exact_value(self) -> tuple[Fraction, Fraction]:
+        """Rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
+        weights, share = _exact(self.prior), Fraction(self.delta)
+        low, high = (max(_worth(weights, p) for p in _points(a, share).values()) for a in self.epsilon.enclosure())
+        return low, high
+
+    @property
+    def channel(self) -> Float:
+        """The matrix of (4) or (15) in floats, shape ``(2, 2)``."""
+        if self.region == "middle":
+            b = self.epsilon.b
+            truth, other = (1 + b * self.delta) / (1 + b), b * (1 - self.delta) / (1 + b)
+            return np.array([[truth, other], [other, truth]])
+        rows = [[1.0, 0.0], [1 - self.delta, self.delta]]
+        return np.array(rows if self.region == "first" else [row[::-1] for row in rows[::-1]])
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """With probability delta the truth, otherwise the mechanism of delta 0; as `TopK.sampler`."""
+        members = np.array({"first": [0], "middle": [0, 1], "last": [1]}[self.region])
+        home = np.array({"first": [0, -1], "middle": [0, 1], "last": [-1, 0]}[self.region])
+        return ResponseSampler(self.inputs, members, home, self.epsilon, self.delta)
+
+
+def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
+    r"""Find the greatest probability of a truthful report for two answers.
+
+    .. math:: u^* = \begin{cases} \pi_0 + (1 - \pi_0) \delta & \pi_0 \ge \alpha/(\alpha+1) \\
+              (\alpha+\delta)/(\alpha+1) & 1/(\alpha+1) \le \pi_0 \le \alpha/(\alpha+1) \\
+              \pi_0 \delta + 1 - \pi_0 & \pi_0 \le 1/(\alpha+1) \end{cases} \qquad \alpha = e^\epsilon
+
+    Parameters
+    ----------
+    prior : array_like, shape (2,), or mapping label -> weight
+        Probabilities of the two answers, summing to 1 within 1e-9; the weights of a mapping are normalized.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+    delta : float
+        ``0 <= delta <= 1``; event-wise and entry-wise are the same for two reports.
+
+    Returns
+    -------
+    Binary
+        Value, region, ties, optimal face, corners; channel ``(2, 2)``.
+
+    Raises
+    ------
+    StatementError
+        If there are not two answers, or the prior or budget is ill posed.
+
+    Notes
+    -----
+    Model I is ``delta = 0``, Model II has ``delta > 0``. Decided in rationals. With ``delta > 0`` an outer region keeps
+    a deterministic row, and the rare answer, once reported, proves the truth. O(1).
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, equations (4) and (15).
+
+    Examples
+    --------
+    >>> form = binary([0.2, 0.8], 0.1, delta=0.15)
+    >>> round(form.value, 12), form.region
+    (0.83, 'last')
+    """
+    budget, delta = Budget(epsilon), read_delta(delta)
+    weights, inputs = read_prior(prior)
+    if len(weights) != 2:
+        raise StatementError(f"binary needs two answers; the prior has {len(weights)}", do="use top_k")
+    exact, alpha = _exact(weights), budget.enclosure()[0]
+    worth = {region: _worth(exact, point) for region, point in _points(alpha, Fraction(delta)).items()}
+    best = max(worth.values())
+    ties = tuple(region for region, found in worth.items() if found >= best - TIE)
+    return Binary(
+        value=float(best),
+        inputs=inputs,
+        epsilon=budget,
+        delta=delta,
+        region="middle" if "middle" in ties else ties[0],
+        ties=ties,
+        prior=weights,
+    )
+
+
+def _exact(prior: Float) -> Point:
+    return Fraction(float(prior[0])), Fraction(float(prior[1]))
+
+
+def _worth(weights: Point, point: Point) -> Fraction:
+    return weights[0] * point[0] + weights[1] * point[1]
+
+
+def _points(alpha: Fraction, delta: Fraction) -> dict[Region, Point]:
+    """Optimal ``(p00, p11)`` of each region."""
+    truth = (alpha + delta) / (alpha + 1)
+    one = Fraction(1)
+    return {"first": (one, delta), "middle": (truth, truth), "last": (delta, one)}
+
+
+def _corners(alpha: Fraction, delta: Fraction) -> tuple[Point, ...]:
+    """Return A to H of figure 5, those that coincide once; at alpha = 1 D and H are no corners."""
+    zero, one = Fraction(0), Fraction(1)
+    truth, lie = (alpha + delta) / (alpha + 1), (1 - delta) / (alpha + 1)
+    round_about = [(zero, 1 - delta), (zero, one), (delta, one), (truth, truth), (one, delta), (one, zero)]
+    round_about += [(1 - delta, zero), (lie, lie)]
+    if alpha == 1 and delta < 1:
+        round_about = [point for point in round_about if point not in ((truth, truth), (lie, lie))]
+    return tuple(dict.fromkeys(round_about))

@@ -1,0 +1,194 @@
+"""Ordinal losses: randomized response on a few bins, chosen by dynamic programming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_prior
+from ldpopt.closed_forms.samplers import Codes, ResponseSampler
+from ldpopt.errors import StatementError
+from ldpopt.utility import Float, Utility, absolute_error, frozen, real_array, require_memory, squared_error
+
+Loss = str | Callable[[float, float], float]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bins(ClosedForm):
+    """What `bins` found; the value is a loss.
+
+    Parameters
+    ----------
+    bins : ndarray of int64, shape (k,)
+        Codes of the reports that are used, by ascending value.
+    home : ndarray of int64, shape (n,)
+        For each answer the place in ``bins`` of its best report.
+    loss : ndarray, shape (n, n)
+        Loss of each report for each answer.
+    prior : ndarray, shape (n,)
+        As read.
+    """
+
+    bins: Codes
+    home: Codes = field(repr=False)
+    loss: Float = field(repr=False)
+    prior: Float = field(repr=False)
+
+    @property
+    def utility(self) -> Utility:
+        """The loss as a `Utility`, ready for a `Problem`."""
+        return Utility(self.loss, "loss")
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``: k-ary randomized response among the bins."""
+        n, k, b = len(self.prior), len(self.bins), self.epsilon.b
+        channel = np.zeros((n, n))
+        channel[:, self.bins] = b / (1 + (k - 1) * b)
+        channel[np.arange(n), self.bins[self.home]] = 1 / (1 + (k - 1) * b)
+        return channel
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """Map the answer to its bin, then k-ary randomized response; exactly private, no matrix."""
+        return ResponseSampler(self.inputs, self.bins, self.home, self.epsilon)
+
+
+def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "absolute") -> Bins:
+    r"""Find the least expected error of a number for a known prior: randomized response on bins.
+
+    .. math:: L_0 = \min_{k,\, d_1 < \dots < d_k} \frac{\sum_t \sum_i \pi_i l(i, d_t)
+              + (\alpha-1) \sum_i \pi_i \min_t l(i, d_t)}{\alpha + k - 1}, \qquad \alpha = e^\epsilon
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), or mapping label -> weight
+        As in `top_k`.
+    values : array_like, shape (n,)
+        The number behind each answer, distinct, in any order; reports are among them.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+    loss : {"absolute", "squared"} or callable
+        ``loss(value, reported value)``, finite; must not fall as the report moves away from the truth on either side.
+
+    Returns
+    -------
+    Bins
+        Value (a loss, in its own unit), the bins and the bin of each answer; channel ``(n, n)`` and sampler when asked.
+
+    Raises
+    ------
+    StatementError
+        If the statement is ill posed, or the loss is not monotone on each side of the truth.
+
+    Notes
+    -----
+    The ratio is minimized by Dinkelbach's rule: for a guess L the best bins minimize numerator minus L times
+    denominator, a shortest path over ascending bins, O(n**2) a guess; few guesses are needed. The costs between two
+    bins take O(n**3) once, O(n**2) memory.
+
+    References
+    ----------
+    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang 2023 (RR-on-bins).
+
+    Examples
+    --------
+    >>> form = bins([0.25, 0.25, 0.25, 0.25], [0, 1, 2, 3], "log(3)")
+    >>> form.value, form.bins
+    (0.75, array([1, 2]))
+    """
+    budget = Budget(epsilon)
+    weights, inputs = read_prior(prior)
+    numbers = real_array(values, "list of values")
+    if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
+        raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
+    table, order = _table(numbers, loss), np.argsort(numbers)
+    _check_monotone(table[np.ix_(order, order)], numbers[order])
+    value, chosen = _best_bins(weights[order], table[np.ix_(order, order)], budget.b, budget.beta)
+    codes = order[chosen]
+    home = np.argmin(table[:, codes], axis=1)
+    return Bins(
+        value=value,
+        inputs=inputs,
+        epsilon=budget,
+        bins=frozen(codes),
+        home=frozen(home),
+        loss=frozen(table),
+        prior=weights,
+    )
+
+
+def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
+    """Dinkelbach on ``(b sum tot + beta cost) / (1 + (k-1) b)``: the ratio of the theorem, divided by alpha."""
+    everything = prior @ loss
+    head, between, tail = _segments(prior, loss)
+    start = int(np.argmin(everything))
+    chosen, value = [start], float(everything[start])
+    while True:
+        found = _shortest(b * (everything - value), beta * head, beta * between, beta * tail)
+        cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in zip(found, found[1:], strict=False))
+        better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
+        # Ratios fall strictly until the optimum; below the resolution of floats there is nothing left to gain.
+        if better >= value * (1 - 1e-15):
+            return (better, found) if better < value else (value, chosen)
+        chosen, value = found, better
+
+
+def _segments(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
+    """Cost before the first bin, shape (n,), between two bins ``s < t``, shape (n, n), and after the last, (n,)."""
+    n = len(prior)
+    summed = np.cumsum(prior[:, None] * loss, axis=0)
+    places = np.arange(n)
+    head, tail = summed[places, places], summed[-1] - summed[places, places]
+    between = np.full((n, n), np.inf)
+    for s in range(n - 1):
+        nearer = prior[s + 1 :, None] * np.minimum(loss[s + 1 :, s, None], loss[s + 1 :, s + 1 :])
+        between[s, s + 1 :] = np.cumsum(nearer, axis=0).diagonal()
+    return head, between, tail
+
+
+def _shortest(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
+    """Cheapest ascending chain of bins: every bin costs ``each``, the stretches cost the other three."""
+    n = len(each)
+    cost, before = each + head, np.full(n, -1)
+    for t in range(1, n):
+        through = cost[:t] + between[:t, t]
+        s = int(np.argmin(through))
+        if through[s] + each[t] < cost[t]:
+            cost[t], before[t] = through[s] + each[t], s
+    chain = [int(np.argmin(cost + tail))]
+    while before[chain[-1]] >= 0:
+        chain.append(int(before[chain[-1]]))
+    return chain[::-1]
+
+
+def _table(values: Float, loss: Loss) -> Float:
+    """Loss of each report for each answer."""
+    require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
+    if loss == "absolute":
+        return np.array(absolute_error(values).matrix)
+    if loss == "squared":
+        return np.array(squared_error(values).matrix)
+    if not callable(loss):
+        raise StatementError(f"unknown loss {loss!r}", do="name 'absolute' or 'squared', or pass loss(value, report)")
+    return np.array(Utility(np.array([[loss(v, w) for w in values.tolist()] for v in values.tolist()]), "loss").matrix)
+
+
+def _check_monotone(loss: Float, values: Float) -> None:
+    """Refuse a loss that falls as the report moves away from the truth."""
+    steps = np.diff(loss, axis=1)
+    places = np.arange(len(loss))
+    rightward = places[None, :-1] >= places[:, None]
+    bad = np.argwhere(np.where(rightward, steps, -steps) < 0)
+    if len(bad):
+        x, y = map(int, bad[0])
+        raise StatementError(
+            f"the loss of the truth {values[x]:g} is not monotone between reports {values[y]:g} and {values[y + 1]:g}",
+            do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))",
+        )

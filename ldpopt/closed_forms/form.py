@@ -1,0 +1,166 @@
+"""ClosedForm: the value at once, the matrix only when asked for, and a sampler that needs no matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.samplers import Sampler, TableSampler
+from ldpopt.errors import StatementError
+from ldpopt.mechanism import ROW_SUM_TOLERANCE, Mechanism
+from ldpopt.utility import Float, frozen, real_array, require_memory
+
+if TYPE_CHECKING:
+    from ldpopt.privacy import Notion
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClosedForm:
+    """An optimal mechanism that is known in closed form, with what it is worth.
+
+    Each family is a subclass of its own, which adds the family's facts: thresholds, region, bins, dual.
+
+    Parameters
+    ----------
+    value : float
+        Expected gain or loss at the optimum, in the utility's own unit.
+    inputs : sequence of hashable, length n
+        Labels of the answers; the reports carry the same ones.
+    epsilon : Budget
+        Privacy budget in nats.
+    delta : float
+        Event-wise delta, ``0 <= delta <= 1``.
+    """
+
+    value: float
+    inputs: Sequence[Hashable] = field(repr=False)
+    epsilon: Budget
+    delta: float = 0.0
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion that the mechanism satisfies."""
+        from ldpopt.privacy import ApproximateLDP, PureLDP
+
+        return ApproximateLDP(self.epsilon, self.delta) if self.delta else PureLDP(self.epsilon)
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``: built anew at each call, and private only up to rounding."""
+        raise NotImplementedError
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built at the first call, then kept.
+
+        Raises
+        ------
+        StatementError
+            If the matrix would not fit into memory; `sampler` needs none.
+        """
+        n = len(self.inputs)
+        require_memory(40 * n * n, f"the {n} x {n} matrix of this closed form")
+        return exactly_private(self.channel, self.privacy, self.inputs)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Draws reports: ``.sample(labels, rng=None)`` or ``.draw(codes, rng=None)``; exactly private.
+
+        Unless the family says otherwise it is the matrix's own alias table, and so it builds the matrix.
+        """
+        return TableSampler(self.mechanism)
+
+
+def exactly_private(channel: Float, privacy: Notion, inputs: Sequence[Hashable]) -> Mechanism:
+    """Round a channel of floats to masses over ``2**53`` that are private for the real ``e**epsilon``."""
+    from ldpopt.repair import repair
+
+    mechanism: Mechanism = repair(channel, privacy, inputs=inputs, outputs=inputs).mechanism
+    return mechanism
+
+
+def read_prior(prior: Any) -> tuple[Float, Sequence[Hashable]]:
+    """Check a prior and separate its weights from its labels.
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), or mapping label -> weight
+        An array sums to 1 within 1e-9 and is used exactly as its floats read; the weights of a mapping are divided
+        by their sum.
+
+    Returns
+    -------
+    weights : ndarray, shape (n,)
+        Non-negative, read-only.
+    inputs : sequence of hashable
+        The mapping's keys, or ``range(n)``.
+
+    Raises
+    ------
+    StatementError
+        If there is no entry, one is negative or not finite, or the sum is not 1.
+    """
+    if hasattr(prior, "to_dict") and not isinstance(prior, Mapping):
+        prior = prior.to_dict()
+    is_mapping = isinstance(prior, Mapping)
+    inputs: Sequence[Hashable] = tuple(prior) if is_mapping else ()
+    weights = real_array(list(prior.values()) if is_mapping else prior, "prior")
+    if weights.ndim != 1 or not len(weights):
+        raise StatementError(f"the prior has shape {weights.shape}; it needs one weight for each answer")
+    inputs = inputs if is_mapping else range(len(weights))
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise StatementError(
+            f"prior[{inputs[int(bad[0])]!r}] = {weights[bad[0]]} is no weight",
+            do="state finite weights >= 0",
+        )
+    total = float(weights.sum())
+    if is_mapping and 0 < total < np.inf:
+        weights /= total
+    elif not abs(total - 1) <= ROW_SUM_TOLERANCE:
+        raise StatementError(
+            f"the prior sums to {total:.12g}, not 1",
+            do="divide it by its sum, or pass a mapping label -> weight, which is normalized",
+        )
+    return frozen(weights), inputs
+
+
+def read_delta(delta: Any) -> float:
+    """Check ``0 <= delta <= 1``.
+
+    Raises
+    ------
+    StatementError
+        If it is no number in that range.
+    """
+    try:
+        number = float(delta)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0 <= number <= 1:
+        raise StatementError(f"delta = {delta!r} is no probability", do="state delta from 0 to 1")
+    return number
+
+
+def exact_sum(values: Float) -> Fraction:
+    """Sum floats without rounding; O(n), vectorized.
+
+    Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to
+    ``2**26`` terms exactly.
+    """
+    mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    if not len(whole):
+        return Fraction(0)
+    lowest = int(exponents.min())
+    high = np.bincount(exponents - lowest, weights=(whole >> 27).astype(np.float64))
+    low = np.bincount(exponents - lowest, weights=(whole & ((1 << 27) - 1)).astype(np.float64))
+    total = sum((((int(h) << 27) + int(v)) << place) for place, (h, v) in enumerate(zip(high, low, strict=True)))
+    shift = lowest - 53
+    return Fraction(total << shift) if shift >= 0 else Fraction(total, 1 << -shift)

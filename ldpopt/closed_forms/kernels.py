@@ -1,0 +1,175 @@
+"""Any graph or metric whose kernel is kind: the inverse of ``exp(-epsilon d)`` gives the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_prior
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.privacy import Notion
+from ldpopt.utility import Float, frozen, real_array
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+GAP = 1e-9
+"""Largest relative gap between what the channel reaches and what the multipliers prove."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kernel(ClosedForm):
+    r"""What `kernel` found; ``K = exp(-epsilon d)``.
+
+    Parameters
+    ----------
+    distance : ndarray, shape (n, n)
+        Shortest-path closure of what was given.
+    column_weights : ndarray, shape (n,)
+        :math:`K^{-1} 1 \ge 0`.
+    dual : ndarray, shape (n,)
+        :math:`K^{-1} \pi \ge 0`; sums to the value.
+    gap : float
+        Relative gap that float arithmetic left between the channel's value and the bound by the dual.
+    """
+
+    distance: Float = field(repr=False)
+    column_weights: Float = field(repr=False)
+    dual: Float = field(repr=False)
+    gap: float
+
+    @property
+    def privacy(self) -> Notion:
+        """Metric privacy for the distance."""
+        from ldpopt.privacy import MetricDP
+
+        return MetricDP(self.epsilon, self.distance)
+
+    @property
+    def channel(self) -> Float:
+        """``K diag(K^-1 1)`` in floats, shape ``(n, n)``, rows divided by their sums."""
+        channel = np.exp(-float(self.epsilon) * self.distance) * self.column_weights
+        return np.asarray(channel / channel.sum(axis=1, keepdims=True))
+
+
+def kernel(distance: Float | nx.Graph[Any], prior: Any, epsilon: float | str) -> Kernel:
+    r"""Find the greatest probability of a truthful report under a graph or a metric, where a kernel decides it.
+
+    .. math:: K_{ij} = e^{-\epsilon d(i,j)}, \qquad u^* = 1^T K^{-1} \pi \quad
+              \text{if } K^{-1} 1 \ge 0 \text{ and } K^{-1} \pi \ge 0
+
+    Parameters
+    ----------
+    distance : array_like, shape (n, n), or networkx graph
+        Symmetric, finite, positive off the diagonal; shorter detours count. Of a connected graph the hop distance is
+        taken, in the order of its nodes.
+    prior : array_like, shape (n,), or mapping label -> weight
+        As in `top_k`; a mapping over the nodes of a graph is put into their order.
+    epsilon : float or str
+        Budget of distance 1 in nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
+
+    Returns
+    -------
+    Kernel
+        Value, ``dual``, ``column_weights``, ``gap``; channel ``(n, n)``, sampled by its alias table.
+
+    Raises
+    ------
+    StatementError
+        If the distance is no metric, or the prior or budget is ill posed.
+    NotRepresentableError
+        If the theorem does not apply: a negative entry of ``K^-1 1`` or ``K^-1 prior`` is named, or floats cannot tell.
+
+    Utility
+    -------
+    Expected share of truthful reports: the identity gain.
+
+    Notes
+    -----
+    The channel is private by the triangle inequality; every private channel has ``p_ij >= K_ij p_jj``, so with
+    ``y = K^-1 prior >= 0`` its utility is at most ``sum y``. The bound by the computed y, scaled so that
+    ``K y >= prior`` truly holds, must meet the channel's value within 1e-9. O(n**3).
+
+    References
+    ----------
+    Brenner and Nissim 2010 for why no such mechanism serves all priors on general graphs.
+
+    Examples
+    --------
+    >>> kernel([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0.3, 0.4, 0.3], "log(3)").column_weights
+    array([0.75, 0.5 , 0.75])
+    """
+    budget = Budget(epsilon)
+    metric, weights, inputs = _read(distance, prior)
+    if not budget:
+        raise StatementError("the kernel theorem needs epsilon > 0: at 0 every report is the same constant")
+    matrix = np.exp(-float(budget) * metric)
+    try:
+        columns, dual = np.linalg.solve(matrix, np.stack([np.ones(len(weights)), weights], axis=1)).T
+    except np.linalg.LinAlgError:
+        raise NotRepresentableError("the kernel exp(-epsilon d) is singular in floats", do="use solve") from None
+    for name, vector in (("1", columns), ("prior", dual)):
+        worst = int(np.argmin(vector))
+        if vector[worst] < -1e-12 * np.abs(vector).max():
+            raise NotRepresentableError(
+                f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = {vector[worst]:.6g} < 0",
+                do="solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or MetricDP(epsilon, distance)))",
+            )
+    columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
+    reached = float(weights @ columns / (matrix @ columns).max())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretch = np.where(weights > 0, weights / (matrix @ dual), 0).max()
+    bound = float(dual.sum() * stretch)
+    gap = max(0.0, bound - reached) / bound if bound < np.inf else np.inf
+    if not gap <= GAP:
+        raise NotRepresentableError(
+            f"floats cannot tell whether the kernel theorem applies: relative gap {gap:.3g} at epsilon = {budget!r}",
+            do="use solve, or a larger epsilon",
+        )
+    return Kernel(
+        value=float(dual.sum()),
+        inputs=inputs,
+        epsilon=budget,
+        distance=frozen(metric),
+        column_weights=frozen(columns),
+        dual=frozen(dual),
+        gap=gap,
+    )
+
+
+def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
+    """Read a closed metric, prior and labels, in one order."""
+    if hasattr(distance, "adj"):
+        import networkx as nx
+
+        nodes = list(distance)
+        if distance.is_directed():
+            raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
+        if hasattr(prior, "keys"):
+            if set(prior) != set(nodes):
+                raise StatementError("the prior and the graph do not have the same answers")
+            prior = {node: prior[node] for node in nodes}
+        metric = np.full((len(nodes), len(nodes)), np.inf)
+        place = {node: index for index, node in enumerate(nodes)}
+        for node, reached in nx.all_pairs_shortest_path_length(distance):
+            for other, hops in reached.items():
+                metric[place[node], place[other]] = hops
+        weights, _ = read_prior(prior)
+        inputs: Any = tuple(nodes)
+    else:
+        metric = real_array(distance, "distance")
+        weights, inputs = read_prior(prior)
+    n = len(weights)
+    if metric.shape != (n, n):
+        raise StatementError(f"the distance has shape {metric.shape}; the prior has {n} answers")
+    off = metric[~np.eye(n, dtype=bool)]
+    if np.isnan(metric).any() or (off <= 0).any() or metric.diagonal().any() or not np.array_equal(metric, metric.T):
+        raise StatementError("the distance must be symmetric, zero on the diagonal and positive elsewhere")
+    if np.isinf(off).any():
+        raise StatementError("some answers are infinitely far apart", do="state each connected part as its own problem")
+    for middle in range(n):  # closure: the private channels are the same, and the triangle inequality holds
+        metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
+    return metric, weights, inputs

@@ -1,0 +1,271 @@
+"""When the prior is not known: the worst prior of a box or a ball, and the best mechanism against a polytope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.top_k import top_k
+from ldpopt.errors import NoSolutionError, StatementError
+from ldpopt.utility import Float, frozen, real_array
+
+TOLERANCE = 1e-9
+"""How far the ends of a box may miss a sum of 1."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Robust(ClosedForm):
+    """What `robust_value` found.
+
+    Parameters
+    ----------
+    worst_prior : ndarray, shape (n,)
+        A mixture of the given priors; `top_k` is worth no more than the value there.
+    diagonal : ndarray, shape (n,)
+        Probabilities ``q`` of a truthful report at delta 0.
+    vertices : ndarray, shape (l, n)
+        The given priors.
+    mixing : ndarray, shape (l,)
+        Shares of the priors in the worst one.
+    """
+
+    worst_prior: Float = field(repr=False)
+    diagonal: Float = field(repr=False)
+    vertices: Float = field(repr=False)
+    mixing: Float = field(repr=False)
+
+    def exact_value(self) -> tuple[Fraction, Fraction]:
+        """Bounds of the max-min value for the real ``e**epsilon``; as tight as the linear program was solved.
+
+        Returns
+        -------
+        tuple of Fraction
+            Low: the diagonal, scaled until it is attainable, against the worst vertex. High: `top_k` at the mixture.
+        """
+        share, alpha = Fraction(self.delta), self.epsilon.enclosure()[0]
+        truth = [Fraction(float(q)) for q in self.diagonal]
+        scale = max((alpha - 1) * max(truth) + sum(truth), alpha) / alpha
+        rows = [[Fraction(float(weight)) for weight in row] for row in self.vertices]
+        low = min(
+            sum((w * (share + (1 - share) * q / scale) for w, q in zip(row, truth, strict=True)), Fraction(0))
+            for row in rows
+        )
+        mixture = [Fraction(float(weight)) for weight in self.worst_prior]
+        # The mixture was rounded: what it lacks of a true mixture, entry by entry, is added to the bound.
+        true = self._mixture()
+        slack = sum((max(Fraction(0), t - m) for t, m in zip(true, mixture, strict=True)), Fraction(0))
+        return low, top_k(self.worst_prior, self.epsilon, self.delta).exact_value()[1] + slack
+
+    def _mixture(self) -> list[Fraction]:
+        """Return the exact convex combination nearest to `worst_prior` that the linear program's weights give."""
+        weights = [Fraction(float(weight)) for weight in self.mixing]
+        total = sum(weights)
+        columns = self.vertices.T.tolist()
+        return [sum((w * Fraction(v) for w, v in zip(weights, c, strict=True)), Fraction(0)) / total for c in columns]
+
+    @property
+    def channel(self) -> Float:
+        r"""A channel with that diagonal, shape ``(n, n)``: :math:`p_{ij} = q_j (b + (1-b) \theta_i)`, b = e^-epsilon.
+
+        Every entry of column j lies between ``b q_j`` and ``q_j``; :math:`\theta_i` makes the row sum 1.
+        """
+        truth, b, beta = self.diagonal, self.epsilon.b, self.epsilon.beta
+        others = truth.sum() - truth
+        with np.errstate(divide="ignore", invalid="ignore"):
+            theta = np.where(others > 0, ((1 - truth) / others - b) / beta, 0.0) if beta else np.ones(len(truth))
+        channel = np.outer(b + beta * np.clip(theta, 0, 1), truth)
+        np.fill_diagonal(channel, truth)
+        channel *= (1 - self.delta) / channel.sum(axis=1, keepdims=True)
+        np.fill_diagonal(channel, channel.diagonal() + self.delta)
+        return channel
+
+
+def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
+    r"""Find the prior between two bounds at which truthful reports are worth least: the flattest one.
+
+    .. math:: \hat\pi_i = \min(\max(c, \text{lower}_i), \text{upper}_i), \qquad \sum_i \hat\pi_i = 1
+
+    Parameters
+    ----------
+    lower, upper : array_like, shape (n,)
+        ``0 <= lower <= upper``, with ``sum(lower) <= 1 <= sum(upper)``.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Sums to 1; the same prior is worst for every epsilon and delta. ``top_k`` of it is the max-min value and,
+        with its largest optimal k, the max-min mechanism.
+
+    Raises
+    ------
+    StatementError
+        If no prior lies in the box.
+
+    Notes
+    -----
+    The value of `top_k` is Schur-convex in the prior, and this prior is majorized by all others in the box.
+    O(n log n).
+
+    Examples
+    --------
+    >>> worst_prior([0, 0, 0.5], [1, 0.1, 1])
+    array([0.4, 0.1, 0.5])
+    """
+    low, high = real_array(lower, "list of lower bounds"), real_array(upper, "list of upper bounds")
+    if low.ndim != 1 or not len(low) or low.shape != high.shape:
+        raise StatementError(f"the bounds have shapes {low.shape} and {high.shape}; they need one entry per answer")
+    bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
+    if len(bad):
+        raise StatementError(f"bounds {low[bad[0]]} .. {high[bad[0]]} are no interval", where=f"answer {bad[0]}")
+    if low.sum() > 1 + TOLERANCE or high.sum() < 1 - TOLERANCE:
+        raise StatementError(f"no prior lies in the box: its bounds sum to {low.sum():.9g} and {high.sum():.9g}")
+    places = np.sort(np.concatenate([low, high]))
+    level = np.interp(1.0, low.sum() + _excess(places, low) - _excess(places, high), places)
+    return np.asarray(np.clip(level, low, high))
+
+
+def worst_prior_in_ball(center: Any, radius: float) -> Float:
+    r"""Find the prior within a total-variation ball at which truthful reports are worth least.
+
+    .. math:: \hat\pi_i = \min(\max(\pi_i, a), c), \qquad \sum_i (\pi_i - c)^+ = \sum_i (a - \pi_i)^+ = \rho
+
+    Parameters
+    ----------
+    center : array_like, shape (n,), or mapping label -> weight
+        As in `top_k`.
+    radius : float
+        Total variation :math:`\rho \ge 0`: half the sum of absolute differences.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Sums to what the center sums to; uniform where the ball reaches that far.
+
+    Raises
+    ------
+    StatementError
+        If the center is no prior or the radius is negative.
+
+    Notes
+    -----
+    Mass moves from the peaks to the valleys; as for a box the result is majorized by all of the ball. O(n log n).
+
+    Examples
+    --------
+    >>> worst_prior_in_ball([0.6, 0.3, 0.1], 0.1)
+    array([0.5, 0.3, 0.2])
+    """
+    prior, _ = read_prior(center)
+    if not radius >= 0:
+        raise StatementError(f"radius = {radius!r} is negative", do="state a total variation from 0 to 1")
+    mean = prior.mean()
+    if radius >= np.maximum(prior - mean, 0).sum():
+        return np.full(len(prior), mean)
+    places = np.sort(prior)
+    floor = np.interp(radius, _excess(places, prior), places)
+    # The same function upside down: what lies above a level is what lies below its negative.
+    ceiling = -np.interp(radius, _excess(-places[::-1], -prior), -places[::-1])
+    return np.asarray(np.clip(prior, floor, ceiling))
+
+
+def robust_value(
+    vertices: Sequence[Any] | Float, epsilon: float | str, delta: float = 0.0, *, inputs: Sequence[Any] | None = None
+) -> Robust:
+    r"""Find the mechanism whose worst truth probability over several priors, and all their mixtures, is greatest.
+
+    .. math:: \max_P \min_l \sum_i \pi^{(l)}_i p_{ii} = \delta + (1-\delta) V, \quad
+              V = \max \{ v : v \le q \cdot \pi^{(l)},\ q \ge 0,\ (\alpha-1) q_i + \textstyle\sum_j q_j \le \alpha \}
+
+    Parameters
+    ----------
+    vertices : array_like, shape (l, n)
+        Priors, each summing to 1 within 1e-9.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+    delta : float
+        ``0 <= delta <= 1``.
+    inputs : sequence of hashable, optional
+        Labels, 0, 1, 2, ... unless told.
+
+    Returns
+    -------
+    Robust
+        Value, worst prior, diagonal; channel ``(n, n)``.
+
+    Raises
+    ------
+    StatementError
+        If a row is no prior.
+    NoSolutionError
+        If the linear program was not solved to optimality.
+
+    Notes
+    -----
+    The diagonal lemma leaves a linear program with n + 2 variables and n + l + 1 rows, in the scaled form
+    ``beta q_i + b sum q <= 1``. Its duals mix the worst prior.
+
+    Examples
+    --------
+    >>> round(robust_value([[0.8, 0.2], [0.3, 0.7]], "log(3)").value, 9)
+    0.75
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import block_array, csr_array, eye_array
+
+    budget, share = Budget(epsilon), read_delta(delta)
+    rows = real_array(vertices, "list of priors")
+    if rows.ndim != 2:
+        raise StatementError(f"the priors have shape {rows.shape}; they need (priors, answers)")
+    rows = np.stack([read_prior(row)[0] for row in rows])
+    count, n = rows.shape
+    # Variables q, their sum, and the value.
+    blocks: Any = [
+        [csr_array(-rows), None, csr_array(np.ones((count, 1)))],
+        [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None],
+    ]
+    total: Any = csr_array(np.concatenate([np.ones(n), [-1.0, 0.0]])[None, :])
+    limits = np.concatenate([np.zeros(count), np.ones(n)])
+    cost = np.concatenate([np.zeros(n + 1), [-1.0]])
+    matrix: Any = block_array(blocks)
+    result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
+    if result.status != 0:
+        raise NoSolutionError(f"the linear program of the diagonal failed: {result.message}")
+    truth = _attainable(np.asarray(result.x[:n]), budget)
+    mixing = np.maximum(-result.ineqlin.marginals[:count], 0)
+    mixing /= mixing.sum()
+    return Robust(
+        value=float(share + (1 - share) * (rows @ truth).min()),
+        inputs=range(n) if inputs is None else tuple(inputs),
+        epsilon=budget,
+        delta=share,
+        worst_prior=frozen(mixing @ rows),
+        diagonal=frozen(truth),
+        vertices=frozen(rows),
+        mixing=frozen(mixing),
+    )
+
+
+def _attainable(truth: Float, epsilon: Budget) -> Float:
+    """Scale a diagonal until it is feasible, and raise it until its sum is 1, so that rows can be filled."""
+    truth = np.clip(truth, 0, 1)
+    truth /= max(1.0, float((epsilon.beta * truth + epsilon.b * truth.sum()).max()))
+    lacking = 1 - truth.sum()
+    if lacking > 0:
+        room = 1 - truth
+        truth = truth + lacking * room / room.sum()
+    return np.asarray(truth)
+
+
+def _excess(places: Float, values: Float) -> Float:
+    """Sum of ``(place - value)^+`` over the values, for each place."""
+    ascending = np.sort(values)
+    sums = np.concatenate([[0.0], np.cumsum(ascending)])
+    count = np.searchsorted(ascending, places, "right")
+    return np.asarray(places * count - sums[count])

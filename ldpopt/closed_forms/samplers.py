@@ -1,0 +1,253 @@
+"""Samplers of the closed forms: exact rational laws drawn from 53-bit words, without a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.budget import Budget
+from ldpopt.errors import StatementError
+from ldpopt.mechanism import Mechanism, codes, label_array
+from ldpopt.sampling import BITS, CHUNK, bit_source
+
+Codes = NDArray[np.int64]
+Source = Callable[[int], NDArray[np.uint64]]
+
+TOTAL = 1 << BITS
+
+
+class Sampler:
+    """Draws reports; each subclass knows its exact law.
+
+    Parameters
+    ----------
+    inputs : sequence of hashable
+        Labels of answers and of reports.
+    """
+
+    def __init__(self, inputs: Sequence[Hashable]) -> None:
+        self.inputs = inputs
+
+    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+        """Draw one report for each answer.
+
+        Parameters
+        ----------
+        x : sequence of labels, shape (N,)
+            True answers.
+        rng : numpy.random.Generator or int, optional
+            Makes the draws repeatable; None draws from the operating system's generator.
+
+        Returns
+        -------
+        ndarray, shape (N,)
+            Labels of the reports.
+
+        Raises
+        ------
+        StatementError
+            If an answer is not among the inputs.
+        """
+        if isinstance(self.inputs, range):  # labels are their own codes: no table of a million entries
+            return self.draw(np.asarray(x), rng=rng)
+        reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
+        return reports
+
+    def draw(self, answers: Codes, *, rng: np.random.Generator | int | None = None) -> Codes:
+        """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`.
+
+        Raises
+        ------
+        StatementError
+            If a code is out of range.
+        """
+        answers = np.asarray(answers)
+        if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
+            raise StatementError(
+                f"answers are a vector of whole numbers, not {answers.dtype} of shape {answers.shape}",
+                do="pass codes 0 .. n-1 here, or labels to sample",
+            )
+        wrong = np.flatnonzero((answers < 0) | (answers >= len(self.inputs)))
+        if len(wrong):
+            raise StatementError(
+                f"answer {answers[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
+            )
+        source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
+        for start in range(0, len(answers), CHUNK):
+            part = answers[start : start + CHUNK].astype(np.int64, copy=False)
+            drawn[start : start + CHUNK] = self._draw(part, source)
+        return drawn
+
+    def law(self, code: int) -> dict[int, Fraction]:
+        """Return the exact probabilities of the report codes, those that are zero left out; they sum to 1."""
+        raise NotImplementedError
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        raise NotImplementedError
+
+
+class ResponseSampler(Sampler):
+    r"""With probability ``delta`` the truth; otherwise k-ary randomized response among the members.
+
+    A member is reported truthfully with probability ``A / 2**53`` and otherwise replaced by a uniform other member,
+
+    .. math:: A = \lfloor 2^{53} \alpha / (\alpha + k - 1) \rfloor
+
+    with :math:`\alpha \le e^\epsilon` rational; an outsider becomes a uniform member.
+
+    Parameters
+    ----------
+    inputs : sequence of hashable
+        Labels.
+    members : ndarray of int64, shape (k,)
+        Codes that are reported.
+    home : ndarray, shape (n,)
+        For each input its place in ``members``, or -1 for an outsider.
+    epsilon : Budget
+        Nats.
+    delta : float
+        Probability of the truth.
+
+    Notes
+    -----
+    The law is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
+    floor, ``A >= 2**53 / k`` is checked (below it everyone is uniform), so each column lies between the mass of
+    another member and ``alpha`` times that; delta is rounded down to ``2**-53``. Uniform choices reject the words
+    beyond the last multiple of their range. O(1) words a draw, O(n) memory.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Hashable], members: Codes, home: NDArray[Any], epsilon: Budget, delta: float = 0.0
+    ) -> None:
+        super().__init__(inputs)
+        self.members, self.home = members, home
+        k, alpha = len(members), epsilon.enclosure()[0]
+        self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
+        self.is_uniform = self.truth_mass * k < TOTAL
+        self.delta_mass = int(Fraction(delta) * TOTAL)
+
+    def law(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.law`."""
+        k, home = len(self.members), int(self.home[code])
+        own, rest = Fraction(self.delta_mass, TOTAL), 1 - Fraction(self.delta_mass, TOTAL)
+        if home < 0 or self.is_uniform:
+            found = {int(member): rest / k for member in self.members}
+        else:
+            truth = Fraction(self.truth_mass, TOTAL)
+            other = rest * (1 - truth) / (k - 1) if k > 1 else Fraction(0)
+            found = {int(member): other for member in self.members}
+            found[int(self.members[home])] = rest * truth
+        found[code] = found.get(code, Fraction(0)) + own
+        return {report: mass for report, mass in found.items() if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        k, size = len(self.members), len(answers)
+        place = uniform_below(k, size, source)
+        if not self.is_uniform and k > 1:
+            home = self.home[answers].astype(np.int64)
+            inside = home >= 0
+            other = uniform_below(k - 1, size, source)
+            other += other >= home
+            keeps = source(size) < np.uint64(self.truth_mass)
+            place = np.where(inside, np.where(keeps, home, other), place)
+        reports: Codes = self.members[place]
+        if self.delta_mass:
+            reports = np.where(source(size) < np.uint64(self.delta_mass), answers, reports)
+        return reports
+
+
+class GeometricSampler(Sampler):
+    r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then a table of replacements.
+
+    .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|}, \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
+
+    Parameters
+    ----------
+    inputs : sequence of hashable
+        Labels in the order of the path.
+    remap : ndarray of int64, shape (n,)
+        What is reported for each clamped position.
+    epsilon : Budget
+        Nats.
+
+    Notes
+    -----
+    ``1 / b <= e**epsilon``, so neighbors on the path are private for the real ``e**epsilon``. The size of the noise
+    counts coins of weight ``b``, at most n; a minus sign with size 0 is drawn again. O(min(n, 1 / (1 - b))) words.
+    """
+
+    def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
+        super().__init__(inputs)
+        self.remap = remap
+        self.step_mass = -int(-TOTAL / epsilon.enclosure()[0] // 1)
+
+    def law(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.law`."""
+        n, b = len(self.inputs), Fraction(self.step_mass, TOTAL)
+        found: dict[int, Fraction] = {}
+        for place in range(n):
+            weight = 1 / (1 + b) if place in (0, n - 1) else (1 - b) / (1 + b)
+            mass = weight * b ** abs(place - code) if n > 1 else Fraction(1)
+            report = int(self.remap[place])
+            found[report] = found.get(report, Fraction(0)) + mass
+        return {report: mass for report, mass in found.items() if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        n = len(self.inputs)
+        noise = np.zeros(len(answers), dtype=np.int64)
+        waiting = np.arange(len(answers))
+        while len(waiting):
+            size, alive = np.zeros(len(waiting), dtype=np.int64), np.arange(len(waiting))
+            for _ in range(n):
+                alive = alive[source(len(alive)) < np.uint64(self.step_mass)]
+                if not len(alive):
+                    break
+                size[alive] += 1
+            minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
+            noise[waiting] = np.where(minus, -size, size)
+            waiting = waiting[minus & (size == 0)]
+        reports: Codes = self.remap[np.clip(answers + noise, 0, n - 1)]
+        return reports
+
+
+class TableSampler(Sampler):
+    """The alias tables of a mechanism: for families that have no sampler without a matrix.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Exactly private.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism.inputs)
+        self.mechanism = mechanism
+
+    def draw(self, answers: Codes, *, rng: np.random.Generator | int | None = None) -> Codes:
+        """See `Sampler.draw`."""
+        return self.mechanism.sampler.draw(np.asarray(answers), rng=rng)
+
+    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+        """See `Sampler.sample`."""
+        return self.mechanism.sample(x, rng=rng)
+
+    def law(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.law`."""
+        row = self.mechanism.counts[code].tolist()
+        return {report: Fraction(mass, TOTAL) for report, mass in enumerate(row) if mass}
+
+
+def uniform_below(bound: int, size: int, source: Source) -> Codes:
+    """Draw whole numbers ``0 .. bound-1``, all exactly equally likely; words past the last multiple are redrawn."""
+    if bound <= 1:
+        return np.zeros(size, dtype=np.int64)
+    words = source(size)
+    limit = np.uint64(TOTAL - TOTAL % bound)
+    while len(late := np.flatnonzero(words >= limit)):
+        words = np.array(words)  # words of the operating system are read-only
+        words[late] = source(len(late))
+    return (words % np.uint64(bound)).astype(np.int64)

@@ -1,0 +1,279 @@
+"""The n-ary theorem: randomized response among the k likeliest answers is optimal for any prior and any delta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.ranking import Ranking
+from ldpopt.closed_forms.samplers import Codes, ResponseSampler
+from ldpopt.errors import StatementError
+from ldpopt.utility import Float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopK(ClosedForm):
+    """What `top_k` found.
+
+    Parameters
+    ----------
+    k : int
+        How many answers are ever reported by the randomized response: the largest optimal number.
+    prior : ndarray, shape (n,)
+        As read.
+    ranking : Ranking
+        The prior in descending order.
+    """
+
+    k: int
+    prior: Float = field(repr=False)
+    ranking: Ranking = field(repr=False)
+
+    @property
+    def members(self) -> Codes:
+        """Codes of the ``k`` likeliest answers, the likeliest first."""
+        return self.ranking.order[: self.k]
+
+    @property
+    def thresholds(self) -> Float:
+        r"""The ratios :math:`t_k = S_{k-1}/\pi_{(k)} - (k-2)` at which the k-th answer joins, shape ``(n,)``.
+
+        Non-decreasing, the first is 1, infinite for answers that never occur: k members are optimal exactly where
+        :math:`t_k \le e^\epsilon \le t_{k+1}`.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = 1 + self.ranking.gaps / self.ranking.sorted
+        return np.where(self.ranking.sorted > 0, found, np.inf)
+
+    @property
+    def dual(self) -> Float:
+        r"""Multipliers :math:`y` of the proof of optimality, shape ``(n,)``: non-negative, zero outside the members.
+
+        .. math:: y_i = (\alpha \pi_i - u_0) / (\alpha - 1), \quad \lambda_{ij} = y_i/\alpha \ (j \in T),
+                  \quad \lambda_{ij} = y_i \pi_j / u_0 \ (j \notin T)
+
+        where :math:`\lambda_{ij}` belongs to the row :math:`p_{jj} \le \alpha p_{ij} + \delta`. At budget 0 all of it
+        sits on the likeliest answer. `exact_dual` has the same numbers as rationals.
+        """
+        found, members, b = np.zeros(len(self.prior)), self.members, self.epsilon.b
+        if not self.epsilon:
+            found[members[0]] = self.prior[members[0]]
+            return found
+        # At small budgets all members weigh nearly the same: differences to the weakest are exact, and their sum small.
+        weights = self.prior[members]
+        above = weights - weights[-1]
+        lead = self.k * above - above.sum()
+        found[members] = np.maximum((weights + lead * (b / self.epsilon.beta)) / (1 + (self.k - 1) * b), 0)
+        return found
+
+    def exact_dual(self, alpha: Fraction | None = None) -> list[Fraction]:
+        """Return `dual` in rationals, for one rational value of ``e**epsilon``.
+
+        Parameters
+        ----------
+        alpha : Fraction, optional
+            ``alpha >= 1``; the upper end of the enclosure unless told, which bounds the real optimum from above.
+
+        Returns
+        -------
+        list of Fraction
+            Length n; sums to the optimal value at delta 0.
+        """
+        alpha = self.epsilon.enclosure()[1] if alpha is None else Fraction(alpha)
+        k, total = self.ranking.largest_k(alpha)
+        pure = alpha * total / (alpha + k - 1)
+        found = [Fraction(0)] * len(self.prior)
+        for code in self.ranking.order[:k].tolist():
+            weight = Fraction(float(self.prior[code]))
+            found[code] = (alpha * weight - pure) / (alpha - 1) if alpha > 1 else weight
+            if alpha == 1:
+                break
+        return found
+
+    def exact_value(self) -> tuple[Fraction, Fraction]:
+        """Bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+
+        Returns
+        -------
+        tuple of Fraction
+            ``low <= optimum <= high``, equal where ``e**epsilon`` is a known rational.
+        """
+        return _bounds(self.ranking, self.epsilon, self.delta)
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``; an outsider's report is uniform on the members."""
+        n, members, b = len(self.prior), self.members, self.epsilon.b
+        channel = np.zeros((n, n))
+        channel[:, members] = 1 / self.k
+        channel[np.ix_(members, members)] = b / (1 + (self.k - 1) * b)
+        channel[members, members] = 1 / (1 + (self.k - 1) * b)
+        channel *= 1 - self.delta
+        np.fill_diagonal(channel, channel.diagonal() + self.delta)
+        return channel
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """With probability delta the truth, otherwise k-ary randomized response on the members; no matrix.
+
+        Its law is rational and exactly private, and differs from the masses of `mechanism` by rounding only.
+        """
+        home = np.full(len(self.prior), -1, dtype=np.int32)
+        home[self.members] = np.arange(self.k)
+        return ResponseSampler(self.inputs, self.members, home, self.epsilon, self.delta)
+
+
+def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
+    r"""Find the greatest probability of a truthful report for a known prior: randomized response on the k likeliest.
+
+    .. math:: u^* = \delta + (1-\delta) \max_k \frac{e^\epsilon S_k}{e^\epsilon + k - 1}, \qquad
+              S_k = \pi_{(1)} + \dots + \pi_{(k)}
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), or mapping label -> weight
+        Probabilities summing to 1 within 1e-9, used as they read; the weights of a mapping are normalized.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+    delta : float
+        ``0 <= delta <= 1``; both meanings of delta, event-wise and entry-wise, have this optimum.
+
+    Returns
+    -------
+    TopK
+        Value, ``k``, ``members``, ``thresholds``, ``dual``; channel ``(n, n)`` and sampler when asked for.
+
+    Raises
+    ------
+    StatementError
+        If the prior or the budget is ill posed.
+
+    Utility
+    -------
+    Expected share of truthful reports: the identity gain.
+
+    Notes
+    -----
+    The dual certificate bounds every channel with n outputs; the optimum also bounds the Bayes vulnerability of every
+    event-wise private channel with any outputs. ``k`` is the largest optimal number: ties enter together, answers of
+    weight zero never. Time O(n log n), memory O(n); O(n**2) for the matrix.
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, section 5, asks for it. For delta = 0: Ghazi, Golowich, Kumar, Manurangsi and Zhang 2021
+    (RRTop-k); Kalantari, Sankar and Sarwate 2018.
+
+    Examples
+    --------
+    >>> form = top_k([0.5, 0.3, 0.2], 1.0)
+    >>> form.value, form.k
+    (0.5848468629040039, 2)
+    """
+    budget, delta = Budget(epsilon), read_delta(delta)
+    weights, inputs = read_prior(prior)
+    ranking = Ranking(weights)
+    k, _ = ranking.largest_k(budget.enclosure()[0])
+    low, high = _bounds(ranking, budget, delta)
+    return TopK(
+        value=float((low + high) / 2), inputs=inputs, epsilon=budget, delta=delta, k=k, prior=weights, ranking=ranking
+    )
+
+
+def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
+    r"""Find the least budget at which a probability of truthful reports can be reached.
+
+    .. math:: \epsilon = \ln \min_{k : S_k > v} \max\left(1, \frac{(k-1) v}{S_k - v}\right), \qquad
+              v = \frac{u - \delta}{1 - \delta}
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), or mapping label -> weight
+        As in `top_k`.
+    value : float
+        Wanted probability ``u`` of a truthful report, ``0 <= u <= 1``.
+    delta : float
+        ``0 <= delta <= 1``.
+
+    Returns
+    -------
+    float
+        Nats, rounded up to the least float at which ``top_k`` reaches the value; 0 where a constant report does,
+        inf where no budget does.
+
+    Raises
+    ------
+    StatementError
+        If an argument is no probability.
+
+    Notes
+    -----
+    The minimum over k is taken in floats and then settled in rationals: k members, their budget, the members of that
+    budget, until nothing changes. O(n log n).
+
+    References
+    ----------
+    Kalantari, Sankar and Sarwate 2018 for the form.
+
+    Examples
+    --------
+    >>> least_epsilon([0.5, 0.5], 0.75)
+    1.0986122886681098
+    """
+    delta, weights = read_delta(delta), read_prior(prior)[0]
+    if not 0 <= value <= 1:
+        raise StatementError(f"value = {value!r} is no probability", do="ask for a share from 0 to 1")
+    ranking = Ranking(weights)
+    everything = ranking.total()
+    if delta == 1 or ranking.support == 1:
+        return 0.0
+    # A sum that rounding left above 1 does not make certainty attainable.
+    if value >= 1 or value >= everything:
+        return math.inf
+    target = (Fraction(value) - Fraction(delta) * everything) / (1 - Fraction(delta))
+    if target <= Fraction(float(ranking.sorted[0])):
+        return 0.0
+    return _log_up(_least_ratio(ranking, target))
+
+
+def _least_ratio(ranking: Ranking, target: Fraction) -> Fraction:
+    """Least alpha with ``max_k alpha S_k / (alpha + k - 1) >= target``, where ``pi_(1) < target < S_n``."""
+    sums, goal = np.cumsum(ranking.sorted), float(target)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(sums > goal, np.arange(len(sums)) * goal / (sums - goal), np.inf)
+    k = int(np.argmin(ratios)) + 1
+    total = ranking.total(k)
+    if total <= target:
+        k, total = ranking.support, ranking.total()
+    while True:
+        alpha = max(Fraction(1), (k - 1) * target / (total - target))
+        better, total = ranking.largest_k(alpha)
+        if alpha * total == target * (alpha + better - 1):
+            return alpha
+        k = better
+
+
+def _log_up(alpha: Fraction) -> float:
+    """Return the least float whose exponential is certainly at least ``alpha``."""
+    log = math.log1p(float(alpha - 1)) if alpha < 2 else math.log(alpha.numerator) - math.log(alpha.denominator)
+    while Budget(log).enclosure()[0] < alpha:
+        log = math.nextafter(log, math.inf)
+    while (lower := math.nextafter(log, 0.0)) < log and Budget(lower).enclosure()[0] >= alpha:
+        log = lower
+    return log
+
+
+def _bounds(ranking: Ranking, epsilon: Budget, delta: float) -> tuple[Fraction, Fraction]:
+    """Optimal value at both ends of the enclosure; weights that do not sum to 1 count as they are."""
+    share, everything = Fraction(delta), ranking.total()
+    ends = []
+    for alpha in epsilon.enclosure():
+        k, total = ranking.largest_k(alpha)
+        ends.append(share * everything + (1 - share) * alpha * total / (alpha + k - 1))
+    return ends[0], ends[1]

@@ -1,0 +1,222 @@
+"""The classics: a coin that answers for you, and randomized response on n letters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.closed_forms.form import ClosedForm, read_delta
+from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.errors import StatementError
+from ldpopt.mechanism import Mechanism
+from ldpopt.utility import Float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RandomizedResponse(ClosedForm):
+    """k-ary randomized response on all n letters, with probability delta preceded by the truth."""
+
+    def exact_value(self) -> tuple[Fraction, Fraction]:
+        """Rational bounds of the value for the real ``e**epsilon``."""
+        share, n = Fraction(self.delta), len(self.inputs)
+        low, high = (share + (1 - share) * alpha / (alpha + n - 1) for alpha in self.epsilon.enclosure())
+        return low, high
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``."""
+        n, b = len(self.inputs), self.epsilon.b
+        channel = np.full((n, n), (1 - self.delta) * b / (1 + (n - 1) * b))
+        np.fill_diagonal(channel, self.delta + (1 - self.delta) / (1 + (n - 1) * b))
+        return channel
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """Keep the letter, or replace it by a uniform other one; exactly private, no matrix."""
+        letters = np.arange(len(self.inputs))
+        return ResponseSampler(self.inputs, letters, letters, self.epsilon, self.delta)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Coin(ClosedForm):
+    """What `coin` found; the value is the smaller of the two probabilities of the truth.
+
+    Parameters
+    ----------
+    yes_given_yes, yes_given_no : Fraction
+        Exact probabilities of the report "yes".
+    """
+
+    yes_given_yes: Fraction = field(repr=False)
+    yes_given_no: Fraction = field(repr=False)
+
+    def delta_at(self, epsilon: float | str) -> float:
+        r"""Least delta at which the coin is (epsilon, delta)-private, rounded up.
+
+        .. math:: \delta(e) = \max(0,\ p - e^e q,\ (1-q) - e^e (1-p)), \quad
+                  p = \Pr(\text{yes} \mid \text{yes}),\ q = \Pr(\text{yes} \mid \text{no})
+        """
+        from ldpopt.budget import round_up
+
+        alpha, p, q = Budget(epsilon).enclosure()[0], self.yes_given_yes, self.yes_given_no
+        return max(0.0, round_up(p - alpha * q), round_up(1 - q - alpha * (1 - p)))
+
+    @property
+    def channel(self) -> Float:
+        """Rows no, yes; columns no, yes; shape ``(2, 2)``."""
+        p, q = float(self.yes_given_yes), float(self.yes_given_no)
+        return np.array([[float(1 - self.yes_given_no), q], [float(1 - self.yes_given_yes), p]])
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The two rows as a `Mechanism`; where the budget is finite, exactly private for it."""
+        if math.isfinite(self.epsilon):
+            return super().mechanism
+        return Mechanism(self.channel, self.inputs)
+
+
+def randomized_response(n: int, epsilon: float | str) -> RandomizedResponse:
+    r"""k-ary randomized response on ``n`` letters.
+
+    .. math:: P(y \mid x) = \frac{e^{\epsilon}[y=x] + [y \ne x]}{e^{\epsilon} + n - 1}
+
+    Parameters
+    ----------
+    n : int
+        Alphabet size, ``n >= 1``.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+
+    Returns
+    -------
+    RandomizedResponse
+        Value; channel ``(n, n)`` and sampler when asked for.
+
+    Raises
+    ------
+    StatementError
+        If ``n`` or ``epsilon`` is out of range.
+
+    Utility
+    -------
+    Truth probability ``e**epsilon / (e**epsilon + n - 1)`` for every prior.
+
+    References
+    ----------
+    Warner 1965 for two letters.
+
+    Examples
+    --------
+    >>> randomized_response(2, "log(3)").value
+    0.75
+    """
+    return minimax(n, epsilon)
+
+
+def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedResponse:
+    r"""Find the mechanism whose smallest truth probability is greatest, whoever answers.
+
+    .. math:: \max_P \min_i p_{ii} = \delta + (1-\delta) \frac{e^\epsilon}{e^\epsilon + n - 1}
+
+    Parameters
+    ----------
+    n : int
+        Alphabet size, ``n >= 1``.
+    epsilon : float or str
+        Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
+    delta : float
+        ``0 <= delta <= 1``, either meaning.
+
+    Returns
+    -------
+    RandomizedResponse
+        Value; channel ``(n, n)`` and sampler when asked for.
+
+    Raises
+    ------
+    StatementError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The uniform prior is the worst one, and there `top_k` takes all letters.
+
+    References
+    ----------
+    Holohan, Leith and Mason 2017 for two letters.
+
+    Examples
+    --------
+    >>> minimax(3, "log(4)", delta=0.25).value
+    0.75
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise StatementError(f"n = {n!r} is no alphabet size", do="state a whole number >= 1")
+    budget, share = Budget(epsilon), read_delta(delta)
+    value = share + (1 - share) / (1 + (int(n) - 1) * budget.b)
+    return RandomizedResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)
+
+
+def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
+    r"""Answer by coins: with probability ``truth`` the truth, otherwise "yes" with probability ``yes``.
+
+    .. math:: \Pr(\text{yes} \mid \text{yes}) = t + (1-t) y, \qquad \Pr(\text{yes} \mid \text{no}) = (1-t) y
+
+    Parameters
+    ----------
+    truth, yes : float, Fraction or str
+        Probabilities, read exactly; text such as ``"2/3"`` is a rational.
+
+    Returns
+    -------
+    Coin
+        Budget (``ln 3`` at the default; inf where a report proves the answer), delta curve, channel ``(2, 2)`` with
+        rows and columns no, yes.
+
+    Raises
+    ------
+    StatementError
+        If an argument is no probability.
+
+    Notes
+    -----
+    The smallest epsilon is two-sided: the larger of the ratios of the two columns.
+
+    References
+    ----------
+    Warner 1965; Dwork and Roth 2014, section 3.2.
+
+    Examples
+    --------
+    >>> fair = coin()
+    >>> fair.epsilon, fair.delta_at(0)
+    ('log(3)', 0.5)
+    """
+    shares = []
+    for name, given in (("truth", truth), ("yes", yes)):
+        try:
+            share = Fraction(given)
+        except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+            share = Fraction(-1)
+        if not 0 <= share <= 1:
+            raise StatementError(f"{name} = {given!r} is no probability", do="state a number from 0 to 1")
+        shares.append(share)
+    p, q = shares[0] + (1 - shares[0]) * shares[1], (1 - shares[0]) * shares[1]
+    ratios = [_ratio(p, q), _ratio(1 - q, 1 - p)]
+    budget: Any = math.inf if None in ratios else Budget(f"log({max(r for r in ratios if r is not None)})")
+    return Coin(
+        value=float(min(p, 1 - q)), inputs=("no", "yes"), epsilon=budget, yes_given_yes=p, yes_given_no=q
+    )
+
+
+def _ratio(larger: Fraction, smaller: Fraction) -> Fraction | None:
+    """Ratio of the column's two entries; None where only one of them is zero."""
+    if larger == smaller:
+        return Fraction(1)
+    return larger / smaller if smaller else None

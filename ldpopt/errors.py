@@ -1,0 +1,90 @@
+"""The exceptions of ldpopt: each says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LdpoptError(Exception):
+    """Base of every error that ldpopt raises on purpose.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, with the number.
+    where : str, optional
+        The label, or the file and key.
+    do : str, optional
+        What the user can do about it.
+    """
+
+    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+        self.what, self.where, self.do = what, where, do
+        lines = [what]
+        if where:
+            lines.append(f"  where: {where}")
+        if do:
+            lines.append(f"  do: {do}")
+        super().__init__("\n".join(lines))
+
+    @property
+    def one_line(self) -> str:
+        """The same message on one line, for the command line."""
+        parts = [self.what]
+        if self.where:
+            parts.append(f"where: {self.where}")
+        if self.do:
+            parts.append(f"do: {self.do}")
+        return " | ".join(" ".join(part.split()) for part in parts)
+
+
+class StatementError(LdpoptError, ValueError):
+    """The problem is ill posed: a prior that sums to 0.97, an unknown letter, a negative epsilon."""
+
+
+class ModelFileError(StatementError):
+    """A file cannot be read as what it claims to be: adds the file, the key, the line."""
+
+
+class SolverNotFoundError(LdpoptError, LookupError):
+    """No solver of that name is installed; the message names those that are, and the extra to install."""
+
+
+class SolverOptionError(LdpoptError, ValueError):
+    """The solver refused an option."""
+
+
+class NotRepresentableError(LdpoptError):
+    """This notion or objective has no such form for this solver."""
+
+
+class NoSolutionError(LdpoptError):
+    """There is no mechanism to hand out; ``solution`` holds what the solver said."""
+
+    def __init__(self, what: str, *, where: str = "", do: str = "", solution: Any = None) -> None:
+        super().__init__(what, where=where, do=do)
+        self.solution = solution
+
+
+class InfeasibleError(NoSolutionError):
+    """No channel satisfies every constraint; the message names the blocks in conflict."""
+
+
+class UnboundedError(NoSolutionError):
+    """The objective has no finite optimum."""
+
+
+class LimitReachedError(NoSolutionError):
+    """A time or iteration limit ended the solve before an optimum was found."""
+
+
+class MechanismError(LdpoptError, ValueError):
+    """The array is no row-stochastic channel; the message names the worst row and its sum."""
+
+
+class PrivacyViolationError(LdpoptError):
+    """The audit disagrees with the claim; the message has the witness and the epsilon found."""
+
+
+class CertificateError(LdpoptError):
+    """The certified gap is larger than asked for."""

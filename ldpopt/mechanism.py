@@ -1,0 +1,360 @@
+"""Mechanism: a row-stochastic channel with names, and the integer masses that realise it exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt import sampling
+from ldpopt.divergence import Audit, max_divergence
+from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.utility import Float, Utility, frozen, real_array, resolve
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW_SUM_TOLERANCE = 1e-9
+"""How far a row given by a user may sum from 1; what is sampled always sums to exactly 1."""
+
+
+class Mechanism:
+    r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
+
+    What is sampled and audited are the integer `masses` over ``2**53``: every row of them sums to exactly one.
+    A channel that the library hands out *equals* ``masses / 2**53`` float by float, so that ``audit(channel)`` and
+    ``audit()`` speak of the same numbers; one given by a user is kept as it is, and rounded for sampling.
+
+    Parameters
+    ----------
+    channel : array_like, shape (n, m)
+        Non-negative, rows summing to 1 within 1e-9.
+    inputs, outputs : sequence of hashable, optional
+        Distinct labels, 0, 1, 2, ... unless told; outputs default to the inputs where ``m == n``.
+
+    Raises
+    ------
+    MechanismError
+        If it is not row-stochastic (the worst row and its sum are named) or the labels do not fit.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> coin.audit().epsilon
+    1.0986122886681098
+    >>> list(coin.sample(["yes", "yes", "no"], rng=1))
+    ['no', 'yes', 'yes']
+    """
+
+    def __init__(
+        self,
+        channel: ArrayLike,
+        inputs: Sequence[Hashable] | None = None,
+        outputs: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.channel: Float = frozen(_stochastic(channel))
+        n, m = self.channel.shape
+        self.inputs = labels(inputs, n, "input")
+        self.outputs = labels(outputs if outputs is not None or m != n else self.inputs, m, "output")
+
+    def __repr__(self) -> str:
+        """Shape and labels, shortened."""
+        n, m = self.channel.shape
+        return f"Mechanism({n} inputs, {m} outputs, inputs={_short(self.inputs)}, outputs={_short(self.outputs)})"
+
+    @property
+    def denominator(self) -> int:
+        """``2**53``: what the masses of a row sum to."""
+        return 1 << sampling.BITS
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The masses as an int64 array, for arithmetic that cannot overflow."""
+        return frozen(sampling.round_rows(self.channel))
+
+    @property
+    def masses(self) -> NDArray[np.object_]:
+        """Integer masses, shape ``(n, m)`` of Python ints; a row sums to exactly `denominator`."""
+        return self.counts.astype(object)
+
+    @cached_property
+    def sampler(self) -> sampling.AliasTable:
+        """The integer alias tables that `sample` draws from."""
+        return sampling.AliasTable(self.counts)
+
+    def audit(self, privacy: Any = None) -> Audit:
+        """Recompute the privacy of what is sampled, in exact arithmetic.
+
+        Parameters
+        ----------
+        privacy : privacy notion, optional
+            The claim to check; without one, the smallest pure epsilon is found.
+
+        Returns
+        -------
+        Audit
+            epsilon in nats (rounded up), delta, the witness by label and the verdict.
+        """
+        if privacy is None:
+            return max_divergence(self)
+        result: Audit = privacy.audit(self)
+        return result
+
+    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+        """Draw one report for each answer, with exactly the certified masses.
+
+        Parameters
+        ----------
+        x : sequence of labels, shape (N,)
+            True answers.
+        rng : numpy.random.Generator or int, optional
+            Makes the draws repeatable; None draws from the operating system's generator.
+
+        Returns
+        -------
+        ndarray, shape (N,)
+            Reports: labels of the outputs.
+
+        Raises
+        ------
+        StatementError
+            If an answer is not among the inputs.
+
+        Notes
+        -----
+        O(1) a draw: one 53-bit word and one comparison with an integer threshold.
+        """
+        reports: NDArray[Any] = label_array(self.outputs)[self.sampler.draw(codes(x, self.inputs, "answer"), rng=rng)]
+        return reports
+
+    def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
+        r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.
+
+        Parameters
+        ----------
+        prior : array_like, shape (n,), or mapping label -> weight
+            Weights of the inputs.
+        utility : str, Utility or array_like, shape (n, m)
+            As in `Problem`.
+
+        Returns
+        -------
+        float
+            In the utility's own unit and sense.
+        """
+        matrix = resolve(utility, self.inputs, self.outputs).matrix
+        return float(self._weights(prior) @ (matrix * self.channel).sum(axis=1))
+
+    def posterior(self, prior: Any) -> Float:
+        r"""What a report tells: :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an impossible report."""
+        joint = self._weights(prior)[:, None] * self.channel
+        with np.errstate(invalid="ignore"):
+            return np.asarray((joint / joint.sum(axis=0)).T)
+
+    def then(self, other: Mechanism) -> Mechanism:
+        """Post-process: feed the reports into another channel, whose inputs are this one's outputs.
+
+        Raises
+        ------
+        MechanismError
+            If the labels do not meet.
+        """
+        if set(self.outputs) - set(other.inputs):
+            missing = next(label for label in self.outputs if label not in set(other.inputs))
+            raise MechanismError(f"output {missing!r} is no input of the next channel")
+        rows = codes(list(self.outputs), other.inputs, "output")
+        product = (self.counts.astype(object) @ other.counts.astype(object)[rows])
+        square = Fraction(1, self.denominator**2)
+        exact = np.array([[float(v * square) for v in row] for row in product])
+        return Mechanism(sampling.round_rows(exact) / self.denominator, self.inputs, other.outputs)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The channel as a labelled table: inputs down, outputs across."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.channel,
+            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+        )
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(float_format="%.6g", max_rows=20, max_cols=20)
+        return html
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write labels and channel, every float so that it reads back the same; atomic.
+
+        Raises
+        ------
+        MechanismError
+            If a label is neither text nor a number.
+        """
+        write_text(path, json.dumps(self.to_dict(), indent=1) + "\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """``{"inputs", "outputs", "channel"}`` of plain Python values."""
+        plain = []
+        for label in (*self.inputs, *self.outputs):
+            value = label.item() if isinstance(label, np.generic) else label
+            if not isinstance(value, (str, int, float)):
+                raise MechanismError(f"label {label!r} is neither text nor a number: it has no JSON form")
+            plain.append(value)
+        n = len(self.inputs)
+        return {"inputs": plain[:n], "outputs": plain[n:], "channel": self.channel.tolist()}
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Mechanism:
+        """Read what `to_json` wrote (or ``ldpopt solve MODEL --json -``).
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing or no mechanism.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
+            data = data.get("mechanism", data)
+            return cls(data["channel"], data["inputs"], data["outputs"])
+        except OSError as error:
+            raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
+        except (MechanismError, StatementError) as error:
+            raise ModelFileError(error.what, where=str(path), do=error.do) from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelFileError(
+                f"no mechanism in JSON: {type(error).__name__}: {error}",
+                where=str(path),
+                do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
+            ) from None
+
+    def _weights(self, prior: Any) -> Float:
+        if isinstance(prior, Mapping):
+            unknown = [label for label in prior if label not in set(self.inputs)]
+            if unknown:
+                raise StatementError(f"the prior names {unknown[0]!r}, which is no input")
+            total = sum(prior.values())
+            return np.array([prior.get(label, 0) / total for label in self.inputs])
+        weights = real_array(prior, "prior")
+        if weights.shape != (len(self.inputs),):
+            raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
+        return weights
+
+
+def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
+    """Check an alphabet: as many distinct labels as the array has rows or columns.
+
+    Raises
+    ------
+    MechanismError
+        If there are too many, too few or two the same.
+    """
+    if given is None:
+        return tuple(range(size))
+    names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    if len(names) != size:
+        raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
+    duplicate = first_duplicate(names)
+    if duplicate is not None:
+        raise MechanismError(f"the {kind} label {duplicate[0]!r} stands twice")
+    return names
+
+
+def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
+    """Return the first label that was seen before, in a 1-tuple, or None."""
+    seen: set[Hashable] = set()
+    for name in names:
+        if name in seen:
+            return (name,)
+        seen.add(name)
+    return None
+
+
+def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
+    """Positions of labels in their alphabet.
+
+    Raises
+    ------
+    StatementError
+        If ``x`` is no vector or holds a label outside the alphabet; its place is named.
+    """
+    if isinstance(x, str) or not hasattr(x, "__len__"):
+        raise StatementError(f"{kind}s are a vector of labels, not {x!r}", do="pass a list, even of one")
+    values = x.tolist() if hasattr(x, "tolist") else list(x)
+    position = {label: index for index, label in enumerate(alphabet)}
+    try:
+        return np.fromiter((position[value] for value in values), np.int64, len(values))
+    except (KeyError, TypeError):
+        for index, value in enumerate(values):
+            if not isinstance(value, Hashable) or value not in position:
+                raise StatementError(
+                    f"{kind} {value!r} is not in the alphabet",
+                    where=f"entry {index}",
+                    do=f"the labels are {_short(alphabet)}",
+                ) from None
+        raise
+
+
+def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array to index by code: typed where all are of one kind, else of objects."""
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and kinds <= {int, float, str, bool}:
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a whole file or leave the old one: temporary file, fsync, replace."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _stochastic(channel: ArrayLike) -> Float:
+    try:
+        array = real_array(channel, "channel")
+    except StatementError as error:
+        raise MechanismError(error.what) from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
+    bad = np.argwhere(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        x, y = map(int, bad[0])
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+        raise MechanismError(
+            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
+            do="normalise the rows, or find the missing mass",
+        )
+    return array
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _short(names: Sequence[Hashable]) -> str:
+    shown = ", ".join(repr(name) for name in names[:6])
+    return f"[{shown}{', ...' if len(names) > 6 else ''}]"

@@ -1,0 +1,121 @@
+"""Approximate local differential privacy, in its two readings."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.divergence import Audit, approximate_divergence
+from ldpopt.errors import StatementError
+from ldpopt.privacy.notion import Ties, no_rows
+from ldpopt.program import Int, RowBlock
+from ldpopt.utility import Float
+
+MOST_ROWS = 2_000_000
+SEPARATION = 1e-13
+"""An event in excess by less is left to the repair: solvers do not hold rows to more digits than this."""
+
+
+@dataclass(frozen=True)
+class ApproximateLDP:
+    r"""(epsilon, delta)-LDP: :math:`P_x(S) \le e^\epsilon P_{x'}(S) + \delta` for every set ``S`` of reports.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Nats in [0, 10000], or ``"log(p/q)"``.
+    delta : float
+        In [0, 1].
+    form : {"event", "entry"}
+        ``"event"`` is the definition above. ``"entry"`` asks it of single reports only, as eq. (20) of Zhou, Lu and
+        Wu 2019 does: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
+        post-processing. The two agree for two outputs.
+
+    Raises
+    ------
+    StatementError
+        If epsilon or delta is out of range, or the form unknown.
+
+    Examples
+    --------
+    >>> ApproximateLDP(0.1, 0.15).audit([[0.15, 0.85], [0, 1]]).delta
+    0.15
+    """
+
+    epsilon: Budget
+    delta: float
+    form: Literal["event", "entry"] = "event"
+
+    def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        try:
+            value = float(delta)
+        except (TypeError, ValueError):
+            value = np.nan
+        if isinstance(delta, bool) or not 0 <= value <= 1:
+            raise StatementError(f"delta = {delta!r} is not in [0, 1]", do="state a probability, usually far below 0.1")
+        if form not in ("event", "entry"):
+            raise StatementError(f"form = {form!r} is unknown", do='state "event" (the definition) or "entry"')
+        object.__setattr__(self, "delta", value)
+        object.__setattr__(self, "form", form)
+
+    def ties(self, inputs: Sequence[Hashable]) -> Ties:
+        """All pairs alike with slack ``delta`` in every entry: the notion itself, or the event-wise one's relaxation."""
+        return Ties(self.epsilon, len(inputs), delta=self.delta)
+
+    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+        """Write one row for each ordered pair and output (entry-wise), or each pair and event (event-wise).
+
+        Raises
+        ------
+        NotRepresentableError
+            If the events are too many to write.
+        """
+        if self.form == "entry" or not self.delta:
+            return self.ties(inputs).rows(n_outputs)
+        first, second = self.ties(inputs).pairs()
+        if len(first) * 2.0**n_outputs > MOST_ROWS:
+            raise no_rows("event-wise privacy", len(first) * 2.0**n_outputs)
+        events = list(chain.from_iterable(combinations(range(n_outputs), size) for size in range(1, n_outputs)))
+        member = np.zeros((len(events), n_outputs), bool)
+        for row, event in enumerate(events):
+            member[row, list(event)] = True
+        pair = np.repeat(np.arange(len(first)), len(events))
+        return self._rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
+
+    def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
+        r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
+
+        Exact separation in O(n^2 m), so that adding what it finds ends at the event-wise optimum.
+        """
+        if self.form == "entry" or not self.delta:
+            return None
+        found: list[tuple[int, int, np.ndarray[Any, Any]]] = []
+        ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
+        for x in range(len(inputs)):
+            over = channel[x] - ratio * channel
+            excess = np.maximum(over, 0).sum(axis=1)
+            found += [(x, int(k), over[k] > 0) for k in np.flatnonzero(excess > self.delta + SEPARATION) if k != x]
+        if not found:
+            return None
+        first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+        return self._rows(first, second, np.array([f[2] for f in found]))
+
+    def _rows(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
+        """Rows ``b P_x(S) - P_x'(S) <= b delta`` with ``b = e**-epsilon`` rounded down, so that nothing true is cut."""
+        b, size = self.epsilon.b, len(first)
+        row, y = np.nonzero(member)
+        x = np.stack([first[row], second[row]], axis=1).reshape(-1)
+        value = np.tile([b, -1.0], len(row))
+        upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
+        return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+
+    def audit(self, channel: Any) -> Audit:
+        """Decide the claim from the channel's numbers, exactly."""
+        return approximate_divergence(channel, self.epsilon, self.delta, self.form)

@@ -1,0 +1,117 @@
+"""Metric privacy: the budget grows with the distance between answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.budget import Budget
+from ldpopt.divergence import ULPS, Audit, Pairs, max_divergence
+from ldpopt.errors import StatementError
+from ldpopt.privacy.notion import Ties, shape_of
+from ldpopt.program import Int, RowBlock
+from ldpopt.utility import Float, frozen, real_array
+
+
+@dataclass(frozen=True, eq=False)
+class MetricDP:
+    r"""Close answers are hard to tell apart: :math:`P(x, y) \le e^{\epsilon d(x, x')} P(x', y)`.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
+    distance : array_like, shape (n, n), or callable
+        Symmetric, zero on the diagonal and positive elsewhere; a callable takes two labels. Where the triangle
+        inequality fails, shortest paths count: they describe the same channels.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is out of range or the distance is not as above.
+
+    Examples
+    --------
+    >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
+    0.6931471805599453
+    """
+
+    epsilon: Budget
+    distance: Float | Callable[[Any, Any], float]
+
+    def __init__(self, epsilon: float | str, distance: ArrayLike | Callable[[Any, Any], float]) -> None:
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "distance", distance if callable(distance) else frozen(_metric(distance)))
+
+    def matrix(self, inputs: Sequence[Hashable]) -> Float:
+        """Distances between the inputs, shape (n, n).
+
+        Raises
+        ------
+        StatementError
+            If the array has another size, or the callable gives no metric.
+        """
+        if callable(self.distance):
+            return _metric([[self.distance(x, k) for k in inputs] for x in inputs])
+        if len(self.distance) != len(inputs):
+            raise StatementError(f"the distance is {self.distance.shape} but there are {len(inputs)} inputs")
+        return self.distance
+
+    def ties(self, inputs: Sequence[Hashable]) -> Ties:
+        """Pairs that no chain of shorter ones implies."""
+        distance = self.matrix(inputs)
+        first, second = _spanner(distance)
+        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+
+    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+        """Write a row for each ordered pair that is not implied, and each output."""
+        return self.ties(inputs).rows(n_outputs)
+
+    def audit(self, channel: Any) -> Audit:
+        """Decide the claim for all pairs from the channel's numbers, exactly."""
+        inputs, _ = shape_of(channel)
+        distance = self.matrix(inputs)
+        first, second = np.nonzero(distance > 0)
+        pairs = Pairs(first, second, distance[first, second])
+        return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
+
+
+def _metric(distance: ArrayLike) -> Float:
+    matrix = real_array(distance, "distance")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
+    off = ~np.eye(len(matrix), dtype=bool)
+    checks = (
+        (~np.isfinite(matrix), "is not finite"),
+        (matrix != matrix.T, "differs from its mirror image"),
+        (~off & (matrix != 0), "is not 0, though it is from an input to itself"),
+        (off & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
+    )
+    for bad, why in checks:
+        if bad.any():
+            x, k = map(int, np.argwhere(bad)[0])
+            raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}")
+    return matrix
+
+
+def _spanner(distance: Float) -> tuple[Int, Int]:
+    """Pairs left when those implied by a chain through a third input are dropped; float sums are decided exactly."""
+    n = len(distance)
+    keep = distance > 0
+    for x in range(n):
+        through = distance[x][:, None] + distance
+        through[x] = np.inf
+        np.fill_diagonal(through, np.inf)
+        via = through.argmin(axis=0)
+        shortest = through[via, np.arange(n)]
+        for k in np.flatnonzero(shortest <= distance[x] * (1 + 4 * ULPS)):
+            middle = via[k]
+            total = Fraction(float(distance[x, middle])) + Fraction(float(distance[middle, k]))
+            if total <= Fraction(float(distance[x, k])):
+                keep[x, k] = False
+    return np.nonzero(keep)

@@ -1,0 +1,54 @@
+"""Pure local differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt.budget import Budget
+from ldpopt.divergence import Audit, max_divergence
+from ldpopt.privacy.notion import Ties
+from ldpopt.program import RowBlock
+
+
+@dataclass(frozen=True)
+class PureLDP:
+    r"""Any two answers give every report with probabilities within a factor: :math:`P(x, y) \le e^\epsilon P(x', y)`.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Nats in [0, 10000], or ``"log(p/q)"`` for an exactly rational :math:`e^\epsilon`.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is negative, nan, infinite or no number.
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, section 2, with delta = 0; Dwork and Roth 2014.
+
+    Examples
+    --------
+    >>> PureLDP("log(3)").audit([[0.75, 0.25], [0.25, 0.75]]).verdict
+    'certified'
+    """
+
+    epsilon: Budget
+
+    def __init__(self, epsilon: float | str) -> None:
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+
+    def ties(self, inputs: Sequence[Hashable]) -> Ties:
+        """All pairs of inputs, alike."""
+        return Ties(self.epsilon, len(inputs))
+
+    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+        """Write ``n (n-1) m`` rows, one for each ordered pair and output."""
+        return self.ties(inputs).rows(n_outputs)
+
+    def audit(self, channel: Any) -> Audit:
+        """Decide the claim from the channel's numbers, exactly."""
+        return max_divergence(channel, self.epsilon)

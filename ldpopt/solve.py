@@ -1,0 +1,163 @@
+"""solve(problem): formulate, run a solver, generate rows where needed, repair, audit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from ldpopt import solvers
+from ldpopt.errors import StatementError
+from ldpopt.formulation import Form, add_rows, default_form, formulate, program_blocks
+from ldpopt.problem import Problem
+from ldpopt.program import LinearProgram
+from ldpopt.repair import repair
+from ldpopt.sampling import BITS
+from ldpopt.solution import Solution
+from ldpopt.solvers import Outcome, ProgramSolver, Status
+from ldpopt.utility import Float
+
+MOST_ROUNDS = 200
+"""Rounds of row generation; two to five are usual."""
+
+
+def solve(
+    problem: Problem,
+    *,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    form: Form | None = None,
+    **options: Any,
+) -> Solution:
+    r"""Find the best private mechanism for a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement.
+    solver : str
+        ``"auto"`` (HiGHS), ``"highs"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
+    time_limit : float, optional
+        Seconds for the solver.
+    form : {"compact", "pairwise"}, optional
+        The compact program wherever the notion has one, unless told.
+    **options
+        Passed on to the solver under its own names.
+
+    Returns
+    -------
+    Solution
+        With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. Where there is none
+        (infeasible, limit), ``status`` says so and asking for the mechanism raises.
+
+    Raises
+    ------
+    StatementError, NotRepresentableError
+        If the problem is ill posed or too large.
+    SolverNotFoundError, SolverOptionError
+        If the solver is not there, or refuses an option.
+    PrivacyViolationError
+        If the audit disagrees; such a mechanism is never returned.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP, solve
+    >>> answer = solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)")))
+    >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
+    (0.75, [[0.75, 0.25], [0.25, 0.75]])
+    """
+    began = time.perf_counter()
+    if not isinstance(problem, Problem):
+        raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise StatementError(f"time_limit = {time_limit!r} is no positive number of seconds")
+    backend = solvers.find("highs" if solver == "auto" else solver)
+    program = formulate(problem, form)
+    program, outcome, rounds = _run(problem, program, backend, time_limit, options)
+    notes = _notes(problem, rounds)
+    solution = Solution(
+        problem,
+        outcome.status,
+        outcome.raw_status,
+        f"{backend.name} ({program.structure.form})",
+        0.0,
+        {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
+        {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
+        notes,
+        program,
+        outcome,
+    )
+    if outcome.status is Status.INFEASIBLE:
+        solution = replace(solution, conflict=_conflict(problem, backend))
+    if outcome.status is Status.OPTIMAL and outcome.point is not None:
+        channel = program.structure.channel(outcome.point)
+        fixed = repair(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        solution = replace(solution, repaired=fixed)
+    return replace(solution, runtime=time.perf_counter() - began)
+
+
+def _run(
+    problem: Problem, program: LinearProgram, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]
+) -> tuple[LinearProgram, Outcome, int]:
+    """Solve, and as long as the notion finds violated rows that are new, add them and solve again."""
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
+    seen: set[bytes] = set()
+    for rounds in range(MOST_ROUNDS):
+        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+        outcome = backend.solve(program, time_limit=left, **options)
+        if not generates or outcome.status is not Status.OPTIMAL or outcome.point is None:
+            return program, outcome, rounds
+        block = problem.privacy.separate(_stochastic(program.structure.channel(outcome.point)), problem.inputs)
+        key = b"" if block is None else block.x.tobytes() + block.y.tobytes()
+        if block is None or key in seen:
+            return program, outcome, rounds
+        seen.add(key)
+        program = add_rows(program, block, problem)
+    return program, replace(outcome, status=Status.LIMIT, raw_status=f"{MOST_ROUNDS} rounds of row generation"), rounds
+
+
+def _stochastic(channel: Float) -> Float:
+    """Take the solver's rounding out of the rows, so that an excess is a matter of the notion alone."""
+    positive = channel.clip(min=0.0)
+    normal: Float = positive / positive.sum(axis=1, keepdims=True)
+    return normal
+
+
+def _conflict(problem: Problem, backend: ProgramSolver) -> tuple[str, ...]:
+    """Blocks that exclude each other: leave out each in turn, and keep those without which the rest is feasible."""
+    form = default_form(problem)
+    needed = list(problem.constraints)
+    for block in problem.constraints:
+        rest = [other for other in needed if other is not block]
+        trial = Problem(
+            problem.prior,
+            problem.utility,
+            problem.privacy,
+            inputs=problem.inputs,
+            outputs=problem.outputs,
+            objective=problem.objective,
+            constraints=rest,
+        )
+        if backend.solve(formulate(trial, form)).status is Status.INFEASIBLE:
+            needed = rest
+    return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
+
+
+def _notes(problem: Problem, rounds: int) -> tuple[str, ...]:
+    notes = []
+    epsilon, delta = getattr(problem.privacy, "epsilon", None), getattr(problem.privacy, "delta", 0.0)
+    if problem.is_trivial:
+        notes.append("there is one input only: every report is equally likely whoever asks, privacy costs nothing")
+    elif epsilon == 0 and not delta:
+        notes.append("epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row")
+    if delta == 1:
+        notes.append("delta = 1 allows everything: this mechanism protects nobody")
+    if epsilon is not None and epsilon > BITS * 0.6931471805599453:
+        notes.append(
+            f"epsilon = {float(epsilon):.6g} asks for masses below 2**-{BITS}; they are one unit of it instead, "
+            "which is more private and costs at most 2**-53 per entry"
+        )
+    if rounds:
+        notes.append(f"{rounds} round{'s' * (rounds > 1)} of row generation")
+    return tuple(notes)

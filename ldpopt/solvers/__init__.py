@@ -1,0 +1,124 @@
+"""Solvers: one file each. A solver takes a LinearProgram and says how it ended, in our own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from ldpopt.errors import SolverNotFoundError
+from ldpopt.program import LinearProgram
+from ldpopt.utility import Float
+
+BUILT_IN = {"highs": "ldpopt.solvers.highs_:Highs", "cbc": "ldpopt.solvers.cbc_:Cbc", "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy"}
+"""Solvers of this package; others come by the entry point group ``ldpopt.solvers``."""
+
+
+class Status(Enum):
+    """How a solve ended. Only OPTIMAL claims an optimum, and even that is checked by the certificate."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a solver said.
+
+    Attributes
+    ----------
+    status : Status
+        In our words.
+    raw_status : str
+        In the solver's.
+    point : float array or None, shape (columns,)
+        Best point found.
+    row_duals : float array or None, shape (rows,)
+        Change of the optimal value for each unit by which a row's active bound is raised.
+    column_duals : float array or None, shape (columns,)
+        The same for column bounds: the reduced costs.
+    """
+
+    status: Status
+    raw_status: str
+    point: Float | None = None
+    row_duals: Float | None = None
+    column_duals: Float | None = None
+
+
+class ProgramSolver(Protocol):
+    """One solver.
+
+    A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
+    where something is missing.
+    """
+
+    name: str
+
+    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+        """Solve, passing the options on.
+
+        Raises
+        ------
+        SolverOptionError
+            If the solver refuses an option.
+        """
+        ...
+
+
+def find(name: str) -> ProgramSolver:
+    """Return the solver of a name such as ``"highs"`` or ``"cvxpy:CLARABEL"``.
+
+    Raises
+    ------
+    SolverNotFoundError
+        If there is none, naming those that there are, or what to install.
+    """
+    head, _, detail = name.partition(":")
+    offered = _offered()
+    if head not in offered:
+        raise SolverNotFoundError(
+            f"there is no solver {name!r}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+        )
+    factory = offered[head]()
+    solver: ProgramSolver = factory(detail) if detail else factory()
+    return solver
+
+
+def installed() -> dict[str, str]:
+    """Every solver known here, and either ``"installed"`` or what to install."""
+    found = {}
+    for name in sorted(_offered()):
+        try:
+            find(name)
+            found[name] = "installed"
+        except SolverNotFoundError as error:
+            found[name] = error.do or error.what
+    return found
+
+
+def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
+    """Error for a solver whose package is not installed."""
+    return SolverNotFoundError(
+        f"solver {name!r} needs {package}, which is not installed", do=f'pip install "ldpopt[{extra}]"'
+    )
+
+
+def _offered() -> dict[str, Any]:
+    """Loaders by name: ours, and those of installed packages, which cannot replace ours."""
+
+    def loader(target: str) -> Any:
+        def load() -> Any:
+            from importlib import import_module
+
+            module, _, attribute = target.partition(":")
+            return getattr(import_module(module), attribute)
+
+        return load
+
+    others = {point.name: point.load for point in entry_points(group="ldpopt.solvers")}
+    return others | {name: loader(target) for name, target in BUILT_IN.items()}

@@ -1,0 +1,94 @@
+"""CBC through PuLP: it answers in a text file of eight digits, which the repair has to live with."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import SolverNotFoundError, SolverOptionError
+from ldpopt.program import LinearProgram, pulp_sides
+from ldpopt.solvers import Outcome, Status, missing
+
+try:
+    import pulp
+except ImportError:
+    raise missing("cbc", "PuLP", "cbc") from None
+
+_STATUS = {
+    pulp.LpSolutionOptimal: Status.OPTIMAL,
+    pulp.LpSolutionInfeasible: Status.INFEASIBLE,
+    pulp.LpSolutionUnbounded: Status.UNBOUNDED,
+    pulp.LpSolutionIntegerFeasible: Status.LIMIT,
+    pulp.LpSolutionNoSolutionFound: Status.FAILED,
+}
+
+
+class Cbc:
+    """COIN-OR CBC's simplex, an independent second opinion."""
+
+    name = "cbc"
+
+    def __init__(self) -> None:
+        self._command = _command()
+
+    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+        """Solve; options are those of PuLP's CBC command (``threads``, ``options=[...]``, ...)."""
+        problem = program.to_pulp(named=False)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                solver = self._command(msg=False, timeLimit=time_limit, **options)
+                solver.tmpDir = folder
+                problem.solve(solver)
+        except TypeError as error:
+            raise SolverOptionError(f"PuLP refuses an option for CBC: {error}") from None
+        except pulp.PulpSolverError as error:
+            return Outcome(Status.FAILED, str(error))
+        raw = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"
+        status = _STATUS.get(problem.sol_status, Status.FAILED)
+        variables = problem.variables()
+        if any(v.varValue is None for v in variables):
+            return Outcome(status, raw)
+        return Outcome(status, raw, *_read(program, problem))
+
+
+def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, Any]:
+    """Values and duals in the program's order; a row written as two sides has the sum of their duals."""
+    by_name = {v.name: v for v in problem.variables()}
+
+    columns = [by_name[f"x{j}"] for j in range(program.shape[1])]
+    point = np.array([v.varValue for v in columns], float)
+    duals = np.zeros(program.shape[0])
+    for row in range(len(duals)):
+        for _, _, mark in pulp_sides(float(program.row_lower[row]), float(program.row_upper[row])):
+            dual = problem.constraints[f"r{row}{mark}"].pi
+            if dual is None:
+                return point, None, None
+            duals[row] += dual
+    reduced = [v.dj for v in columns]
+    return point, duals, None if None in reduced else np.array(reduced, float)
+
+
+def _command() -> Any:
+    """Return the CBC that PuLP brings, or one on the system's path."""
+    for name in ("PULP_CBC_CMD", "COIN_CMD"):
+        command = getattr(pulp, name, None)
+        if command is not None and command(msg=False).available():
+            return command
+    path = _from_cbcbox()
+    if path:
+        return lambda **options: pulp.COIN_CMD(path=path, **options)
+    raise SolverNotFoundError(
+        "solver 'cbc' needs the program cbc, which this PuLP does not bring", do='pip install cbcbox, or "pulp<4"'
+    )
+
+
+def _from_cbcbox() -> str | None:
+    try:
+        import cbcbox
+    except ImportError:
+        return None
+    path = Path(cbcbox.cbc_bin_path())
+    return str(path) if path.exists() else None
