@@ -6,6 +6,7 @@ import math
 import re
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from ldpopt.errors import StatementError
 
@@ -110,13 +111,13 @@ def round_up(value: Fraction) -> float:
         return math.inf
 
 
-def _parse(epsilon: object) -> tuple[Fraction | None, Fraction | None]:
+def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
     if isinstance(epsilon, bool):
         raise _refusal(epsilon, "is no number")
     if not isinstance(epsilon, (int, float, Fraction, str)):
         try:
-            epsilon = float(epsilon)  # type: ignore[arg-type]
+            epsilon = float(epsilon)
         except (TypeError, ValueError):
             raise _refusal(epsilon, "is no number") from None
     match = _LOG.fullmatch(epsilon) if isinstance(epsilon, str) else None
@@ -135,7 +136,7 @@ def _parse(epsilon: object) -> tuple[Fraction | None, Fraction | None]:
     return nats, None
 
 
-def _fraction(value: object, epsilon: object) -> Fraction:
+def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         if value > 0:
             raise _refusal(epsilon, "is infinite: without a privacy bound the best channel is the best answer itself")
@@ -143,7 +144,7 @@ def _fraction(value: object, epsilon: object) -> Fraction:
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
         raise _refusal(epsilon, "is no number of a sensible size")
     try:
-        return Fraction(value)  # type: ignore[arg-type]
+        return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
         raise _refusal(epsilon, "is no number") from None
 

@@ -239,4 +239,6 @@ def _guess(difference: Exact, structure: Structure) -> int:
     k = np.arange(1, len(floats) + 1)[:, None]
     weight = structure.beta * k + structure.b * len(floats)
     roots = (structure.beta * sums + structure.b * sums[-1]) / weight
-    return int(Fraction(float(roots.max())) * scale)
+    root = int(Fraction(float(roots.max())) * scale)
+    # Without slack a lower bound comes from any shift; with it, the duals as they are balance slack and sums.
+    return max(root, 0) if structure.delta else root

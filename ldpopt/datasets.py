@@ -107,11 +107,10 @@ def load(name: str) -> Dataset:
     array([4313, 2053])
     """
     if name not in DATASETS:
-        near = difflib.get_close_matches(name, DATASETS, 1, 0.5)
-        raise StatementError(
-            f"unknown data set {name!r}",
-            do=(f"did you mean {near[0]!r}? " if near else "") + f"known: {', '.join(DATASETS)}",
-        )
+        by_case = {known.lower(): known for known in DATASETS}
+        near = difflib.get_close_matches(name.lower(), by_case, 1, 0.5)
+        hint = f"did you mean {by_case[near[0]]!r}? " if near else ""
+        raise StatementError(f"unknown data set {name!r}", do=f"{hint}known: {', '.join(DATASETS)}")
     return DATASETS[name](name)
 
 

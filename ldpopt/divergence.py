@@ -295,12 +295,12 @@ def _worst_excess(
         best = max(best, float(excess.max(initial=-math.inf)))
         candidates += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
     worst, where = Fraction(0), None
-    for excess_float, x, k in candidates:
-        if excess_float < best - margin:
+    for approximate, x, k in candidates:
+        if approximate < best - margin:
             continue
-        excess, event = _pair_excess(matrix, ratio, x, k, single)
-        if excess > worst:
-            worst, where = excess, (x, k, event)
+        exactly, event = _pair_excess(matrix, ratio, x, k, single)
+        if exactly > worst:
+            worst, where = exactly, (x, k, event)
     return worst, where
 
 

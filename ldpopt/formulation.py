@@ -110,7 +110,7 @@ def size(problem: Problem, form: Form) -> Size:
     """
     n, m = problem.utility.shape
     extra = sum(len(block) for block in problem.constraints), sum(len(block.x) for block in problem.constraints)
-    rows, columns, nonzeros = n + extra[0], n * m, n * m + extra[1]
+    rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
     ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
@@ -119,7 +119,7 @@ def size(problem: Problem, form: Form) -> Size:
             raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
         return Size(form, rows + n * m, columns + m, nonzeros * (1 + 1 / n) + 2 * n * m)
     pairs = n * (n - 1) if ties is None or ties.first is None else len(ties.first)
-    each, width = m, 2.0 * m
+    each, width = float(m), 2.0 * m
     if getattr(problem.privacy, "form", "") == "event" and problem.privacy.delta:
         each, width = 2.0**m - 2 if m < 1000 else np.inf, m * 2.0**m if m < 1000 else np.inf
     return Size(form, rows + pairs * each, columns, nonzeros + pairs * width)

@@ -187,7 +187,7 @@ class Mechanism:
         )
 
     def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(float_format="%.6g", max_rows=20, max_cols=20)
+        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
         return html
 
     def to_json(self, path: str | os.PathLike[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def path(labels: Iterable[Hashable]) -> Graph:
     [('mid', 'high'), ('mid', 'low')]
     """
     names = _distinct(labels)
-    return _graph(names, zip(names[:-1], names[1:], strict=True))
+    return _graph(names, pairwise(names))
 
 
 def cycle(labels: Iterable[Hashable]) -> Graph:

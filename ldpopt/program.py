@@ -53,7 +53,8 @@ class RowBlock:
 
     def activity(self, channel: Float) -> Float:
         """Evaluate the left-hand sides at a channel, shape (rows,)."""
-        return np.bincount(self.row, self.coefficient * channel[self.x, self.y], len(self))
+        total: Float = np.bincount(self.row, self.coefficient * channel[self.x, self.y], len(self)).astype(float)
+        return total
 
     def violation(self, channel: Float) -> Float:
         """How far each row is out of its bounds at a channel, shape (rows,), 0 where it holds."""
@@ -253,24 +254,27 @@ class LinearProgram:
             part = self.matrix[span.slice]
             lower, upper = self.row_lower[span.slice], self.row_upper[span.slice]
             equal = lower == upper
-            for mask, build in (
-                (equal, lambda a, _, u: a == u),
-                (~equal & np.isfinite(upper), lambda a, _, u: a <= u),
-                (~equal & np.isfinite(lower), lambda a, low, _: a >= low),
+            for mask, side, sign in (
+                (equal, upper, 0),
+                (~equal & np.isfinite(upper), upper, 1),
+                (~equal & np.isfinite(lower), lower, -1),
             ):
                 if mask.any():
-                    constraint = build(part[np.flatnonzero(mask)] @ point, lower[mask], upper[mask])
-                    constraint.set_label(span.name)
-                    constraints.append(constraint)
-        for bounds, build in (
-            (self.column_lower, lambda v, bound: v >= bound),
-            (self.column_upper, lambda v, bound: v <= bound),
-        ):
+                    left = part[np.flatnonzero(mask)] @ point
+                    constraints.append(_relation(left, side[mask], sign).set_label(span.name))
+        for bounds, sign in ((self.column_lower, -1), (self.column_upper, 1)):
             finite = np.flatnonzero(np.isfinite(bounds))
             if len(finite):
-                constraints.append(build(point[finite], bounds[finite]).set_label("bounds"))
+                constraints.append(_relation(point[finite], bounds[finite], sign).set_label("bounds"))
         sense = cp.Maximize if self.maximize else cp.Minimize
         return cp.Problem(sense(self.objective @ point), constraints)
+
+
+def _relation(left: Any, right: Float, sign: int) -> Any:
+    """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
+    if sign == 0:
+        return left == right
+    return left <= right if sign > 0 else left >= right
 
 
 def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:

@@ -118,7 +118,7 @@ def _attempts(values: Float, privacy: Any, inputs: Sequence[Hashable]) -> Iterat
     ties = privacy.ties(inputs) if hasattr(privacy, "ties") else None
     generated = hasattr(privacy, "separate") and privacy.separate(swept, inputs) is not None
     if ties is not None and not ties.delta:
-        swept = _raised(swept, ties, np.asarray)
+        swept = _raised(swept, ties)
     swept /= swept.sum(axis=1, keepdims=True)
     yield sampling.round_rows(swept)
     if ties is not None and not generated:
@@ -129,17 +129,19 @@ def _attempts(values: Float, privacy: Any, inputs: Sequence[Hashable]) -> Iterat
 def _by_cones(values: Float, ties: Ties) -> Iterator[Float]:
     r"""Keep every column in its cone ``v[x] <= exp(epsilon d) v[x'] + delta`` exactly, and fill the rows up.
 
-    The values are floored to the grid and raised back into the cone. A constant ``e[y]`` added to a column leaves
-    room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]``: that room takes what the rows lack.
+    The values are scaled down by a small share, floored to the grid and raised back into the cone. A constant
+    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]`` plus
+    ``delta`` times the share: that room takes what the rows lack.
     """
     m = values.shape[1]
     nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
     growth = float(np.expm1(min(float(ties.budget) * nearest, 700.0))) * (1 - 1e-9)
-    values = _raised(values, ties, np.asarray)
+    values = _raised(values, ties)
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) / values.mean(axis=0).sum()
     short = TOTAL * float(np.max(1 - values.sum(axis=1)))
-    share = (short + 4 * m) / growth + m if growth > 0 else np.inf
+    spare = growth + ties.delta * np.count_nonzero(center)
+    share = (short + 4 * m) / spare + m if spare > 0 else np.inf
     while share < TOTAL / 4:
         counts = _fill(values, center, share, growth, ties)
         if counts is not None:
@@ -148,11 +150,12 @@ def _by_cones(values: Float, ties: Ties) -> Iterator[Float]:
 
 
 def _fill(values: Float, center: Float, share: float, growth: float, ties: Ties) -> Float | None:
-    m = values.shape[1]
-    counts = _raised(np.floor(values * (TOTAL - np.ceil(share) - m)), ties, np.ceil)
+    kept = TOTAL - np.ceil(share) - values.shape[1]
+    counts = _raised(np.floor(values * kept), ties, kept)
     constant = np.floor(center * share)
     lacking = TOTAL - (counts + constant).sum(axis=1)
-    room = np.minimum(np.floor(growth * constant), TOTAL)
+    room = np.floor(growth * constant + (ties.delta * (TOTAL - kept) * (1 - 1e-9) - 1) * (ties.delta > 0))
+    room = np.clip(room, 0.0, TOTAL) * (center > 0)
     if lacking.min() < 0 or lacking.max() > room.sum():
         return None
     order = np.argsort(-room, kind="stable")
@@ -161,16 +164,14 @@ def _fill(values: Float, center: Float, share: float, growth: float, ties: Ties)
     return counts + constant
 
 
-def _raised(values: Float, ties: Ties, whole: Any) -> Float:
-    """Least array above ``values`` with every column in its cone; ``whole`` rounds (up, for integer arrays)."""
-    grid = whole is np.ceil
-    slack = ties.delta * (TOTAL if grid else 1.0)
-    ratio = ties.ratio(up=True) * (1 + 2.0**-51 if grid else 1.0)
+def _raised(values: Float, ties: Ties, total: float = 0.0) -> Float:
+    """Least array above ``values`` with every column in its cone: of floats, or of integers where rows sum to ``total``."""
+    ratio = ties.ratio(up=True) * (1 + 2.0**-51 if total else 1.0)
+    slack = np.floor(ties.delta * total * (1 - 2.0**-52)) if total else ties.delta
+    whole = np.ceil if total else np.asarray
     if ties.is_complete:
-        if len(values) == 1:
-            return values
-        floor = whole((values.max(axis=0) - np.floor(slack) if grid else values.max(axis=0) - slack) * ratio)
-        return np.asarray(np.maximum(values, floor))
+        floor = whole((values.max(axis=0) - slack) * ratio)
+        return np.asarray(np.maximum(values, floor) if len(values) > 1 else values)
     first, second = ties.pairs()
     by_target = np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))

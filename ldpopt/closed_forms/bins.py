@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
     chosen, value = [start], float(everything[start])
     while True:
         found = _shortest(b * (everything - value), beta * head, beta * between, beta * tail)
-        cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in zip(found, found[1:], strict=False))
+        cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
         better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
         # Ratios fall strictly until the optimum; below the resolution of floats there is nothing left to gain.
         if better >= value * (1 - 1e-15):
@@ -146,7 +147,7 @@ def _segments(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
     summed = np.cumsum(prior[:, None] * loss, axis=0)
     places = np.arange(n)
     head, tail = summed[places, places], summed[-1] - summed[places, places]
-    between = np.full((n, n), np.inf)
+    between = np.zeros((n, n))
     for s in range(n - 1):
         nearer = prior[s + 1 :, None] * np.minimum(loss[s + 1 :, s, None], loss[s + 1 :, s + 1 :])
         between[s, s + 1 :] = np.cumsum(nearer, axis=0).diagonal()

@@ -34,12 +34,15 @@ class Kernel(ClosedForm):
         :math:`K^{-1} \pi \ge 0`; sums to the value.
     gap : float
         Relative gap that float arithmetic left between the channel's value and the bound by the dual.
+    prior : ndarray, shape (n,)
+        In the order of the inputs.
     """
 
     distance: Float = field(repr=False)
     column_weights: Float = field(repr=False)
     dual: Float = field(repr=False)
     gap: float
+    prior: Float = field(repr=False)
 
     @property
     def privacy(self) -> Notion:
@@ -137,6 +140,7 @@ def kernel(distance: Float | nx.Graph[Any], prior: Any, epsilon: float | str) ->
         column_weights=frozen(columns),
         dual=frozen(dual),
         gap=gap,
+        prior=weights,
     )
 
 

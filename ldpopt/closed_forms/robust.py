@@ -27,7 +27,7 @@ class Robust(ClosedForm):
     Parameters
     ----------
     worst_prior : ndarray, shape (n,)
-        A mixture of the given priors; `top_k` is worth no more than the value there.
+        A mixture of the given priors at which `top_k` is worth no more than the value; one of several, maybe.
     diagonal : ndarray, shape (n,)
         Probabilities ``q`` of a truthful report at delta 0.
     vertices : ndarray, shape (l, n)

@@ -45,10 +45,10 @@ class TopK(ClosedForm):
     def thresholds(self) -> Float:
         r"""The ratios :math:`t_k = S_{k-1}/\pi_{(k)} - (k-2)` at which the k-th answer joins, shape ``(n,)``.
 
-        Non-decreasing, the first is 1, infinite for answers that never occur: k members are optimal exactly where
-        :math:`t_k \le e^\epsilon \le t_{k+1}`.
+        Non-decreasing, the first is 1, infinite for answers that never occur (or beyond the float range): k members
+        are optimal exactly where :math:`t_k \le e^\epsilon \le t_{k+1}`.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = 1 + self.ranking.gaps / self.ranking.sorted
         return np.where(self.ranking.sorted > 0, found, np.inf)
 

@@ -45,7 +45,7 @@ class Builder:
         if stated.objective == "expected" and stated.prior is None:
             do = 'add [prior], or state objective = "worst_case" at the top of the file'
             raise page.error(("prior",), "the table [prior] is missing", do)
-        with page.at("prior"):
+        with page.at("prior", "dataset"):
             self.dataset = datasets.load(self.given_prior[1]) if self.given_prior[0] == "dataset" else None
         self.inputs = self._inputs()
         self.outputs = stated.alphabet.outputs

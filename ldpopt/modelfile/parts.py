@@ -85,9 +85,9 @@ def _budget_table(epsilon: Budget) -> float | str:
 def _neighbors_table(graph: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     edges = {frozenset(edge) for edge in graph.edges}
     for kind, build in (("path", neighbors.path), ("cycle", neighbors.cycle), ("complete", neighbors.complete)):
-        if kind != "cycle" or len(inputs) > 2:
-            if edges == {frozenset(edge) for edge in build(inputs).edges}:
-                return {"kind": kind}
+        # Two labels make no cycle, and a path has told them already.
+        if (kind != "cycle" or len(inputs) > 2) and edges == {frozenset(edge) for edge in build(inputs).edges}:
+            return {"kind": kind}
     place = {label: x for x, label in enumerate(inputs)}
     pairs = sorted(tuple(sorted(place[label] for label in edge)) for edge in edges if len(edge) == 2)
     return {"edges": [[inputs[x] for x in pair] for pair in pairs]}

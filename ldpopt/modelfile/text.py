@@ -110,12 +110,19 @@ class Page:
         for part in key:
             known = isinstance(part, int) or part in table
             table = table[part] if known else {}
-        if not key:
-            words = {word: section for section, names in _WORDS.items() for word in names if section in self.data}
-        else:
-            words = {name: name for name in table} if isinstance(table, dict) else {}
-        places = [(m.start(), words[word]) for word in words if (m := re.search(rf"\b{re.escape(word)}", what))]
-        return (*key, min(places)[1]) if places else key
+        if not isinstance(table, dict):
+            return key
+        names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}
+        places = [
+            (match.start(), name)
+            for name, words in names.items()
+            for word in words
+            if (match := re.search(rf"\b{re.escape(word)}", what))
+        ]
+        if places:
+            return self._sharpened((*key, min(places)[1]), what)
+        # The only key of a table is meant whether or not the message names it; a kind alone lacks others.
+        return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
 
 
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"

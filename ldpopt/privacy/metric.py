@@ -114,4 +114,5 @@ def _spanner(distance: Float) -> tuple[Int, Int]:
             total = Fraction(float(distance[x, middle])) + Fraction(float(distance[middle, k]))
             if total <= Fraction(float(distance[x, k])):
                 keep[x, k] = False
-    return np.nonzero(keep)
+    first, second = np.nonzero(keep)
+    return first, second

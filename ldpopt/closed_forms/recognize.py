@@ -1,0 +1,175 @@
+"""Which closed forms answer a problem: the statement is looked at, never solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.closed_forms.binary import binary
+from ldpopt.closed_forms.bins import bins
+from ldpopt.closed_forms.form import ClosedForm
+from ldpopt.closed_forms.geometric import path_graph
+from ldpopt.closed_forms.kernels import kernel
+from ldpopt.closed_forms.top_k import top_k
+from ldpopt.closed_forms.warner import minimax
+from ldpopt.mechanism import Mechanism
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.problem import Problem
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A closed form whose family fits the statement.
+
+    Attributes
+    ----------
+    name : str
+        The function of `ldpopt.closed_forms`.
+    build : callable
+        Returns the `ClosedForm`; raises NotRepresentableError or StatementError where the theorem's own condition
+        fails (a kernel with a negative entry, a loss that is not monotone).
+    order : tuple of int
+        Code in the problem of each answer of the form.
+    """
+
+    name: str
+    build: Callable[[], ClosedForm]
+    order: tuple[int, ...]
+
+    def mechanism(self, form: ClosedForm, problem: Problem) -> Mechanism:
+        """Put the form's matrix into the order and under the labels of the problem."""
+        place = np.argsort(self.order)
+        return Mechanism(form.mechanism.channel[np.ix_(place, place)], problem.inputs, problem.outputs)
+
+
+def recognize(problem: Problem) -> list[Candidate]:
+    """List the closed forms that may answer a problem, the most special first.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement.
+
+    Returns
+    -------
+    list of Candidate
+        Nothing is computed before one of them is built; empty where no family fits.
+
+    Notes
+    -----
+    Each family is optimal where its condition holds, so all that can be built agree. O(n**2) to look.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP
+    >>> [found.name for found in recognize(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)))]
+    ['top_k']
+    """
+    n, m = problem.utility.shape
+    if n != m or problem.constraints:
+        return []
+    privacy: Any = problem.privacy
+    is_truth = problem.utility.sense == "gain" and np.array_equal(problem.utility.matrix, np.eye(n))
+    same = tuple(range(n))
+    if isinstance(privacy, (PureLDP, ApproximateLDP)) or _is_complete(privacy):
+        epsilon, delta = privacy.epsilon, getattr(privacy, "delta", 0.0)
+        return _all_pairs(problem, is_truth, epsilon, delta, same)
+    if problem.prior is None or not is_truth:
+        return []
+    found = []
+    line = _line(privacy, problem)
+    if line:
+        found.append(Candidate("path_graph", lambda: path_graph(_in_order(problem, line), privacy.epsilon), line))
+    if isinstance(privacy, (GraphDP, MetricDP)):
+        prior, epsilon = problem.prior, privacy.epsilon
+        found.append(Candidate("kernel", lambda: kernel(_distance(privacy, problem), prior, epsilon), same))
+    return found
+
+
+def closed_form(problem: Problem) -> ClosedForm | None:
+    """Return the first closed form whose condition holds, or None.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP
+    >>> closed_form(Problem([0.2, 0.8], "identity", PureLDP(0.1))).value
+    0.8
+    """
+    from ldpopt.errors import NotRepresentableError, StatementError
+
+    for candidate in recognize(problem):
+        try:
+            return candidate.build()
+        except (NotRepresentableError, StatementError):
+            continue
+    return None
+
+
+def _all_pairs(
+    problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]
+) -> list[Candidate]:
+    """Families for notions that tie all pairs of answers alike."""
+    n, prior = len(same), problem.prior
+    if prior is None:
+        return [Candidate("minimax", lambda: minimax(n, epsilon, delta), same)] if is_truth else []
+    if is_truth:
+        truthful = [Candidate("binary", lambda: binary(prior, epsilon, delta), same)] if n == 2 else []
+        return [*truthful, Candidate("top_k", lambda: top_k(prior, epsilon, delta), same)]
+    if problem.utility.sense != "loss" or delta:
+        return []
+    # The order of numbers where labels are numbers, else the order in which the answers are stated.
+    is_number = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in problem.inputs)
+    places = np.argsort(np.array(problem.inputs, float), kind="stable") if is_number else np.arange(n)
+    rank = np.argsort(places)
+    table = problem.utility.matrix[np.ix_(places, places)]
+    return [
+        Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)
+    ]
+
+
+def _is_complete(privacy: Any) -> bool:
+    if not isinstance(privacy, GraphDP):
+        return False
+    n = privacy.graph.number_of_nodes()
+    edges = sum(1 for u, v in privacy.graph.edges() if u != v)
+    return edges == n * (n - 1) // 2
+
+
+def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:
+    """Codes of the inputs along the path that the graph is; empty where it is none."""
+    if not isinstance(privacy, GraphDP):
+        return ()
+    around = {node: [other for other in privacy.graph[node] if other != node] for node in privacy.graph}
+    ends = [node for node, others in around.items() if len(others) == 1]
+    if len(ends) != 2 or any(len(others) > 2 for others in around.values()):
+        return ()
+    place = {label: code for code, label in enumerate(problem.inputs)}
+    node = min(ends, key=lambda end: place[end])
+    walk, before = [node], None
+    while onward := [other for other in around[node] if other != before]:
+        before, node = node, onward[0]
+        walk.append(node)
+    return tuple(place[label] for label in walk)
+
+
+def _in_order(problem: Problem, order: Sequence[int]) -> dict[Any, float]:
+    """Weights by label along a path, so that the form carries the labels too."""
+    assert problem.prior is not None
+    return {problem.inputs[code]: float(problem.prior[code]) for code in order}
+
+
+def _distance(privacy: GraphDP | MetricDP, problem: Problem) -> Any:
+    """Distances in the order of the inputs."""
+    if isinstance(privacy, MetricDP):
+        return privacy.matrix(problem.inputs)
+    import networkx as nx
+
+    place = {label: code for code, label in enumerate(problem.inputs)}
+    hops = np.zeros((len(place), len(place)))
+    for node, reached in nx.all_pairs_shortest_path_length(privacy.graph):
+        for other, count in reached.items():
+            hops[place[node], place[other]] = count
+    return hops

@@ -1,0 +1,42 @@
+"""Every model file solves to what it expects, with a certificate and an audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+from ldpopt.modelfile import read_model, save_model
+
+MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
+
+
+def test_there_are_models() -> None:
+    assert len(MODELS) >= 12
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+def test_model_solves_to_its_expected_value(path: Path) -> None:
+    if 'dataset = "' in path.read_text(encoding="utf-8"):
+        pytest.importorskip("statsmodels", reason='the data set needs pip install "ldpopt[data]"')
+    model = read_model(path)
+    assert model.title
+    assert model.source
+    assert model.expect is not None, f"{path.name} expects nothing: state [expect] value"
+    solution = ldpopt.solve(model.problem, solver=model.solver, time_limit=model.time_limit)
+    assert solution.value == pytest.approx(model.expect.value, abs=model.expect.tolerance, rel=0)
+    certificate = ldpopt.certify(solution)
+    assert certificate.relative_gap <= 1e-9
+    assert certificate.audit.verdict == "certified"
+    assert solution.mechanism.audit(model.problem.privacy).verdict == "certified"
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+def test_a_saved_model_solves_alike(path: Path, tmp_path: Path) -> None:
+    model = read_model(path)
+    save_model(model, tmp_path / "saved.toml")
+    again = read_model(tmp_path / "saved.toml")
+    assert (again.title, again.source, again.expect) == (model.title, model.source, model.expect)
+    assert again.problem.utility.matrix.tolist() == model.problem.utility.matrix.tolist()
+    assert ldpopt.solve(again.problem).value == pytest.approx(ldpopt.solve(model.problem).value, abs=1e-12)
