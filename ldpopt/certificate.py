@@ -28,7 +28,7 @@ from ldpopt.utility import Float
 
 Exact = NDArray[np.object_]
 
-STAKE_SHARE = 1000
+STAKE_SHARE = 100
 """A bound smaller than this share of the stake is measured against the stake: losses may be 0."""
 
 GRID = 320
@@ -48,7 +48,7 @@ class Certificate:
     gap : Fraction
         Distance between the two: how much better anything could be.
     relative_gap : float
-        ``gap`` over ``abs(bound)``, or over a thousandth of the stake (the prior's average spread of the utility)
+        ``gap`` over ``abs(bound)``, or over a hundredth of the stake (the prior's average spread of the utility)
         where the bound is smaller than that, as that of a loss may be.
     exact : bool
         Whether the numbers are rationals.

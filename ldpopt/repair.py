@@ -6,7 +6,7 @@ possible, to integer masses that satisfy the notion for the real ``e**epsilon``;
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,9 @@ from ldpopt.utility import Float, real_array
 
 DUST = 1e-12
 """A column whose largest entry is below this is a solver's noise: its mass goes to the other outputs."""
+
+NEAR = 1e-12
+"""A repair that moves less mass than this is as good as any: no other way is tried."""
 
 TOTAL = float(1 << sampling.BITS)
 """Integers up to here are exact in float64, which all the arrays below rely on."""
@@ -91,17 +94,25 @@ def repair(
     """
     values = _clean(channel)
     names = tuple(range(len(values))) if inputs is None else tuple(inputs)
-    for counts in _attempts(values, privacy, names):
-        mechanism = Mechanism(counts / TOTAL, names, outputs)
-        audit = privacy.audit(mechanism)
-        if audit.verdict == "certified":
-            moved = np.maximum(mechanism.channel - values, 0).sum(axis=1).max()
-            return Repaired(mechanism, audit, float(moved))
-    raise PrivacyViolationError(
-        f"no channel near the one given passes the audit: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found",
-        where=f"inputs and output {audit.witness}",
-        do=f"check the notion {privacy!r}: constant channels must satisfy it",
-    )
+    best: Repaired | None = None
+    for family in _families(values, privacy, names):
+        for counts in family:
+            mechanism = Mechanism(counts / TOTAL, names, outputs)
+            audit = privacy.audit(mechanism)
+            if audit.verdict == "certified":
+                moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+                if best is None or moved < best.moved:
+                    best = Repaired(mechanism, audit, moved)
+                break
+        if best is not None and best.moved <= NEAR:
+            break
+    if best is None:
+        raise PrivacyViolationError(
+            f"no channel near the one given passes the audit: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found",
+            where=f"inputs and output {audit.witness}",
+            do=f"check the notion {privacy!r}: constant channels must satisfy it",
+        )
+    return best
 
 
 def _clean(channel: ArrayLike) -> Float:
@@ -111,83 +122,120 @@ def _clean(channel: ArrayLike) -> Float:
     return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
-def _attempts(values: Float, privacy: Any, inputs: Sequence[Hashable]) -> Iterator[Any]:
-    """Integer channels, nearest first; the last is constant and satisfies every notion."""
+def _families(values: Float, privacy: Any, inputs: Sequence[Hashable]) -> Iterator[Iterable[Float]]:
+    """Ways to round, each a sequence of integer channels that ends in one that every notion accepts, or in none."""
     swept = values.copy()
     swept[:, values.max(axis=0) < DUST] = 0.0
     ties = privacy.ties(inputs) if hasattr(privacy, "ties") else None
-    generated = hasattr(privacy, "separate") and privacy.separate(swept, inputs) is not None
-    if ties is not None and not ties.delta:
-        swept = _raised(swept, ties)
+    cone = None if ties is None else _Cone.of_events(ties, swept) if ties.is_shared else _Cone.of_ties(ties)
+    if cone is not None:
+        swept = cone.raised(swept)
     swept /= swept.sum(axis=1, keepdims=True)
-    yield sampling.round_rows(swept)
-    if ties is not None and not generated:
-        yield from _by_cones(swept, ties)
-    yield from _by_mixing(swept)
+    yield [sampling.round_rows(swept).astype(float)]
+    if cone is not None:
+        yield _by_cones(swept, cone)
+    yield _by_mixing(swept)
 
 
-def _by_cones(values: Float, ties: Ties) -> Iterator[Float]:
-    r"""Keep every column in its cone ``v[x] <= exp(epsilon d) v[x'] + delta`` exactly, and fill the rows up.
+@dataclass(frozen=True)
+class _Cone:
+    r"""Column by column: ``v[x] <= v[x'] / ratio + slack`` for tied inputs.
+
+    ``slack`` is a number (entry-wise delta), or has shape (n, n, m): what every pair and output may have of an
+    event-wise delta, shared out as the channel at hand does.
+    """
+
+    ties: Ties
+    slack: Any
+    ratio: Float
+    growth: float
+
+    @classmethod
+    def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:
+        nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
+        growth = float(np.expm1(min(float(ties.budget) * nearest, 700.0))) * (1 - 1e-9)
+        return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), growth)
+
+    @classmethod
+    def of_events(cls, ties: Ties, values: Float) -> _Cone:
+        ratio = float(min(ties.budget.enclosure()[0], 10**300))
+        over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
+        total = over.sum(axis=2, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(total > ties.delta, over * (ties.delta / total), over) * (1 - 1e-12)
+        return cls.of_ties(ties, share)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the slack is one number for all."""
+        return np.ndim(self.slack) == 0
+
+    def raised(self, values: Float, total: float = 0.0) -> Float:
+        """Least array above ``values`` in the cone: of floats, or of integers where rows sum to ``total``."""
+        whole = np.ceil if total else np.asarray
+        ratio = self.ratio * (1 + 2.0**-51 if total else 1.0)
+        slack = np.floor(self.slack * total * (1 - 2.0**-52)) if total else self.slack
+        if len(values) == 1:
+            return values
+        if self.ties.is_complete and self.is_even:
+            return np.asarray(np.maximum(values, whole((values.max(axis=0) - slack) * ratio)))
+        return self._swept(values.copy(), ratio, slack, whole)
+
+    def _swept(self, values: Float, ratio: Float, slack: Any, whole: Any) -> Float:
+        """Raise row after row, there and back, until nothing moves."""
+        first, second = self.ties.pairs()
+        ratio = np.broadcast_to(ratio, first.shape)
+        by_target = np.argsort(second, kind="stable")
+        ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
+        order = list(range(len(values)))
+        for _ in range(2 * len(values) + 2):
+            before = values.copy()
+            for x in order:
+                pairs = by_target[ends[x] : ends[x + 1]]
+                if len(pairs):
+                    spare = slack if self.is_even else slack[first[pairs], x]
+                    floor = whole((values[first[pairs]] - spare) * ratio[pairs, None]).max(axis=0)
+                    np.maximum(values[x], floor, out=values[x])
+            order.reverse()
+            if np.array_equal(before, values):
+                break
+        return values
+
+
+def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
+    r"""Keep every column in its cone exactly, and fill the rows up.
 
     The values are scaled down by a small share, floored to the grid and raised back into the cone. A constant
-    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]`` plus
-    ``delta`` times the share: that room takes what the rows lack.
+    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]`` plus the
+    part of an even slack that the scaling freed: that room takes what the rows lack.
     """
-    m = values.shape[1]
-    nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
-    growth = float(np.expm1(min(float(ties.budget) * nearest, 700.0))) * (1 - 1e-9)
-    values = _raised(values, ties)
+    values = cone.raised(values)
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) / values.mean(axis=0).sum()
-    short = TOTAL * float(np.max(1 - values.sum(axis=1)))
-    spare = growth + ties.delta * np.count_nonzero(center)
-    share = (short + 4 * m) / spare + m if spare > 0 else np.inf
-    while share < TOTAL / 4:
-        counts = _fill(values, center, share, growth, ties)
+    even = float(cone.slack) if cone.is_even else 0.0
+    spare = cone.growth + even * np.count_nonzero(center)
+    lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
+    share = lack / spare + values.shape[1] if spare > 0 else np.inf
+    while share < TOTAL / 8:
+        counts = _fill(values, center, share, spare * share / 2, even, cone)
         if counts is not None:
             yield counts
         share *= 2
 
 
-def _fill(values: Float, center: Float, share: float, growth: float, ties: Ties) -> Float | None:
-    kept = TOTAL - np.ceil(share) - values.shape[1]
-    counts = _raised(np.floor(values * kept), ties, kept)
+def _fill(values: Float, center: Float, share: float, reserve: float, even: float, cone: _Cone) -> Float | None:
+    kept = TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), TOTAL / 8))
     constant = np.floor(center * share)
+    counts = cone.raised(np.floor(values * kept) + constant, kept)
     lacking = TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(growth * constant + (ties.delta * (TOTAL - kept) * (1 - 1e-9) - 1) * (ties.delta > 0))
+    room = np.floor(cone.growth * constant + max(even * (TOTAL - kept) * (1 - 1e-9) - 1, 0.0))
     room = np.clip(room, 0.0, TOTAL) * (center > 0)
     if lacking.min() < 0 or lacking.max() > room.sum():
         return None
     order = np.argsort(-room, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
     counts[:, order] += np.clip(lacking[:, None] - before, 0.0, room[order])
-    return counts + constant
-
-
-def _raised(values: Float, ties: Ties, total: float = 0.0) -> Float:
-    """Least array above ``values`` with every column in its cone: of floats, or of integers where rows sum to ``total``."""
-    ratio = ties.ratio(up=True) * (1 + 2.0**-51 if total else 1.0)
-    slack = np.floor(ties.delta * total * (1 - 2.0**-52)) if total else ties.delta
-    whole = np.ceil if total else np.asarray
-    if ties.is_complete:
-        floor = whole((values.max(axis=0) - slack) * ratio)
-        return np.asarray(np.maximum(values, floor) if len(values) > 1 else values)
-    first, second = ties.pairs()
-    by_target = np.argsort(second, kind="stable")
-    ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
-    groups = [by_target[ends[x] : ends[x + 1]] for x in range(len(values))]
-    values, order = values.copy(), list(range(len(values)))
-    for _ in range(2 * len(values) + 2):
-        before = values.copy()
-        for x in order:
-            pairs = groups[x]
-            if len(pairs):
-                floor = whole((values[first[pairs]] * ratio[pairs, None]).max(axis=0))
-                np.maximum(values[x], floor, out=values[x])
-        order.reverse()
-        if np.array_equal(before, values):
-            break
-    return values
+    return np.asarray(counts + constant)
 
 
 def _by_mixing(values: Float) -> Iterator[Float]:

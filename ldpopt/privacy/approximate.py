@@ -67,7 +67,8 @@ class ApproximateLDP:
 
     def ties(self, inputs: Sequence[Hashable]) -> Ties:
         """All pairs alike with slack ``delta`` in every entry: the notion itself, or the event-wise one's relaxation."""
-        return Ties(self.epsilon, len(inputs), delta=self.delta)
+        shared = self.form == "event" and self.delta > 0
+        return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=shared)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
         """Write one row for each ordered pair and output (entry-wise), or each pair and event (event-wise).

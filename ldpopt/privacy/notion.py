@@ -50,6 +50,8 @@ class Ties:
         ``d`` of each pair, positive.
     delta : float
         Slack of every entry.
+    is_shared : bool
+        Whether a pair's outputs share one ``delta`` (an event-wise notion): then the ties are its relaxation.
     """
 
     budget: Budget
@@ -58,6 +60,7 @@ class Ties:
     second: Int | None = None
     distance: Float | None = None
     delta: float = 0.0
+    is_shared: bool = False
 
     @property
     def is_complete(self) -> bool:

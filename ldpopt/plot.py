@@ -1,0 +1,330 @@
+"""Pictures: every function draws one thing on given axes, or on new ones, and returns the axes; nothing is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.divergence import Audit
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.estimate import Estimate
+from ldpopt.mechanism import Mechanism
+from ldpopt.sweep import SweepResult
+from ldpopt.utility import Float
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_NUMBERS = 12
+"""Largest side of a heat map that has its numbers written into the cells."""
+
+MOST_LABELS = 30
+"""Most labels written along an axis; beyond, every second, third, ... is."""
+
+OUTWARD = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
+"""Where the names of the corners A to H of a binary polytope stand: apart, however close the corners are."""
+
+LONGEST_LABEL = 18
+"""Characters of a label that are written along an axis."""
+
+
+def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
+    """Draw a channel as a heat map: answers down, reports across, probabilities in the cells where they fit.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What to draw.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+        With a color bar beside them.
+    """
+    n, m = mechanism.channel.shape
+    side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
+    ax = _axes(ax, size=side)
+    top = float(mechanism.channel.max())
+    image = ax.imshow(mechanism.channel, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
+    _label_axis(ax, "y", mechanism.inputs)
+    _label_axis(ax, "x", mechanism.outputs)
+    ax.set_xlabel("report")
+    ax.set_ylabel("true answer")
+    if max(n, m) <= MOST_NUMBERS:
+        for (x, y), p in np.ndenumerate(mechanism.channel):
+            color = "white" if p > 0.55 * top else "black"
+            ax.text(y, x, _probability(float(p)), ha="center", va="center", color=color, fontsize=8)
+    ax.figure.colorbar(image, ax=ax, label="P(report | answer)")
+    return ax
+
+
+def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
+    """Draw the value against epsilon, a curve for each prior, the closed form dotted on top where there is one.
+
+    Parameters
+    ----------
+    result : SweepResult
+        What to draw; of many priors at most nine are drawn, evenly chosen.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+    """
+    ax = _axes(ax)
+    values, formulas = result.grid("value"), result.grid("closed_form")
+    order = np.argsort(result.epsilons, kind="stable")
+    count = values.shape[1]
+    chosen = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int))
+    has_formula = bool(np.isfinite(formulas).any())
+    style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
+    for place, k in enumerate(chosen):
+        # Near-white ends of the map would not be seen.
+        color = _shade(place, len(chosen))
+        name = "solver" if result.priors is None else _prior_name(result, int(k))
+        ax.plot(result.epsilons[order], values[order, k], color=color, label=name, **style)
+        if np.isfinite(formulas[:, k]).any():
+            last = "closed form" if place == len(chosen) - 1 else None
+            ax.plot(result.epsilons[order], formulas[order, k], ":", color="black", linewidth=1.0, label=last)
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(f"expected {result.sense}")
+    ax.grid(alpha=0.3)
+    if len(ax.get_lines()) > 1:
+        ax.legend(fontsize=8, title=None if result.priors is None else "prior")
+    return ax
+
+
+def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value") -> Axes:
+    r"""Draw a column of a binary sweep over epsilon and the prior of the first answer.
+
+    Figures 2, 3, 6 and 7 of Zhou, Lu and Wu 2019 are such surfaces.
+
+    Parameters
+    ----------
+    result : SweepResult
+        Of two answers and several priors.
+    ax : matplotlib Axes, optional
+        Three-dimensional ones draw the surface, flat ones its contours; new ones are three-dimensional.
+    column : str
+        ``"value"``, ``"closed_form"`` or ``"relative_gap"``.
+
+    Raises
+    ------
+    StatementError
+        If the sweep has no grid of binary priors.
+    """
+    priors = result.priors
+    if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
+        raise StatementError(
+            "a surface needs two answers, several budgets and several priors",
+            do="sweep with priors=[[p, 1 - p], ...]",
+        )
+    ax = _axes(ax, projection="3d", size=(7.0, 5.2))
+    across, along = np.meshgrid(priors[:, 0], result.epsilons)
+    height = result.grid(column)
+    label = {"value": f"expected {result.sense}", "closed_form": "closed form"}.get(column, column.replace("_", " "))
+    prior_label, epsilon_label = _first_prior(result.labels), r"$\varepsilon$ (nats)"
+    if hasattr(ax, "plot_surface"):
+        drawn: Any = ax
+        drawn.plot_surface(along, across, height, cmap="viridis", linewidth=0.2, edgecolor="black", antialiased=True)
+        drawn.set_zlabel(label)
+        drawn.view_init(elev=28, azim=-128)
+        drawn.set_box_aspect(None, zoom=0.88)
+        ax.set_xlabel(epsilon_label)
+        ax.set_ylabel(prior_label)
+        return ax
+    filled = ax.pcolormesh(along, across, height, cmap="viridis", shading="gouraud")
+    lines = ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7)
+    ax.clabel(lines, fontsize=7)
+    ax.set_xlabel(epsilon_label)
+    ax.set_ylabel(prior_label)
+    ax.figure.colorbar(filled, ax=ax, label=label)
+    return ax
+
+
+def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | None = None) -> Axes:
+    r"""Draw the private mechanisms for two answers, as points ``(p00, p11)``, with their corners named.
+
+    Figures 1 and 5 of Zhou, Lu and Wu 2019: A to D without delta, A to H with it.
+
+    Parameters
+    ----------
+    privacy : PureLDP or ApproximateLDP
+        The notion.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+    prior : sequence of 2 floats, optional
+        Draws the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
+    """
+    from ldpopt.closed_forms import binary
+
+    if not hasattr(privacy, "epsilon") or hasattr(privacy, "graph") or hasattr(privacy, "distance"):
+        raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
+    form = binary([0.5, 0.5] if prior is None else prior, privacy.epsilon, getattr(privacy, "delta", 0.0))
+    corners = np.array(form.vertices)
+    ax = _axes(ax, size=(5.6, 5.4))
+    ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
+    ax.plot(*corners.T, "o", color="#08519c", markersize=4)
+    outward = OUTWARD if len(corners) == 8 else OUTWARD[1:2] + OUTWARD[3:4] + OUTWARD[5:6] + OUTWARD[7:]
+    for name, point, (x, y) in zip("ABCDEFGH", corners, outward, strict=False):
+        _name_corner(ax, name, point, x, y)
+    if prior is not None:
+        _level_line(ax, form)
+    ax.set_xlim(-0.46, 1.46)
+    ax.set_ylim(-0.22, 1.22)
+    ax.set_xticks(np.linspace(0, 1, 6))
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.set_aspect("equal")
+    ax.set_xlabel("$p_{00}$: probability that the first answer is told truly")
+    ax.set_ylabel("$p_{11}$: the same for the second")
+    return ax
+
+
+def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
+    """Draw estimated frequencies with their intervals as error bars.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        What to draw.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+    """
+    places = np.arange(len(estimate.values))
+    ax = _axes(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(places))), 3.8))
+    below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
+    # Maximum likelihood clips its intervals: an end may lie on the estimate, and rounding may put it beyond.
+    ax.bar(places, estimate.values, color="#9ecae1", width=0.7)
+    spread = np.maximum([below, above], 0.0)
+    ax.errorbar(places, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
+    ax.axhline(0.0, color="black", linewidth=0.8)
+    _label_axis(ax, "x", places.tolist() if estimate.labels is None else estimate.labels)
+    ax.set_ylabel(f"estimated share, {100 * estimate.confidence:g} % intervals")
+    ax.set_xlabel(f"answer ({estimate.n_reports:,} reports)")
+    return ax
+
+
+def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Axes:
+    """Draw the least delta at each epsilon that an audited channel really has.
+
+    Parameters
+    ----------
+    audit : Audit
+        Of a mechanism.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+    points : int
+        Where the curve is computed.
+    """
+    end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
+    epsilons = np.linspace(0, end, points)
+    deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
+    ax = _axes(ax)
+    ax.plot(epsilons, deltas, color="#08519c")
+    ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
+    if 0 < audit.epsilon < np.inf:
+        ax.axvline(audit.epsilon, color="black", linewidth=0.8, linestyle="--")
+        ax.annotate(
+            rf"$\varepsilon = {audit.epsilon:.4g}$",
+            (audit.epsilon, 0.92),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9,
+        )
+    ax.set_xlim(0, end)
+    ax.set_ylim(0, max(1e-12, float(deltas.max())) * 1.08)
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(r"least $\delta$")
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def _axes(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
+    """Return the axes given, or new ones of a figure that keeps its labels inside."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        what = "a picture needs matplotlib, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
+    figure = plt.figure(figsize=size, layout="constrained")
+    axes: Axes = figure.add_subplot(projection=projection)
+    return axes
+
+
+def _label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:
+    """Write labels along an axis: shortened, thinned out where there are many, upright where they are long."""
+    step = -(-len(names) // MOST_LABELS)
+    places = list(range(0, len(names), step))
+    written = [_short(names[place]) for place in places]
+    if which == "y":
+        ax.set_yticks(places, written)
+        return
+    crowded = sum(map(len, written)) > 40 or max(map(len, written)) > 7
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    ax.set_xticks(places, written, **turned)
+
+
+def _short(name: Hashable) -> str:
+    # A dollar sign would start a formula.
+    text = str(name) if len(str(name)) <= LONGEST_LABEL else str(name)[: LONGEST_LABEL - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def _probability(p: float) -> str:
+    """Three digits, or the power of ten of what they would round to zero."""
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.3f}" if p >= 5e-4 else f"{p:.0e}"
+
+
+def _shade(place: int, count: int) -> Any:
+    import matplotlib as mpl
+
+    if count == 1:
+        return "#6baed6"
+    return mpl.colormaps["viridis"](0.9 * place / max(1, count - 1))
+
+
+def _prior_name(result: SweepResult, k: int) -> str:
+    assert result.priors is not None
+    weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k, :4])
+    return f"({weights}{', …' if result.priors.shape[1] > 4 else ''})"
+
+
+def _first_prior(names: Sequence[Hashable]) -> str:
+    return f"prior of {_short(names[0])}"
+
+
+def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
+    """Write a corner's name and coordinates outside the region, in the direction (x, y)."""
+    ax.annotate(
+        f"{name} ({point[0]:.3g}, {point[1]:.3g})",
+        (float(point[0]), float(point[1])),
+        xytext=(7 * x, 5 * y),
+        textcoords="offset points",
+        ha="left" if x > 0 else "right",
+        va="bottom" if y > 0 else "top",
+        fontsize=8,
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1},
+    )
+
+
+def _level_line(ax: Axes, form: Any) -> None:
+    """Draw where the utility equals its optimum, and mark the optimal face."""
+    (first, second), value = form.prior, form.value
+    face = np.array(form.face)
+    across = np.linspace(-0.2, 1.2, 400)
+    if second > 0:
+        height = (value - first * across) / second
+        seen = (height >= -0.2) & (height <= 1.2)
+        across, height = across[seen], height[seen]
+    else:
+        across, height = np.full(2, value / first), np.array([-0.2, 1.2])
+    ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")
+    ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
+    # Above the region: at one budget or another it fills every corner of the picture.
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
