@@ -231,7 +231,7 @@ def _columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
 
 
 def _guess(difference: Exact, structure: Structure) -> int:
-    r"""Least shift in floats: the root of each output's pricing is :math:`\max_k (\beta S_k + b S_n) / (\beta k + b n)`."""
+    r"""Least shift in floats; an output's pricing has the root :math:`\max_k (\beta S_k + b S_n) / (\beta k + b n)`."""
     scale = 1 << 2 * GRID
     floats = np.array([[float(Fraction(int(v), scale)) for v in row] for row in difference])
     order = -np.sort(-floats, axis=0)

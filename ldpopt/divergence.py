@@ -25,6 +25,10 @@ ULPS = 2.0**-50
 """Relative slack around floating-point screening: everything within it is decided in integers."""
 
 
+HASTY = 500_000
+"""Entries times inputs from which a reported delta is an upper bound within 1e-12 or so; a verdict never is."""
+
+
 class Pairs(NamedTuple):
     """Ordered pairs of inputs that must be close, and how many epsilons apart they may be."""
 
@@ -154,10 +158,12 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
             epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))
 
     def curve(at: Budget) -> float:
-        return hockey_stick(matrix, at, pairs)[0]
+        decided = _decide_all(matrix, at) if pairs is None else _decide_pairs(matrix, at, pairs)
+        return 0.0 if decided == "certified" else hockey_stick(matrix, at, pairs)[0]
 
     delta = 0.0 if budget is None or verdict == "certified" else curve(budget)
-    return Audit(epsilon, delta, witness, verdict, claim or ("pure" if budget is None else f"epsilon = {budget!r}"), curve)
+    claim = claim or ("pure" if budget is None else f"epsilon = {budget!r}")
+    return Audit(epsilon, delta, witness, verdict, claim, curve)
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
@@ -187,9 +193,8 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     low, high = budget.enclosure()
     slack = Fraction(delta)
     single = form == "entry"
-    tight, witness = hockey_stick(matrix, budget, single=single), None
-    found, witness = tight
-    upper = _worst_excess(matrix, low, None, single)[0]
+    upper, where = _worst_excess(matrix, low, None, single)
+    found, witness = _shown(matrix, upper, where, single)
     verdict: Verdict = "certified" if upper <= slack else "undecided"
     if verdict != "certified" and _worst_excess(matrix, high, None, single)[0] > slack:
         verdict = "violated"
@@ -204,7 +209,14 @@ def hockey_stick(
     matrix: Exact, budget: Budget, pairs: Pairs | None = None, *, single: bool = False
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
-    excess, where = _worst_excess(matrix, budget.enclosure()[0], pairs, single)
+    hasty = matrix.floats.size * len(matrix.floats) > HASTY
+    return _shown(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, hasty=hasty), single)
+
+
+def _shown(
+    matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool
+) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """An excess rounded up, and its witness by label."""
     if where is None:
         return 0.0, None
     x, k, event = where
@@ -285,23 +297,30 @@ def _chunks(pairs: Pairs, m: int) -> Iterator[Pairs]:
 
 
 def _worst_excess(
-    matrix: Exact, ratio: Fraction, pairs: Pairs | None, single: bool
+    matrix: Exact, ratio: Fraction, pairs: Pairs | None, single: bool, *, hasty: bool = False
 ) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and where; ties go to the first."""
-    margin = matrix.shape[1] * 8 * ULPS
-    candidates: list[tuple[float, int, int]] = []
-    best = -math.inf
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and where.
+
+    A hasty answer is an upper bound within 1e-13 or so: it looks at one of the rows that floats cannot tell apart.
+    """
+    margin = matrix.shape[1] * ULPS
+    best, slack = 0.0, Fraction(0)
+    found: list[tuple[float, int, int]] = []
     for x, others, excess in _float_excess(matrix.floats, ratio, pairs, single):
-        best = max(best, float(excess.max(initial=-math.inf)))
-        candidates += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
+        best = max(best, float(excess.max(initial=0.0)))
+        found += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
+    if hasty:
+        found, slack = [max(found)], Fraction(2 * margin)
+    partners: dict[int, list[int]] = {}
+    for approximate, x, k in found:
+        if approximate >= best - margin:
+            partners.setdefault(x, []).append(k)
     worst, where = Fraction(0), None
-    for approximate, x, k in candidates:
-        if approximate < best - margin:
-            continue
-        exactly, event = _pair_excess(matrix, ratio, x, k, single)
+    for x, row in partners.items():
+        exactly, k, event = _row_excess(matrix, ratio, x, np.array(row), single)
         if exactly > worst:
             worst, where = exactly, (x, k, event)
-    return worst, where
+    return worst + slack, where
 
 
 def _float_excess(
@@ -318,15 +337,18 @@ def _float_excess(
             yield x, others, over.max(axis=1) if single else over.sum(axis=1)
 
 
-def _pair_excess(matrix: Exact, ratio: Fraction, x: int, k: int, single: bool) -> tuple[Fraction, tuple[int, ...]]:
-    terms = matrix.entries[x] * ratio.denominator - matrix.entries[k] * ratio.numerator
-    event = tuple(int(y) for y in np.flatnonzero(terms > 0))
-    if not event:
-        return Fraction(0), ()
-    if single:
-        event = (max(event, key=lambda y: terms[y]),)
-    total = sum(int(terms[y]) for y in event)
-    return Fraction(total, matrix.denominator * ratio.denominator), event
+def _row_excess(
+    matrix: Exact, ratio: Fraction, x: int, others: NDArray[np.int64], single: bool
+) -> tuple[Fraction, int, tuple[int, ...]]:
+    """Exact worst excess of one row over some others, with the partner and the event."""
+    terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
+    positive = np.maximum(terms, 0)
+    totals = positive.max(axis=1) if single else positive.sum(axis=1)
+    at = int(np.argmax(totals))
+    event = tuple(int(y) for y in np.flatnonzero(np.asarray(terms[at] > 0, dtype=bool)))
+    if single and event:
+        event = (max(event, key=lambda y: terms[at, y]),)
+    return Fraction(int(totals[at]), matrix.denominator * ratio.denominator), int(others[at]), event
 
 
 def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:

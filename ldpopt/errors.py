@@ -55,7 +55,7 @@ class SolverOptionError(LdpoptError, ValueError):
 
 
 class NotRepresentableError(LdpoptError):
-    """This notion or objective has no such form for this solver."""
+    """A notion or objective that has no such form for this solver."""
 
 
 class NoSolutionError(LdpoptError):

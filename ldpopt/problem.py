@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import first_duplicate, labels
-from ldpopt.privacy import Notion, PureLDP
+from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock
 from ldpopt.utility import Float, Utility, frozen, real_array, resolve
 

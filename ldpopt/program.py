@@ -165,7 +165,12 @@ class LinearProgram:
     def residual(self, point: Float) -> float:
         """Largest violation of a row or bound at a point."""
         activity = self.matrix @ point
-        gaps = (self.row_lower - activity, activity - self.row_upper, self.column_lower - point, point - self.column_upper)
+        gaps = (
+            self.row_lower - activity,
+            activity - self.row_upper,
+            self.column_lower - point,
+            point - self.column_upper,
+        )
         return float(max(0.0, *(np.max(gap, initial=0.0) for gap in gaps)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -261,16 +266,16 @@ class LinearProgram:
             ):
                 if mask.any():
                     left = part[np.flatnonzero(mask)] @ point
-                    constraints.append(_relation(left, side[mask], sign).set_label(span.name))
+                    constraints.append(relation(left, side[mask], sign).set_label(span.name))
         for bounds, sign in ((self.column_lower, -1), (self.column_upper, 1)):
             finite = np.flatnonzero(np.isfinite(bounds))
             if len(finite):
-                constraints.append(_relation(point[finite], bounds[finite], sign).set_label("bounds"))
+                constraints.append(relation(point[finite], bounds[finite], sign).set_label("bounds"))
         sense = cp.Maximize if self.maximize else cp.Minimize
         return cp.Problem(sense(self.objective @ point), constraints)
 
 
-def _relation(left: Any, right: Float, sign: int) -> Any:
+def relation(left: Any, right: Float, sign: int) -> Any:
     """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
     if sign == 0:
         return left == right

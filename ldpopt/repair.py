@@ -1,13 +1,14 @@
 r"""From any float channel to an exactly private mechanism on the grid of ``2**-53``.
 
 Solvers are accurate to an absolute tolerance, privacy is a matter of ratios. Here a channel is moved, as little as
-possible, to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's own audit has the last word.
+possible, to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's audit has the last word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def repair(
             break
     if best is None:
         raise PrivacyViolationError(
-            f"no channel near the one given passes the audit: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found",
+            f"no channel near the one given passes: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found",
             where=f"inputs and output {audit.witness}",
             do=f"check the notion {privacy!r}: constant channels must satisfy it",
         )
@@ -158,7 +159,7 @@ class _Cone:
 
     @classmethod
     def of_events(cls, ties: Ties, values: Float) -> _Cone:
-        ratio = float(min(ties.budget.enclosure()[0], 10**300))
+        ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):

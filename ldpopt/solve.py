@@ -103,9 +103,12 @@ def _run(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
     seen: set[bytes] = set()
+    outcome = backend.solve(program, time_limit=time_limit, **options)
     for rounds in range(MOST_ROUNDS):
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        outcome = backend.solve(program, time_limit=left, **options)
+        if rounds:
+            left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+            going = {"basis": outcome.basis} if getattr(backend, "continues", False) else {}
+            outcome = backend.solve(program, time_limit=left, **going, **options)
         if not generates or outcome.status is not Status.OPTIMAL or outcome.point is None:
             return program, outcome, rounds
         block = problem.privacy.separate(_stochastic(program.structure.channel(outcome.point)), problem.inputs)

@@ -66,7 +66,7 @@ class ApproximateLDP:
         object.__setattr__(self, "form", form)
 
     def ties(self, inputs: Sequence[Hashable]) -> Ties:
-        """All pairs alike with slack ``delta`` in every entry: the notion itself, or the event-wise one's relaxation."""
+        """All pairs alike with slack ``delta`` in every entry: the entry-wise notion, or a relaxation."""
         shared = self.form == "event" and self.delta > 0
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=shared)
 

@@ -84,7 +84,7 @@ class Ties:
         return np.minimum(np.exp(-exponent) * (1 + slack if up else 1 - slack), 1.0)
 
     def rows(self, n_outputs: int) -> RowBlock:
-        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}` so that coefficients lie in [0, 1].
+        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients lie in [-1, 1].
 
         The ratio is rounded down: what the row excludes is excluded for the real ``e**epsilon`` as well, so a bound
         that holds under these rows holds for the notion.
@@ -124,7 +124,7 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
     known = set(labels)
     for label in inputs:
         if label not in known:
-            raise StatementError(f"input {label!r} is missing from {what}", do="add it, or leave it out of the alphabet")
+            raise StatementError(f"input {label!r} is missing from {what}", do="add it, or take it out of the inputs")
     return place
 
 

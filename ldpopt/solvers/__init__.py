@@ -11,7 +11,11 @@ from ldpopt.errors import SolverNotFoundError
 from ldpopt.program import LinearProgram
 from ldpopt.utility import Float
 
-BUILT_IN = {"highs": "ldpopt.solvers.highs_:Highs", "cbc": "ldpopt.solvers.cbc_:Cbc", "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy"}
+BUILT_IN = {
+    "highs": "ldpopt.solvers.highs_:Highs",
+    "cbc": "ldpopt.solvers.cbc_:Cbc",
+    "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy",
+}
 """Solvers of this package; others come by the entry point group ``ldpopt.solvers``."""
 
 
@@ -41,6 +45,8 @@ class Outcome:
         Change of the optimal value for each unit by which a row's active bound is raised.
     column_duals : float array or None, shape (columns,)
         The same for column bounds: the reduced costs.
+    basis : object
+        The solver's own mark of where it ended, from which it can go on when rows have been added.
     """
 
     status: Status
@@ -48,13 +54,15 @@ class Outcome:
     point: Float | None = None
     row_duals: Float | None = None
     column_duals: Float | None = None
+    basis: Any = None
 
 
 class ProgramSolver(Protocol):
     """One solver.
 
     A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
-    where something is missing.
+    where something is missing. One with an attribute ``continues = True`` takes a keyword ``basis`` from an earlier
+    outcome of the same program with fewer rows.
     """
 
     name: str

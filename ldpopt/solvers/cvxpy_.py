@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.program import LinearProgram
+from ldpopt.program import LinearProgram, relation
 from ldpopt.solvers import Outcome, Status, missing
 
 try:
@@ -82,13 +82,12 @@ def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Probl
     for index, side, sign in kinds:
         if len(index):
             part = program.matrix[index]
-            left, right = part @ point, side[index]
-            rows.append(((left == right) if not sign else (left <= right) if sign > 0 else (left >= right), index, sign))
+            rows.append((relation(part @ point, side[index], sign), index, sign))
     bounds = []
     for values, sign in ((program.column_lower, -1), (program.column_upper, 1)):
         finite = np.flatnonzero(np.isfinite(values))
         if len(finite):
-            bounds.append(point[finite] <= values[finite] if sign > 0 else point[finite] >= values[finite])
+            bounds.append(relation(point[finite], values[finite], sign))
     sense = cp.Maximize if program.maximize else cp.Minimize
     return rows, cp.Problem(sense(program.objective @ point), [row for row, *_ in rows] + bounds), point
 

@@ -43,11 +43,17 @@ class Highs:
     """The default solver: simplex on the sparse program, vertices as answers."""
 
     name = "highs"
+    continues = True
 
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: LinearProgram, *, time_limit: float | None = None, basis: Any = None, **options: Any
+    ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
         deadline = None if time_limit is None else time.perf_counter() + time_limit
-        outcome = _Run(program, SCALE, {**DEFAULTS, **options}, deadline).outcome()
+        run = _Run(program, SCALE, {**DEFAULTS, **options}, deadline)
+        if basis is not None:
+            run.continue_from(basis)
+        outcome = run.outcome()
         if outcome.status in (Status.UNBOUNDED, Status.FAILED):
             # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
             plain = {"presolve": "off", "solver": "simplex", "simplex_strategy": 4, **options}
@@ -81,6 +87,12 @@ class _Run:
         for option, value in options.items():
             _set(self.highs, option, value)
 
+    def continue_from(self, basis: highspy.HighsBasis) -> None:
+        """Start at an earlier basis; rows added since are basic, so that the dual simplex only has to drive them in."""
+        added = self.program.shape[0] - len(basis.row_status)
+        basis.row_status = list(basis.row_status) + [highspy.HighsBasisStatus.kBasic] * added
+        self.highs.setBasis(basis)
+
     def outcome(self) -> Outcome:
         """Solve, refine what is optimal, and report in the program's unit."""
         raw = self._run()
@@ -98,7 +110,8 @@ class _Run:
             self._refine(point)
         duals = point.y.astype(float)
         reduced = self.program.objective - _transposed(self.program, point.y).astype(float)
-        return Outcome(status, text, point.x.astype(float), duals, reduced)
+        basis = self.highs.getBasis()
+        return Outcome(status, text, point.x.astype(float), duals, reduced, basis if basis.valid else None)
 
     def _run(self) -> highspy.HighsModelStatus:
         if self.deadline is not None:

@@ -1,0 +1,101 @@
+"""The verb audit: what privacy a mechanism really has."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, report
+from ldpopt.cli.shell import refuse
+
+if TYPE_CHECKING:
+    from ldpopt.divergence import Audit
+    from ldpopt.mechanism import Mechanism
+
+
+def audit(
+    mechanism: MechanismPath,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Claim: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="Claim: delta, beside --epsilon.")] = None,
+    form: Annotated[
+        Literal["event", "entry"], typer.Option(help="What delta is claimed for: every event, or single reports.")
+    ] = "event",
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Claim: the notion of a model file.")] = None,
+    json: Json = None,
+) -> None:
+    """Recompute a mechanism's privacy, exactly.
+
+    True epsilon, delta curve and witness. With a claim, exit 1 where it does not hold. An epsilon of null or inf: no
+    budget is large enough.
+    """
+    from ldpopt.mechanism import Mechanism
+
+    claim = _claim(epsilon, delta, form, model)
+    channel = Mechanism.from_json(mechanism)
+    found = channel.audit(claim)
+    pure = found if claim is None else channel.audit()
+    curve = [(at, channel.audit().delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
+    data = {
+        "epsilon": found.epsilon,
+        "delta": found.delta,
+        "verdict": found.verdict,
+        "claim": None if claim is None else found.claim,
+        "pure_epsilon": pure.epsilon,
+        "witness": found.witness,
+        "curve": [{"epsilon": at, "delta": least} for at, least in curve],
+    }
+    report(data, json, lambda: _show(channel, found, pure, claim is not None, curve))
+    if claim is not None and found.verdict != "certified":
+        refuse(f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}")
+
+
+def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:
+    """Build the notion that is claimed, or None."""
+    if model is not None:
+        if epsilon is not None or delta is not None:
+            raise typer.BadParameter("state the claim by --model or by --epsilon, not both")
+        from ldpopt.modelfile import load_model
+
+        return load_model(model).privacy
+    if epsilon is None:
+        if delta is not None:
+            raise typer.BadParameter("--delta needs --epsilon beside it")
+        return None
+    from ldpopt.privacy import ApproximateLDP, PureLDP
+
+    return PureLDP(epsilon) if delta is None else ApproximateLDP(epsilon, delta, form)
+
+
+def _points(pure: float, claimed: float | None) -> list[float]:
+    """Budgets at which the delta curve is shown: up to the claim and the true epsilon."""
+    end = pure if math.isfinite(pure) else max(2.0, 2 * float(claimed or 0.0))
+    points = {round(end * share / 4, 3) for share in range(4)} | {end}
+    return sorted(points | ({float(claimed)} if claimed is not None else set()))
+
+
+def _show(
+    mechanism: Mechanism, found: Audit, pure: Audit, is_claim: bool, curve: list[tuple[float, float]]
+) -> None:
+    lines = [("true epsilon", f"{number(pure.epsilon, 12)}" + _odds(mechanism, pure))]
+    if is_claim:
+        lines.append(("claim", f"{found.claim}: {found.verdict}"))
+        lines.append(("at the claim", f"epsilon {number(found.epsilon, 12)}, delta {number(found.delta, 12)}"))
+    if found.witness is not None:
+        x, other, y = found.witness
+        event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
+        lines.append(("witness", f"answers {label(x)} and {label(other)}, report {event}"))
+    for name, text in lines:
+        print(f"{name + ':':<15}{text}")
+    rows = [[number(at), number(least)] for at, least in curve]
+    print_table(["epsilon", "least delta"], rows, title="delta curve (every event, all pairs of answers)")
+
+
+def _odds(mechanism: Mechanism, pure: Audit) -> str:
+    if pure.witness is None:
+        return " (all rows are alike)"
+    x, other, y = pure.witness
+    column = mechanism.outputs.index(y)
+    over, under = (mechanism.channel[mechanism.inputs.index(name), column] for name in (x, other))
+    return f" (P = {over:.6g} against {under:.6g})"

@@ -1,0 +1,189 @@
+"""The verb compare: every way to the optimum that there is, side by side."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ldpopt.cli.output import Json, ModelPath, number, print_table, printable, report, say, wait_for
+from ldpopt.cli.shell import BAD_STATEMENT, NO_SOLUTION, refuse
+from ldpopt.cli.solving import Gap, TimeLimit, require_expected
+from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
+
+if TYPE_CHECKING:
+    from ldpopt.closed_forms.recognize import Candidate
+    from ldpopt.mechanism import Mechanism
+    from ldpopt.problem import Problem
+
+SMALL = 200_000
+"""Non-zeros up to which the pairwise program is solved as well."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one method found: a mechanism, and a bound on all others where it has one."""
+
+    value: float
+    mechanism: Mechanism
+    bound: float | None = None
+    relative_gap: float | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the comparison: a name, and what to run for it."""
+
+    name: str
+    run: Callable[[], Answer]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method that was run; ``error`` says why there is no answer."""
+
+    method: str
+    seconds: float
+    answer: Answer | None = None
+    verdict: str = ""
+    error: str = ""
+    is_unsolvable: bool = False
+
+
+def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, json: Json = None) -> None:
+    """Solve a model in every way there is, side by side.
+
+    Closed forms where they apply, and each installed solver in each form. A method that fails says so and the others
+    go on. Exit 1 where a mechanism is not private, a gap is too large or the model's [expect] is not met.
+    """
+    from ldpopt.modelfile import read_model
+
+    stated = read_model(model)
+    problem = stated.problem
+    limit = stated.time_limit if time_limit is None else time_limit
+    lines = [wait_for(partial(_run, method, problem), method.name) for method in methods(problem, limit)]
+    data = _side_by_side(lines, problem)
+    report(data, json, lambda: _show(stated.title or model, data))
+    for line in lines:
+        if line.error:
+            say(f"note: {line.method}: {line.error}")
+    _judge(lines, data, gap)
+    require_expected(stated, data["best"])
+
+
+def methods(problem: Problem, time_limit: float | None) -> list[Method]:
+    """Every way to the optimum, in the order of the rows."""
+    from ldpopt.closed_forms.recognize import recognize
+
+    formulas = [Method(f"closed form {c.name}", partial(_closed_form, c, problem)) for c in recognize(problem)]
+    programs = [
+        Method(f"{solver} ({form})", partial(_solver, problem, solver, form, time_limit))
+        for form in _forms(problem)
+        for solver in _installed()
+    ]
+    return formulas + programs
+
+
+def _installed() -> Iterator[str]:
+    from ldpopt.solvers import installed
+
+    states = installed()
+    first = [name for name in ("highs", "cbc", "cvxpy") if name in states]
+    for name in first + [name for name in states if name not in first]:
+        if states[name] == "installed":
+            yield name
+
+
+def _forms(problem: Problem) -> Iterator[Any]:
+    """Yield the default form, and the other one where there is one and it is small."""
+    from ldpopt.formulation import default_form, size
+
+    chosen = default_form(problem)
+    yield chosen
+    other: Any = "pairwise" if chosen == "compact" else "compact"
+    try:
+        if size(problem, other).nonzeros <= SMALL:
+            yield other
+    except NotRepresentableError:
+        return
+
+
+def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
+    form = candidate.build()
+    return Answer(float(form.value), candidate.mechanism(form, problem))
+
+
+def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
+    from ldpopt.certificate import certify
+    from ldpopt.solve import solve
+
+    solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
+    mechanism = solution.mechanism
+    certificate = certify(solution, exact=False)
+    return Answer(solution.value, mechanism, float(certificate.bound), certificate.relative_gap)
+
+
+def _run(method: Method, problem: Problem) -> Line:
+    """Run one method; whatever it raises is its own row's business."""
+    began = time.perf_counter()
+    try:
+        answer = method.run()
+        seconds = time.perf_counter() - began
+        return Line(method.name, seconds, answer, problem.privacy.audit(answer.mechanism).verdict)
+    except LdpoptError as error:
+        unsolvable = isinstance(error, NoSolutionError)
+        return Line(method.name, time.perf_counter() - began, error=printable(error.what), is_unsolvable=unsolvable)
+    except Exception as error:
+        text = printable(f"{type(error).__name__}: {error}")
+        return Line(method.name, time.perf_counter() - began, error=text)
+
+
+def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
+    """Differences from the best, and gaps to the tightest bound that any solver's duals prove."""
+    is_gain = problem.utility.sense == "gain"
+    answers = [line.answer for line in lines if line.answer is not None]
+    values = [answer.value for answer in answers]
+    bounds = [answer.bound for answer in answers if answer.bound is not None]
+    best = (max if is_gain else min)(values, default=math.nan)
+    bound = (min if is_gain else max)(bounds, default=math.nan)
+    rows = []
+    for line in lines:
+        answer = line.answer
+        row: dict[str, Any] = dict.fromkeys(("method", "value", "difference", "relative_gap", "verdict"))
+        row |= {"method": line.method, "seconds": line.seconds, "error": line.error or None}
+        if answer is not None:
+            missing = abs(bound - answer.value) / (abs(bound) or 1.0)
+            gap = answer.relative_gap if answer.relative_gap is not None else missing
+            row |= {"value": answer.value, "difference": answer.value - best, "relative_gap": gap}
+            row["verdict"] = line.verdict
+        rows.append(row)
+    return {"sense": problem.utility.sense, "best": best, "bound": bound, "rows": rows}
+
+
+def _show(title: str, data: dict[str, Any]) -> None:
+    rows = []
+    for row in data["rows"]:
+        shown = [row["method"], "failed", "", "", "", f"{row['seconds']:.3f}"]
+        if row["value"] is not None:
+            away, gap = f"{row['difference']:.1e}", f"{row['relative_gap']:.1e}"
+            shown[1:5] = [f"{row['value']:.12g}", away, gap, row["verdict"]]
+        rows.append(shown)
+    rows.append(["certified bound", number(data["bound"], 12), f"{data['bound'] - data['best']:.1e}", "", "", ""])
+    headings = ["method", data["sense"], "difference", "relative gap", "audit", "seconds"]
+    print_table(headings, rows, title=printable(title))
+
+
+def _judge(lines: list[Line], data: dict[str, Any], gap: float) -> None:
+    """End with the exit code of the worst that was found."""
+    if math.isnan(data["best"]):
+        raise typer.Exit(NO_SOLUTION if any(line.is_unsolvable for line in lines) else BAD_STATEMENT)
+    for line, row in zip(lines, data["rows"], strict=True):
+        if line.answer is not None and line.verdict != "certified":
+            refuse(f"the mechanism of {line.method} is {line.verdict}")
+        if row["relative_gap"] is not None and row["relative_gap"] > gap:
+            refuse(f"the relative gap of {line.method} is {row['relative_gap']:.3g}, more than {gap:g}")

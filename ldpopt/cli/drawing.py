@@ -1,0 +1,188 @@
+"""Verbs that make curves and pictures: sweep and plot."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli.output import (
+    Json,
+    ModelPath,
+    new_axes,
+    number,
+    print_table,
+    printable,
+    progress_bar,
+    replacing,
+    report,
+    save_figure,
+    say,
+)
+from ldpopt.cli.shell import INTERRUPTED, NO_SOLUTION
+from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
+from ldpopt.errors import StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism import Mechanism
+    from ldpopt.problem import Problem
+    from ldpopt.sweep import SweepResult
+
+MOST_ROWS = 30
+"""Rows of a sweep that are printed; all of them go into the file."""
+
+Kind = Literal["mechanism", "delta", "polytope"]
+
+
+def sweep(
+    model: ModelPath,
+    epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
+    prior_grid: Annotated[int | None, typer.Option(metavar="N", min=2, help="N priors of two answers.")] = None,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes; -1 for all cores.")] = 1,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
+    solver: Solver = None,
+    time_limit: TimeLimit = None,
+    json: Json = None,
+) -> None:
+    """Solve a model at many budgets and priors.
+
+    Each point is certified. Ctrl-C keeps what is done.
+    """
+    from ldpopt.modelfile import read_model
+    from ldpopt.sweep import sweep as run
+
+    stated = read_model(model)
+    limit = stated.time_limit if time_limit is None else time_limit
+    budgets, priors = parse_grid(epsilon), _priors(stated.problem, prior_grid)
+    with progress_bar(f"sweeping {Path(model).name}") as bar:
+        result = run(
+            stated.problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
+        )
+    if output is not None:
+        with replacing(output) as stream:
+            stream.write(result.to_csv())
+    report({"interrupted": result.interrupted, "rows": list(result.records())}, json, lambda: _show(result))
+    if plot is not None and result.rows:
+        save_figure(plot, _drawn(result).figure)
+    if result.interrupted:
+        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors))
+        say(f"interrupted: {len(result.rows)} of {total} points are done" + (f" and in {output}" if output else ""))
+        raise typer.Exit(INTERRUPTED)
+    if all(math.isnan(row.value) for row in result.rows):
+        say(f"no point has a solution: {result.rows[0].status}")
+        raise typer.Exit(NO_SOLUTION)
+
+
+def plot(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A mechanism (JSON) or a model (TOML), which is solved.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
+    kind: Annotated[Kind, typer.Option(help="Heat map, delta curve, or the polytope of a binary model.")] = "mechanism",
+    json: Json = None,
+) -> None:
+    """Draw a mechanism or a model's solution."""
+    from ldpopt import plot as pictures
+
+    if kind == "polytope":
+        axes = _polytope(file)
+    else:
+        mechanism = _mechanism(file)
+        if kind == "delta":
+            axes = pictures.delta_curve(mechanism.audit(), new_axes())
+        else:
+            axes = pictures.mechanism(mechanism, heat_map_axes(mechanism))
+    save_figure(output, axes.figure)
+    report({"file": output, "kind": kind}, json, lambda: print(printable(output)))
+
+
+def parse_grid(text: str) -> list[str]:
+    """Budgets of ``start:stop:count`` (both ends included), or of a list with commas.
+
+    Raises
+    ------
+    StatementError
+        If it is neither.
+
+    Examples
+    --------
+    >>> parse_grid("0.5:2:4")
+    ['0.5', '1.0', '1.5', '2.0']
+    """
+    if ":" not in text:
+        return [part.strip() for part in text.split(",")]
+    import numpy as np
+
+    try:
+        start, stop, count = text.split(":")
+        ends, points = (float(start), float(stop)), int(count)
+    except ValueError:
+        ends, points = (math.nan, math.nan), 0
+    if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
+        raise StatementError(f"{text!r} is no grid", where="--epsilon", do="state start:stop:count, such as 0.1:5:25")
+    return [repr(value) for value in np.linspace(*ends, points).tolist()]
+
+
+def _priors(problem: Problem, count: int | None) -> Any:
+    import numpy as np
+
+    if count is None:
+        return None
+    if len(problem.inputs) != 2:
+        what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
+        raise StatementError(what, do="sweep its own prior, or use ldpopt.sweep with a table of priors")
+    first = np.linspace(0.0, 1.0, count)
+    return np.stack([first, 1 - first], axis=1)
+
+
+def _drawn(result: SweepResult) -> Any:
+    from ldpopt import plot as pictures
+
+    is_surface = result.priors is not None and not result.interrupted and len(result.epsilons) > 1
+    if is_surface:
+        return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
+    return pictures.sweep(result, new_axes())
+
+
+def _show(result: SweepResult) -> None:
+    step = max(1, -(-len(result.rows) // MOST_ROWS))
+    rows = []
+    for row in result.rows[::step]:
+        prior = [] if result.priors is None else [number(float(result.priors[row.prior, 0]))]
+        numbers = (number(row.value, 9), number(row.closed_form, 9), number(row.relative_gap, 2))
+        rows.append([number(row.epsilon), *prior, *numbers, printable(row.status)[:60]])
+    headings = ["epsilon", *([] if result.priors is None else ["first prior"])]
+    title = f"{len(result.rows)} points" + (f", every {step}th shown" if step > 1 else "")
+    print_table([*headings, result.sense, "closed form", "relative gap", "status"], rows, title=title)
+
+
+def _mechanism(file: str) -> Mechanism:
+    """Read a mechanism, or solve a model."""
+    from ldpopt.mechanism import Mechanism
+
+    if Path(file).suffix.lower() != ".toml":
+        return Mechanism.from_json(file)
+    from ldpopt.cli.output import wait_for
+    from ldpopt.modelfile import read_model
+    from ldpopt.solve import solve
+
+    stated = read_model(file)
+    solution = wait_for(
+        lambda: solve(stated.problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
+    )
+    return solution.mechanism
+
+
+def _polytope(file: str) -> Any:
+    from ldpopt import plot as pictures
+    from ldpopt.modelfile import load_model
+
+    problem = load_model(file)
+    if len(problem.inputs) != 2 or len(problem.outputs) != 2:
+        raise StatementError("only a model with two answers and two reports has a picture in the plane", where=file)
+    import numpy as np
+
+    is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))
+    prior = problem.prior if is_truth else None
+    return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=None if prior is None else prior.tolist())

@@ -1,0 +1,258 @@
+"""What the command line says: tables and JSON to stdout, notes and progress to stderr, whole files or none."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Annotated, Any, TypeVar
+
+import typer
+
+from ldpopt.errors import ModelFileError
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write one JSON object to FILE; '-': to stdout, and nothing else there. Infinity and nan are null.",
+    ),
+]
+ModelPath = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (TOML).")]
+MechanismPath = Annotated[
+    str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
+]
+
+MOST_SHOWN = 20
+"""Rows and columns of a mechanism that a table shows."""
+
+WORKER = "ldpopt-work"
+
+Result = TypeVar("Result")
+
+
+def say(message: str) -> None:
+    """Write one line to stderr."""
+    print(printable(f"ldpopt: {message}"), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """One line without control characters, whatever labels and files hold."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else repr(c)[1:-1] for c in text)
+
+
+def label(name: Any) -> str:
+    """Show a label in at most 24 characters."""
+    text = printable(str(name))
+    return text if len(text) <= 24 else text[:23] + "~"
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """Show a number with that many significant digits; a dash where there is none."""
+    return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types; infinities and nan, which JSON lacks, as null."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def report(data: dict[str, Any], target: str | None, show: Callable[[], None]) -> None:
+    """Print a table, or JSON instead where ``target`` is ``-``; another target is a file to write as well."""
+    text = "" if target is None else json.dumps(plain(data), allow_nan=False) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    show()
+    if target is not None:
+        with replacing(target) as stream:
+            stream.write(text)
+
+
+@contextmanager
+def replacing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """Open a file that appears as a whole, or not at all, when the block ends; a device or pipe is written as it is.
+
+    Raises
+    ------
+    ModelFileError
+        If it cannot be written.
+    """
+    text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb" if binary else "w", **text) as stream:
+                yield stream
+            return
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb" if binary else "w", **text) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        do = "check the folder and its rights"
+        raise ModelFileError(f"cannot write the file: {why}", where=path, do=do) from None
+
+
+def save_figure(path: str, figure: Any) -> None:
+    """Write a picture in the format that the file's name ends in."""
+    ending = Path(path).suffix.lstrip(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if ending not in known:
+        raise ModelFileError(f"no picture format ends in {ending!r}", where=path, do=f"use one of {', '.join(known)}")
+    with replacing(path, binary=True) as stream:
+        figure.savefig(stream, format=ending, dpi=150)
+
+
+def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
+    """Axes of a figure that no window shows.
+
+    Raises
+    ------
+    LdpoptError
+        If matplotlib is not installed.
+    """
+    from ldpopt.errors import LdpoptError
+
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        what = "a picture needs matplotlib, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
+    return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: Sequence[str] = ()
+) -> None:
+    """Print a table to stdout: the first column and those of words left, numbers right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 400
+    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=_box())
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place and heading not in words else "left", no_wrap=width > 100)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def print_mechanism(mechanism: Any) -> None:
+    """Print the corner of a channel that fits, with as many digits as tell its entries apart."""
+    n, m = mechanism.channel.shape
+    head = max([len("answer"), *(len(label(name)) for name in mechanism.inputs[:MOST_SHOWN])])
+    widths = [max(8, len(label(name)) + 2) for name in mechanism.outputs[:MOST_SHOWN]]
+    columns = len(widths)
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size((80, 24)).columns - head - 10
+        while columns > 1 and sum(widths[:columns]) > room:
+            columns -= 1
+    more = ["..."] if columns < m else []
+    rows = [
+        [label(name), *(_probability(float(p)) for p in mechanism.channel[x, :columns]), *more]
+        for x, name in enumerate(mechanism.inputs[:MOST_SHOWN])
+    ]
+    if n > MOST_SHOWN:
+        rows.append(["..."] + [""] * (columns + len(more)))
+    headings = ["answer", *map(label, mechanism.outputs[:columns]), *more]
+    print_table(headings, rows, title=f"P(report | answer), {n} x {m}")
+
+
+def wait_for(work: Callable[[], Result], what: str) -> Result:
+    """Do long work in a thread, so that Ctrl-C is heard while a solver is deep in its own code.
+
+    On a terminal, stderr shows what is being done and for how long.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name=WORKER, daemon=True)
+    thread.start()
+    thread.join(0.3)  # quick work shows no spinner
+    if thread.is_alive():
+        with _spinner(what):
+            while thread.is_alive():
+                thread.join(0.2)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def is_working() -> bool:
+    """Whether work begun by `wait_for` is still going on."""
+    return any(thread.name == WORKER for thread in threading.enumerate())
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr where that is a terminal; call it with (done, total)."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _spinner(what: str) -> Any:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.add_task(what, total=None)
+    return progress
+
+
+def _probability(p: float) -> str:
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.4f}" if p >= 5e-4 else f"{p:.0e}"
+
+
+def _box() -> Any:
+    from rich import box
+
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return box.SIMPLE_HEAD if encoding.lower().startswith("utf") else box.ASCII2

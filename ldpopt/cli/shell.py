@@ -1,0 +1,146 @@
+"""The shell around the verbs: exit codes, one line for each error, quiet ends for closed pipes and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from ldpopt.cli.output import is_working, say
+from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
+
+FALSE_CLAIM = 1
+"""A claim does not hold: an audit, an expected value, a certificate."""
+
+BAD_STATEMENT = 2
+"""A bad statement, file or usage."""
+
+NO_SOLUTION = 3
+"""There is no mechanism to hand out: infeasible, or a limit."""
+
+INTERRUPTED = 130
+"""Ctrl-C, as shells count it."""
+
+EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
+
+
+USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
+"""What every error in a command's words derives from: typer has it from click, or brings it along, by version."""
+
+
+class Shell(TyperGroup):
+    """The verbs, and what their errors mean to whoever called."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb; errors made on purpose become a line and an exit code, all others keep their traceback."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            _leave_closed_pipe()
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            _interrupted()
+        except LdpoptError as error:
+            say(error.one_line)
+            raise typer.Exit(exit_code(error)) from None
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            say(f"{name}{error.strerror or error}")
+            raise typer.Exit(BAD_STATEMENT) from None
+        except MemoryError:
+            say("out of memory | do: take fewer inputs, outputs or points")
+            raise typer.Exit(BAD_STATEMENT) from None
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Parse and run; a usage error is one line too."""
+        extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
+        for stream in (sys.stdout, sys.stderr):
+            # A label that the terminal's encoding lacks should not end the program.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(*args, **extra)
+        except USAGE_ERROR as error:
+            _explain(error)
+            code = BAD_STATEMENT
+        except typer.Abort:
+            code = INTERRUPTED
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_closed_pipe()
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def exit_code(error: LdpoptError) -> int:
+    """Return what an error means to a script."""
+    if isinstance(error, NoSolutionError):
+        return NO_SOLUTION
+    return FALSE_CLAIM if isinstance(error, (PrivacyViolationError, CertificateError)) else BAD_STATEMENT
+
+
+def refuse(message: str) -> NoReturn:
+    """End with a claim that does not hold."""
+    say(message)
+    raise typer.Exit(FALSE_CLAIM)
+
+
+def _explain(error: Any) -> None:
+    """Say what is wrong with a command on one line."""
+    context = getattr(error, "ctx", None)
+    command = "ldpopt" if context is None else context.command_path
+    say(f"{error.format_message()} | do: see '{command} --help'")
+
+
+def _interrupted() -> NoReturn:
+    say("interrupted")
+    if is_working():
+        # A solver deep in its own code cannot be asked to stop, and must not outlive the objects it works on.
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _leave_closed_pipe() -> None:
+    """Point stdout to nowhere, so that the interpreter's own last flush says nothing."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # pragma: no cover - stdout is no file, as in a test
+        pass
+
+
+app = typer.Typer(
+    cls=Shell,
+    help="State a problem, get the provably best privacy mechanism.",
+    epilog=EXIT_CODES,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("ldpopt"))
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """State a problem, get the provably best privacy mechanism."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())

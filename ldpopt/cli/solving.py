@@ -1,0 +1,319 @@
+"""Verbs on model files: check, solve, export, models; and solvers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli.output import (
+    Json,
+    ModelPath,
+    label,
+    new_axes,
+    number,
+    print_mechanism,
+    print_table,
+    printable,
+    replacing,
+    report,
+    save_figure,
+    say,
+    wait_for,
+)
+from ldpopt.cli.shell import BAD_STATEMENT, refuse
+from ldpopt.errors import CertificateError, LdpoptError, ModelFileError, NotRepresentableError
+
+if TYPE_CHECKING:
+    from ldpopt.certificate import Certificate
+    from ldpopt.modelfile import Model
+    from ldpopt.problem import Problem
+    from ldpopt.solution import Solution
+
+FormName = Literal["compact", "pairwise"]
+Form = Annotated[FormName | None, typer.Option("--form", help="Which program; chosen by structure unless told.")]
+Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solver.")]
+Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
+
+
+def check(model: ModelPath, json: Json = None) -> None:
+    """Validate a model; print its program's size.
+
+    In each form: rows, columns, non-zeros and the memory that a solver would take.
+    """
+    from ldpopt.formulation import default_form
+    from ldpopt.modelfile import read_model
+
+    stated = read_model(model)
+    problem, chosen = stated.problem, default_form(stated.problem)
+    sizes = {form: _size(problem, form) for form in ("compact", "pairwise")}
+    n, m = problem.utility.shape
+    data = {
+        "title": stated.title,
+        "inputs": n,
+        "outputs": m,
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "privacy": repr(problem.privacy),
+        "default_form": chosen,
+        "forms": [{"form": form} | counted for form, counted in sizes.items() if counted],
+    }
+
+    def show() -> None:
+        sizes_and_aim = f"{n} answers, {m} reports, {problem.objective} {problem.utility.sense}"
+        print(printable(f"{stated.title or model}: {sizes_and_aim}"))
+        print(printable(f"privacy: {problem.privacy!r}"))
+        rows = [
+            [f"{form} (default)" if form == chosen else form, *_shown_size(counted)] for form, counted in sizes.items()
+        ]
+        print_table(["program", "rows", "columns", "non-zeros", "memory"], rows)
+
+    report(data, json, show)
+
+
+def solve(
+    model: ModelPath,
+    solver: Solver = None,
+    time_limit: TimeLimit = None,
+    form: Form = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
+    gap: Gap = 1e-6,
+    json: Json = None,
+) -> None:
+    """Solve a model: mechanism, value, certificate.
+
+    The certificate bounds what any private mechanism could reach; the audit is exact. Exit 1 where the model's
+    [expect] is not met or the certified gap is too large; 3 where there is no solution.
+    """
+    from ldpopt.modelfile import read_model
+
+    stated = read_model(model)
+    solution, certificate = wait_for(lambda: _solved(stated, solver, time_limit, form), f"solving {Path(model).name}")
+    if solution.repaired is None:
+        report(_no_mechanism(solution), "-" if json == "-" else None, lambda: None)
+    mechanism = solution.mechanism
+    report(_answer(solution, certificate), json, lambda: _show(stated, solution, certificate))
+    for note in solution.notes:
+        say(f"note: {note}")
+    if output is not None:
+        save_mechanism(output, mechanism)
+    if plot is not None:
+        from ldpopt import plot as pictures
+
+        save_figure(plot, pictures.mechanism(mechanism, heat_map_axes(mechanism)).figure)
+    if certificate is None:
+        refuse(f"{solution.solver} gave no duals, so nothing bounds what could be reached")
+    if certificate.relative_gap > gap:
+        refuse(f"the certified relative gap is {certificate.relative_gap:.3g}, more than {gap:g}")
+    require_expected(stated, solution.value)
+
+
+def export(
+    model: ModelPath,
+    to: Annotated[Literal["lp", "mps"], typer.Option("--to", help="Format.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
+    form: Form = None,
+    json: Json = None,
+) -> None:
+    """Write a model's program as LP or MPS.
+
+    Rows and columns have readable names.
+    """
+    import tempfile
+
+    from ldpopt.formulation import default_form, formulate
+    from ldpopt.modelfile import read_model
+
+    if json == "-" and output == "-":
+        raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
+    problem = read_model(model).problem
+    chosen = default_form(problem) if form is None else form
+    program = formulate(problem, chosen)
+    if chosen == "compact" and hasattr(problem.privacy, "separate"):
+        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events to it, pairwise lists all")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"program.{to}"
+        program.write(path)
+        text = path.read_text(encoding="utf-8")
+    rows, columns = program.shape
+    data = {"file": output, "format": to, "form": chosen, "rows": rows, "columns": columns, "nonzeros": program.nnz}
+    if output == "-":
+        sys.stdout.write(text)
+        report(data, json, lambda: None)
+        return
+    with replacing(output) as stream:
+        stream.write(text)
+    report(data, json, lambda: print(f"{output}: {chosen}, {rows} rows, {columns} columns, {program.nnz} non-zeros"))
+
+
+def solvers(json: Json = None) -> None:
+    """List the solvers, and what to install."""
+    from ldpopt.solvers import installed
+
+    found = installed()
+    entries = [
+        {"name": name, "installed": state == "installed", "install": None if state == "installed" else state}
+        for name, state in found.items()
+    ]
+    rows = [list(row) for row in found.items()]
+    report({"solvers": entries}, json, lambda: print_table(["solver", "state"], rows, words=["state"]))
+
+
+def models(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of model files.")] = "models",
+    json: Json = None,
+) -> None:
+    """List the model files of a folder.
+
+    Name, size, notion and title of each. Exit 2 if one of them is no model.
+    """
+    from ldpopt.modelfile import read_model
+
+    paths = sorted(Path(folder).glob("*.toml"))
+    if not paths:
+        what = "holds no model files" if Path(folder).is_dir() else "is no folder"
+        raise ModelFileError(f"{folder} {what}", do="name a folder with *.toml files: ldpopt models DIR")
+    entries: list[dict[str, Any]] = []
+    for path in paths:
+        entry: dict[str, Any] = {"name": path.stem, "title": "", "inputs": None, "outputs": None, "privacy": ""}
+        try:
+            stated = read_model(path)
+            n, m = stated.problem.utility.shape
+            entry |= {"title": stated.title, "inputs": n, "outputs": m, "privacy": notion(stated.problem.privacy)}
+        except LdpoptError as error:
+            entry["error"] = error.one_line
+        entries.append(entry)
+    rows = [
+        [e["name"], f"{e['inputs'] or '-'} x {e['outputs'] or '-'}", e["privacy"], printable(e["title"])[:70]]
+        for e in entries
+    ]
+    headings = ["model", "size", "privacy", "title"]
+    report({"models": entries}, json, lambda: print_table(headings, rows, words=["privacy", "title"]))
+    broken = [entry["error"] for entry in entries if "error" in entry]
+    for line in broken:
+        say(line)
+    if broken:
+        raise typer.Exit(BAD_STATEMENT)
+
+
+def require_expected(stated: Model, value: float) -> None:
+    """Compare a value with the model's [expect], if there is one."""
+    expect = stated.expect
+    if expect is not None and not abs(value - expect.value) <= expect.tolerance:
+        refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
+
+
+def save_mechanism(path: str, mechanism: Any) -> None:
+    """Write a mechanism as JSON, whole or not at all."""
+    import json
+
+    with replacing(path) as stream:
+        stream.write(json.dumps(mechanism.to_dict(), indent=1) + "\n")
+
+
+def heat_map_axes(mechanism: Any) -> Any:
+    """Axes of a size that a mechanism's labels and numbers fit into."""
+    n, m = mechanism.channel.shape
+    return new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
+
+
+def notion(privacy: Any) -> str:
+    """A notion in a few words: its name and budget."""
+    delta = getattr(privacy, "delta", 0.0)
+    epsilon = getattr(privacy, "epsilon", None)
+    budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
+    return printable(f"{type(privacy).__name__}{budget}")
+
+
+def audit_record(audit: Any) -> dict[str, Any]:
+    """What a script needs of an audit."""
+    return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
+
+
+def _solved(
+    stated: Model, solver: str | None, time_limit: float | None, form: FormName | None
+) -> tuple[Solution, Certificate | None]:
+    from ldpopt.certificate import certify
+    from ldpopt.solve import solve
+
+    limit = stated.time_limit if time_limit is None else time_limit
+    solution = solve(stated.problem, solver=solver or stated.solver, time_limit=limit, form=form)
+    if solution.repaired is None:
+        return solution, None
+    try:
+        return solution, certify(solution)
+    except CertificateError:
+        return solution, None
+
+
+def _answer(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
+    assert solution.repaired is not None
+    return {
+        "status": solution.status.value,
+        "value": solution.value,
+        "solver": solution.solver,
+        "mechanism": solution.mechanism.to_dict(),
+        "certificate": None if certificate is None else certificate.to_dict(),
+        "audit": audit_record(solution.repaired.audit),
+    }
+
+
+def _no_mechanism(solution: Solution) -> dict[str, Any]:
+    empty = dict.fromkeys(("status", "value", "solver", "mechanism", "certificate", "audit"))
+    return empty | {"status": solution.status.value, "solver": solution.solver}
+
+
+def _show(stated: Model, solution: Solution, certificate: Certificate | None) -> None:
+    assert solution.repaired is not None
+    problem, audit = stated.problem, solution.repaired.audit
+    if stated.title:
+        print(printable(stated.title))
+    print_mechanism(solution.mechanism)
+    worst = "worst-case" if problem.objective == "worst_case" else "expected"
+    lines = [
+        (f"{worst} {problem.utility.sense}", f"{solution.value:.12g}"),
+        ("solver", f"{solution.solver}, {solution.status.value}, {solution.runtime:.3g} s"),
+    ]
+    if certificate is not None:
+        gap = f"relative gap {certificate.relative_gap:.2g}"
+        bounds = f"achieved {float(certificate.achieved):.12g}, bound {float(certificate.bound):.12g}"
+        lines.append(("certificate", f"{bounds}, {gap}"))
+    lines.append(("audit", f"epsilon {number(audit.epsilon, 9)}, delta {number(audit.delta, 9)}: {audit.verdict}"))
+    if stated.expect is not None:
+        lines.append(("model expects", f"{stated.expect.value:.12g} within {stated.expect.tolerance:g}"))
+    for name, text in lines:
+        print(f"{name + ':':<19}{text}")
+
+
+def _size(problem: Problem, form: Any) -> dict[str, float] | None:
+    from ldpopt.formulation import size
+
+    try:
+        counted = size(problem, form)
+    except NotRepresentableError:
+        return None
+    parts = {"rows": counted.rows, "columns": counted.columns, "nonzeros": counted.nonzeros}
+    return {key: _whole(value) for key, value in parts.items()} | {"memory_bytes": counted.memory}
+
+
+def _whole(value: float) -> float:
+    return round(value) if value < 2**53 else value
+
+
+def _shown_size(counted: dict[str, float] | None) -> list[str]:
+    if counted is None:
+        return ["no such form", "", "", ""]
+    *counts, memory = counted.values()
+    return [f"{count:,}" if isinstance(count, int) else label(f"{count:.3g}") for count in counts] + [_bytes(memory)]
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} PB"

@@ -1,0 +1,243 @@
+"""Verbs on tables of people: privatize their answers, estimate from their reports."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli.output import (
+    Json,
+    MechanismPath,
+    label,
+    new_axes,
+    number,
+    print_table,
+    replacing,
+    report,
+    save_figure,
+    say,
+)
+from ldpopt.errors import ModelFileError
+
+CHUNK = 1 << 16
+"""Rows that are read, privatized and written at a time."""
+
+Column = Annotated[str, typer.Option("--column", "-c", metavar="C", help="Which column of the table.")]
+
+
+def privatize(
+    mechanism: MechanismPath,
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS.csv", help="Table with a header line; '-' for stdin.")],
+    column: Column,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="REPORTS.csv", help="'-' for stdout.")],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Copy this column as it is, unprotected; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
+    json: Json = None,
+) -> None:
+    """Replace the answers of a table by reports.
+
+    They are drawn from the mechanism by the system's random numbers. All other columns are dropped unless kept by
+    name: they would go unprotected. Answers are matched with the mechanism's labels as text. The file appears as a
+    whole or not at all.
+    """
+    import numpy as np
+
+    from ldpopt.mechanism import Mechanism
+
+    if json == "-" and output == "-":
+        raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
+    channel = Mechanism.from_json(mechanism)
+    position = _by_text(channel.inputs, "input")
+    names = list(map(str, channel.outputs))
+    generator = None if seed is None else np.random.default_rng(seed)
+    if seed is not None:
+        say("note: with --seed anybody who knows the seed can undo the draws: for tests, not for people's answers")
+    total = 0
+    with _opened(answers) as stream, _written(output) as target:
+        table = _Table(stream, answers, [column, *(keep or [])])
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow(table.header)
+        for chunk in table.chunks():
+            codes = np.array([position.get(row[0], -1) for _, row in chunk])
+            unknown = np.flatnonzero(codes < 0)
+            if len(unknown):
+                line, row = chunk[int(unknown[0])]
+                raise _unknown(row[0], position, f"{answers}, line {line}, column {column}", "answer")
+            reports = channel.sampler.draw(codes, rng=generator).tolist()
+            writer.writerows([names[code], *row[1:]] for code, (_, row) in zip(reports, chunk, strict=True))
+            total += len(chunk)
+    if total == 0:
+        say("note: the table has a header and no rows")
+    data = {"rows": total, "column": column, "kept": list(keep or []), "output": output}
+    report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
+
+
+def estimate(
+    mechanism: MechanismPath,
+    reports: Annotated[str, typer.Argument(metavar="REPORTS.csv", help="Table with a header line; '-' for stdin.")],
+    column: Column,
+    method: Annotated[Literal["inversion", "maximum_likelihood"], typer.Option(help="See estimate_frequencies.")] = (
+        "inversion"
+    ),
+    confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
+    json: Json = None,
+) -> None:
+    """Estimate frequencies of answers from reports."""
+    from ldpopt.estimate import estimate_frequencies
+    from ldpopt.mechanism import Mechanism
+
+    channel = Mechanism.from_json(mechanism)
+    position = _by_text(channel.outputs, "output")
+    seen: Counter[Any] = Counter()
+    with _opened(reports) as stream:
+        for chunk in _Table(stream, reports, [column]).chunks():
+            for line, (text,) in chunk:
+                if text not in position:
+                    raise _unknown(text, position, f"{reports}, line {line}, column {column}", "report")
+                seen[channel.outputs[position[text]]] += 1
+    found = estimate_frequencies(channel, seen, method=method, confidence=confidence)
+    rows = zip(channel.inputs, found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True)
+    entries = [
+        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
+        for answer, value, error, (low, high) in rows
+    ]
+    data = {"method": method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
+    title = f"{found.n_reports:,} reports, {method.replace('_', ' ')}, {100 * confidence:g} % intervals"
+    shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
+    report(data, json, lambda: print_table(["answer", "estimate", "std error", "low", "high"], shown, title=title))
+    if plot is not None:
+        from ldpopt import plot as pictures
+
+        size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
+        save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
+
+
+class _Table:
+    """Rows of some columns of a CSV stream, in chunks, each with its line number."""
+
+    def __init__(self, stream: IO[str], name: str, columns: list[str]) -> None:
+        self.name, self.header = name, columns
+        self._reader = csv.reader(stream, strict=True)
+        first = next(self._rows(), None)
+        if first is None:
+            raise ModelFileError("the table is empty", where=name, do="it needs a header line")
+        self._known = first[1]
+        self._places = [self._place(column) for column in columns]
+
+    def chunks(self) -> Iterator[list[tuple[int, list[str]]]]:
+        """Yield lists of (line, values of the columns)."""
+        chunk: list[tuple[int, list[str]]] = []
+        for line, row in self._rows():
+            if len(row) != len(self._known):
+                what = f"the row has {len(row)} fields, the header {len(self._known)}"
+                raise ModelFileError(what, where=f"{self.name}, line {line}", do="quote commas and line breaks")
+            chunk.append((line, [row[place] for place in self._places]))
+            if len(chunk) == CHUNK:
+                yield chunk
+                chunk = []
+        if chunk:
+            yield chunk
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield rows; empty lines are allowed at the end, where editors leave them."""
+        empty = 0
+        while True:
+            try:
+                row = next(self._reader, None)
+            except (csv.Error, UnicodeDecodeError) as error:
+                where = f"{self.name}, line {self._reader.line_num + isinstance(error, UnicodeDecodeError)}"
+                why = "no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+                raise ModelFileError(f"no CSV table: {why}", where=where, do="save it as CSV in UTF-8") from None
+            line = self._reader.line_num
+            if row is None:
+                return
+            if not row:
+                empty = empty or line
+                continue
+            if empty:
+                raise ModelFileError("the line is empty", where=f"{self.name}, line {empty}", do="remove it")
+            yield line, row
+
+    def _place(self, column: str) -> int:
+        import difflib
+
+        count = self._known.count(column)
+        if count == 1:
+            return self._known.index(column)
+        if count:
+            raise ModelFileError(f"{count} columns are named {column!r}", where=self.name, do="rename one of them")
+        near = difflib.get_close_matches(column, self._known, 1, 0.4)
+        shown = ", ".join(self._known[:12]) + (", ..." if len(self._known) > 12 else "")
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ModelFileError(f"no column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
+
+
+def _by_text(labels: tuple[Any, ...], kind: str) -> dict[str, int]:
+    """Codes by the text of the labels, as tables hold nothing else."""
+    position = {str(name): code for code, name in enumerate(labels)}
+    if len(position) < len(labels):
+        twice = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
+        do = "rename one: a table cannot tell them apart"
+        raise ModelFileError(f"two {kind} labels read {twice!r} as text", do=do)
+    return position
+
+
+def _unknown(text: str, known: dict[str, int], where: str, kind: str) -> ModelFileError:
+    import difflib
+
+    near = difflib.get_close_matches(text, known, 1, 0.5)
+    shown = ", ".join(map(repr, list(known)[:12])) + (", ..." if len(known) > 12 else "")
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    shortened = repr(text if len(text) <= 60 else text[:57] + "...")
+    return ModelFileError(f"{kind} {shortened} is no label of the mechanism", where=where, do=f"{hint}known: {shown}")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[str]]:
+    """Open a table to read, a byte-order mark left out."""
+    if path == "-":
+        binary = getattr(sys.stdin, "buffer", None)
+        if binary is None:
+            yield sys.stdin
+            return
+        import io
+
+        wrapper = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+        try:
+            yield wrapper
+        finally:
+            wrapper.detach()
+        return
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(path).open(encoding="utf-8-sig", newline=""))
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ModelFileError(f"cannot read the table: {why}", where=path) from None
+        yield stream
+
+
+@contextmanager
+def _written(path: str) -> Iterator[IO[str]]:
+    """Open a table to write: as a whole or not at all, to stdout too."""
+    if path != "-":
+        with replacing(path) as stream:
+            yield stream
+        return
+    with tempfile.SpooledTemporaryFile(1 << 24, "w+", encoding="utf-8", newline="") as spool:
+        yield spool
+        spool.seek(0)
+        shutil.copyfileobj(spool, sys.stdout)
