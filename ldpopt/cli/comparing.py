@@ -175,7 +175,7 @@ def _show(title: str, data: dict[str, Any]) -> None:
         rows.append(shown)
     rows.append(["certified bound", number(data["bound"], 12), f"{data['bound'] - data['best']:.1e}", "", "", ""])
     headings = ["method", data["sense"], "difference", "relative gap", "audit", "seconds"]
-    print_table(headings, rows, title=printable(title))
+    print_table(headings, rows, title=title)
 
 
 def _judge(lines: list[Line], data: dict[str, Any], gap: float) -> None:

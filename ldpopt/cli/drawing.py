@@ -18,6 +18,7 @@ from ldpopt.cli.output import (
     progress_bar,
     replacing,
     report,
+    require_places,
     save_figure,
     say,
 )
@@ -54,6 +55,7 @@ def sweep(
     from ldpopt.modelfile import read_model
     from ldpopt.sweep import sweep as run
 
+    require_places(output, json, picture=plot)
     stated = read_model(model)
     limit = stated.time_limit if time_limit is None else time_limit
     budgets, priors = parse_grid(epsilon), _priors(stated.problem, prior_grid)
@@ -85,6 +87,7 @@ def plot(
     """Draw a mechanism or a model's solution."""
     from ldpopt import plot as pictures
 
+    require_places(json, picture=output)
     if kind == "polytope":
         axes = _polytope(file)
     else:

@@ -117,20 +117,41 @@ def replacing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
             raise
     except BrokenPipeError:
         raise
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        why = error.strerror or str(error)
         do = "check the folder and its rights"
         raise ModelFileError(f"cannot write the file: {why}", where=path, do=do) from None
 
 
+def require_places(*paths: str | None, picture: str | None = None) -> None:
+    """Refuse files that could not be written, before the work that fills them is begun.
+
+    Raises
+    ------
+    ModelFileError
+        If a folder is missing, a path is a folder, or a picture's name ends in no format.
+    LdpoptError
+        If there is a picture to draw and matplotlib is not installed.
+    """
+    for path in (*paths, picture):
+        if path is None or path == "-":
+            continue
+        target = Path(os.path.realpath(path))
+        if target.is_dir() or not target.parent.is_dir():
+            why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+            raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+    if picture is not None:
+        known = new_axes().figure.canvas.get_supported_filetypes()
+        ending = Path(picture).suffix.lstrip(".").lower()
+        if ending not in known:
+            do = f"use one of {', '.join(sorted(known))}"
+            raise ModelFileError(f"no picture format ends in {ending!r}", where=picture, do=do)
+
+
 def save_figure(path: str, figure: Any) -> None:
     """Write a picture in the format that the file's name ends in."""
-    ending = Path(path).suffix.lstrip(".").lower()
-    known = figure.canvas.get_supported_filetypes()
-    if ending not in known:
-        raise ModelFileError(f"no picture format ends in {ending!r}", where=path, do=f"use one of {', '.join(known)}")
     with replacing(path, binary=True) as stream:
-        figure.savefig(stream, format=ending, dpi=150)
+        figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
 
 
 def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
@@ -160,11 +181,13 @@ def print_table(
 
     width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 400
     console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=_box())
+    table = Table(box=_box(), show_edge=False, pad_edge=False)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place and heading not in words else "left", no_wrap=width > 100)
     for row in rows:
         table.add_row(*row)
+    if title:
+        print(printable(title))
     console.print(table)
 
 

@@ -19,6 +19,7 @@ from ldpopt.cli.output import (
     printable,
     replacing,
     report,
+    require_places,
     save_figure,
     say,
     wait_for,
@@ -57,7 +58,7 @@ def check(model: ModelPath, json: Json = None) -> None:
         "outputs": m,
         "objective": problem.objective,
         "sense": problem.utility.sense,
-        "privacy": repr(problem.privacy),
+        "privacy": notion(problem.privacy),
         "default_form": chosen,
         "forms": [{"form": form} | counted for form, counted in sizes.items() if counted],
     }
@@ -65,7 +66,7 @@ def check(model: ModelPath, json: Json = None) -> None:
     def show() -> None:
         sizes_and_aim = f"{n} answers, {m} reports, {problem.objective} {problem.utility.sense}"
         print(printable(f"{stated.title or model}: {sizes_and_aim}"))
-        print(printable(f"privacy: {problem.privacy!r}"))
+        print(f"privacy: {notion(problem.privacy)}")
         rows = [
             [f"{form} (default)" if form == chosen else form, *_shown_size(counted)] for form, counted in sizes.items()
         ]
@@ -91,6 +92,7 @@ def solve(
     """
     from ldpopt.modelfile import read_model
 
+    require_places(output, json, picture=plot)
     stated = read_model(model)
     solution, certificate = wait_for(lambda: _solved(stated, solver, time_limit, form), f"solving {Path(model).name}")
     if solution.repaired is None:
@@ -282,11 +284,13 @@ def _show(stated: Model, solution: Solution, certificate: Certificate | None) ->
         gap = f"relative gap {certificate.relative_gap:.2g}"
         bounds = f"achieved {float(certificate.achieved):.12g}, bound {float(certificate.bound):.12g}"
         lines.append(("certificate", f"{bounds}, {gap}"))
+        lines += [(f"constraint {name}", f"off by at most {off:.1e}") for name, off in certificate.residuals.items()]
     lines.append(("audit", f"epsilon {number(audit.epsilon, 9)}, delta {number(audit.delta, 9)}: {audit.verdict}"))
     if stated.expect is not None:
         lines.append(("model expects", f"{stated.expect.value:.12g} within {stated.expect.tolerance:g}"))
+    print()
     for name, text in lines:
-        print(f"{name + ':':<19}{text}")
+        print(printable(f"{name + ':':<20} {text}"))
 
 
 def _size(problem: Problem, form: Any) -> dict[str, float] | None:

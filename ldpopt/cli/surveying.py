@@ -23,6 +23,7 @@ from ldpopt.cli.output import (
     print_table,
     replacing,
     report,
+    require_places,
     save_figure,
     say,
 )
@@ -58,6 +59,7 @@ def privatize(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
+    require_places(output, json)
     channel = Mechanism.from_json(mechanism)
     position = _by_text(channel.inputs, "input")
     names = list(map(str, channel.outputs))
@@ -99,6 +101,7 @@ def estimate(
     from ldpopt.estimate import estimate_frequencies
     from ldpopt.mechanism import Mechanism
 
+    require_places(json, picture=plot)
     channel = Mechanism.from_json(mechanism)
     position = _by_text(channel.outputs, "output")
     seen: Counter[Any] = Counter()

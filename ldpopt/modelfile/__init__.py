@@ -16,9 +16,6 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism import write_text
-from ldpopt.modelfile.build import Builder
-from ldpopt.modelfile.parts import problem_tables
-from ldpopt.modelfile.schema import StatedFile, check
 from ldpopt.modelfile.text import LARGEST_FILE, Page, format_tables
 from ldpopt.problem import Problem
 
@@ -102,6 +99,10 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     LdpoptError
         If the prior is a data set whose package is not installed.
     """
+    # Here, so that pydantic costs its start-up only where a file is read.
+    from ldpopt.modelfile.build import Builder
+    from ldpopt.modelfile.schema import StatedFile, check
+
     page = Page(path)
     stated = check(page, StatedFile, page.data)
     problem = Builder(page, stated).problem()
@@ -137,6 +138,8 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
 
 def _statement(model: Model) -> dict[str, Any]:
     """Lay out the tables of a file, in their order, of plain Python values."""
+    from ldpopt.modelfile.parts import problem_tables
+
     stated: dict[str, Any] = {key: text for key in ("title", "source") if (text := getattr(model, key))}
     stated |= problem_tables(model.problem)
     limit = {} if model.time_limit is None else {"time_limit": float(model.time_limit)}

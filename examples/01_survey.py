@@ -1,0 +1,72 @@
+"""
+A satisfaction survey of 10 000 people
+======================================
+
+Question: a university asks 10 000 people whether they are satisfied with its teaching system, and about 80 % are.
+Nobody should have to reveal the answer. How often can people tell the truth if every report must be private?
+
+This is the motivating survey of Zhou, Lu and Wu 2019, with their numbers: epsilon = 0.1, delta = 0.15.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from ldpopt import ApproximateLDP, Problem, PureLDP, certify, closed_forms, plot, solve
+
+# %%
+# The statement: 0 is "not satisfied", 1 is "satisfied". The identity utility is the expected share of true answers. The
+# paper asks its delta of each report ("entry"); with two reports that is the usual (epsilon, delta) of all events.
+
+prior = {"0": 0.2, "1": 0.8}
+pure = Problem(prior, "identity", PureLDP(0.1))
+approximate = Problem(prior, "identity", ApproximateLDP(0.1, 0.15, form="entry"))
+
+# %%
+# Solve both, and prove both: no private mechanism does better than ``bound``.
+
+solutions = {"pure": solve(pure), "with delta": solve(approximate)}
+for name, solution in solutions.items():
+    proof = certify(solution)
+    print(f"{name}: {solution.value:.6f} of the answers are true; bound {float(proof.bound):.6f}, {proof.audit.verdict}")
+    print(solution.mechanism.to_frame(), "\n")
+
+# %%
+# The closed forms (4) and (15) of the paper give the same values without a solver.
+
+for delta, solution in ((0.0, solutions["pure"]), (0.15, solutions["with delta"])):
+    form = closed_forms.binary(prior, 0.1, delta)
+    print(f"delta = {delta}: closed form {form.value:.6f}, region {form.region!r}")
+    assert abs(form.value - solution.value) < 1e-12
+
+# %%
+# What do the two optima do? The pure one says "1" whatever the truth is: 80 % are right by luck, and the survey learns
+# nothing. The one with delta lets 15 % of the unsatisfied say "0", and nobody else: whoever says "0" is exposed.
+
+mechanism = solutions["with delta"].mechanism
+p_no_given_no = mechanism.channel[0, 0]
+exposed = 10_000 * 0.2 * p_no_given_no
+print(f"expected reports of '0': {exposed:.0f} of 10 000, and each of them proves that its sender is not satisfied")
+print(f"Pr(answer is 0 | report is 0) = {mechanism.posterior(prior)[0, 0]:g}")
+print(f"smallest pure epsilon of this mechanism: {mechanism.audit().epsilon}")
+
+# %%
+# The private mechanisms as points (p00, p11), as in figures 1 and 5 of the paper. The red corner is the optimum.
+
+figure, axes = plt.subplots(1, 2, figsize=(11.5, 4.9), layout="constrained")
+for ax, problem in zip(axes, (pure, approximate), strict=True):
+    plot.polytope(problem.privacy, ax, prior=[0.2, 0.8])
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
+folder.mkdir(parents=True, exist_ok=True)
+figure.savefig(folder / "01_survey.png", dpi=120)
+print(folder / "01_survey.png")
+
+assert abs(solutions["pure"].value - 0.80) < 1e-12
+assert abs(solutions["with delta"].value - 0.83) < 1e-12
+assert abs(exposed - 300) < 1e-6
+assert mechanism.audit().epsilon == float("inf")

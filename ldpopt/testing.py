@@ -1,0 +1,402 @@
+r"""check_solver: what a linear-program solver must get right before it may serve as a plug-in.
+
+A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check poses linear programs
+whose answer is known by hand, and says in words what came back instead. Programs are given as floats and answers are
+compared within `Tolerances`, which a rough solver states for itself: exactness is the business of `repair` and
+`certify`, honesty about the status and the signs of duals is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import SolverOptionError
+from ldpopt.formulation import formulate
+from ldpopt.privacy import PureLDP
+from ldpopt.problem import Problem
+from ldpopt.program import LinearProgram, Span
+from ldpopt.solvers import Outcome, ProgramSolver, Status, find
+from ldpopt.utility import Float
+
+STEP = 2.0**-7
+"""How far a bound is moved to measure a dual: the optima used are linear over twice that distance."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """How near a solver comes to the true answer.
+
+    Attributes
+    ----------
+    value : float
+        Relative error of the optimal value, ``>= 0``.
+    residual : float
+        Largest violation of a row or bound by the point, ``>= 0``.
+    dual : float
+        Error of a dual or reduced cost, ``>= 0``, next to the largest of them.
+    time_limit : float or None
+        Seconds within which the solver cannot solve a channel program of 60 inputs; None for one without a limit.
+    """
+
+    value: float = 1e-9
+    residual: float = 1e-9
+    dual: float = 1e-7
+    time_limit: float | None = 1e-3
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A solver under test and what is asked of it."""
+
+    solver: ProgramSolver
+    tolerances: Tolerances
+
+    def solve(self, program: LinearProgram, **options: Any) -> Outcome:
+        """Solve, and check the shape of whatever came back."""
+        before = [np.copy(a) for a in _arrays(program)]
+        outcome = self.solver.solve(program, **options)
+        _require(isinstance(outcome, Outcome), f"solve() gave {type(outcome).__name__}, not an Outcome")
+        _require(isinstance(outcome.status, Status), f"the status is {outcome.status!r}, not a Status")
+        unchanged = all(np.array_equal(a, b) for a, b in zip(before, _arrays(program), strict=True))
+        _require(unchanged, "the solver has changed the program it was given")
+        rows, columns = program.shape
+        for name, size in (("point", columns), ("row_duals", rows), ("column_duals", columns)):
+            array = getattr(outcome, name)
+            _require(array is None or np.shape(array) == (size,), f"{name} has shape {np.shape(array)}, not ({size},)")
+        return outcome
+
+    def ends(self, program: LinearProgram, status: Status, **options: Any) -> Outcome:
+        """Solve and require a status."""
+        outcome = self.solve(program, **options)
+        ended = f"{outcome.status.value} ({outcome.raw_status!r})"
+        _require(outcome.status is status, f"status {ended}, not {status.value}")
+        return outcome
+
+    def value(self, program: LinearProgram, expected: float) -> Outcome:
+        """Solve and require an optimal value, attained by a point within the bounds."""
+        outcome = self.ends(program, Status.OPTIMAL)
+        if outcome.point is None:
+            raise AssertionError("optimal, but there is no point")
+        out_by = program.residual(outcome.point)
+        _require(out_by <= self.tolerances.residual, f"the point is out of a row or bound by {out_by:.3g}")
+        found = float(program.objective @ outcome.point)
+        off = abs(found - expected) / max(1.0, abs(expected))
+        _require(off <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
+        return outcome
+
+
+def check_solver(
+    solver: ProgramSolver | str, tolerances: Tolerances | None = None, *, only: Sequence[str] | None = None
+) -> None:
+    """Put a solver through every check.
+
+    Parameters
+    ----------
+    solver : ProgramSolver or str
+        A solver, or the name under which `ldpopt.solve` finds it.
+    tolerances : Tolerances, optional
+        What to ask of its digits; those of a simplex solver unless told.
+    only : sequence of str, optional
+        Names out of `checks()`; all of them unless told.
+
+    Raises
+    ------
+    AssertionError
+        Naming each check that failed, and what came back.
+    SolverNotFoundError
+        If there is no solver of that name.
+
+    Examples
+    --------
+    >>> check_solver("highs", only=["optimum of a maximum", "infeasible"])
+    """
+    found = find(solver) if isinstance(solver, str) else solver
+    name = getattr(found, "name", None)
+    _require(isinstance(name, str) and bool(name), f"{type(found).__name__} has no name")
+    checked = _Checked(found, tolerances or Tolerances())
+    failures = []
+    for title in checks() if only is None else only:
+        try:
+            _CHECKS[title](checked)
+        except AssertionError as error:
+            failures.append(f"  {title}: {error}")
+    if failures:
+        raise AssertionError("\n".join([f"solver {name!r} fails {len(failures)} of the checks", *failures]))
+
+
+def checks() -> tuple[str, ...]:
+    """Names of the checks, in order.
+
+    Returns
+    -------
+    tuple of str
+        What `check_solver` takes as ``only``.
+
+    Examples
+    --------
+    >>> checks()[:2]
+    ('optimum of a maximum', 'optimum of a minimum')
+    """
+    return tuple(_CHECKS)
+
+
+def dense_program(
+    objective: ArrayLike,
+    rows: ArrayLike,
+    row_lower: ArrayLike,
+    row_upper: ArrayLike,
+    *,
+    column_lower: ArrayLike = 0.0,
+    column_upper: ArrayLike = np.inf,
+    maximize: bool = True,
+) -> LinearProgram:
+    r"""Write a small program by hand: optimise ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
+
+    Parameters
+    ----------
+    objective : array_like, shape (columns,)
+        Coefficients.
+    rows : array_like, shape (rows, columns)
+        Coefficients; zeros are left out.
+    row_lower, row_upper, column_lower, column_upper : array_like
+        Bounds, infinite where there is none; a number stands for all.
+    maximize : bool
+        Direction.
+
+    Returns
+    -------
+    LinearProgram
+        With rows ``row[0]``, ... and columns ``v[0]``, ...
+
+    Examples
+    --------
+    >>> dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18]).shape
+    (3, 2)
+    """
+    costs = np.asarray(objective, float)
+    matrix = np.asarray(rows, float).reshape(-1, len(costs))
+    row, index = np.nonzero(matrix)
+    size, width = matrix.shape
+
+    def bound(side: ArrayLike, length: int) -> Float:
+        return np.array(np.broadcast_to(np.asarray(side, float), (length,)))
+
+    return LinearProgram(
+        costs,
+        maximize,
+        np.searchsorted(row, np.arange(size + 1)),
+        index,
+        matrix[row, index],
+        bound(row_lower, size),
+        bound(row_upper, size),
+        bound(column_lower, width),
+        bound(column_upper, width),
+        (Span("row", 0, size, (tuple(map(str, range(size))),)),),
+        (Span("v", 0, width, (tuple(map(str, range(width))),)),),
+    )
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise AssertionError(what)
+
+
+def _arrays(program: LinearProgram) -> tuple[Any, ...]:
+    sides = program.row_lower, program.row_upper, program.column_lower, program.column_upper
+    return program.objective, program.start, program.index, program.value, *sides
+
+
+def _factory() -> LinearProgram:
+    """Maximum 36 at (2, 6), duals (0, 3/2, 1)."""
+    return dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18])
+
+
+def _diet() -> LinearProgram:
+    """Minimum 9 at (3, 1), duals (3/2, 1/2)."""
+    return dense_program([2, 3], [[1, 1], [1, 3]], [4, 6], np.inf, maximize=False)
+
+
+def _mixed(maximize: bool) -> LinearProgram:
+    """Rows of every kind and bounds of every kind; optimum unique and not degenerate."""
+    sign = 1.0 if maximize else -1.0
+    return dense_program(
+        sign * np.array([4.0, 3.0, -2.0, 1.0, -1.0]),
+        [[1, 1, 1, 0, 0], [2, -1, 0, 1, 0], [1, 0, -1, 0, 1], [0, 1, 0, 1, 1]],
+        [-np.inf, -4, 1, 2],
+        [10, 6, 1, np.inf],
+        column_lower=[0, 0, -np.inf, -2, 0.5],
+        column_upper=[np.inf, 4, np.inf, 3, np.inf],
+        maximize=maximize,
+    )
+
+
+def _maximum(solver: _Checked) -> None:
+    solver.value(_factory(), 36.0)
+
+
+def _minimum(solver: _Checked) -> None:
+    solver.value(_diet(), 9.0)
+
+
+def _infeasible(solver: _Checked) -> None:
+    rows = [[1.0, 1.0], [1.0, 1.0]]
+    solver.ends(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
+    solver.ends(dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE)
+    solver.ends(dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE)
+
+
+def _unbounded(solver: _Checked) -> None:
+    solver.ends(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
+    free = dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False)
+    solver.ends(free, Status.UNBOUNDED)
+
+
+def _degenerate(solver: _Checked) -> None:
+    # Beale's example, on which the textbook rule cycles.
+    rows = [[1 / 4, -60, -1 / 25, 9], [1 / 2, -90, -1 / 50, 3], [0.0, 0.0, 1.0, 0.0]]
+    solver.value(dense_program([-3 / 4, 150, -1 / 50, 6], rows, -np.inf, [0, 0, 1], maximize=False), -1 / 20)
+    # Four rows through one vertex of the plane.
+    many = dense_program([1, 1], [[1, 0], [0, 1], [1, 1], [1, 2]], -np.inf, [1, 1, 2, 3])
+    solver.value(many, 2.0)
+
+
+def _badly_scaled(solver: _Checked) -> None:
+    rows, columns = np.array([1e3, 1.0, 1e-3]), np.array([1e2, 1e-2])
+    plain = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
+    scaled = rows[:, None] * plain * columns
+    solver.value(dense_program(columns * [3, 5], scaled, -np.inf, rows * [4, 12, 18]), 36.0)
+
+
+def _free(solver: _Checked) -> None:
+    rows = [[1, -1, 0], [1, 0, -2], [0, 1, 1]]
+    even = dense_program([1, 0, 0], rows, [-np.inf, -np.inf, 1], [0, 0, 1], column_lower=[-np.inf, 0, 0])
+    solver.value(even, 2 / 3)
+    below = dense_program([1, 0], [[1, 1]], -np.inf, -1, column_lower=[-np.inf, 2])
+    solver.value(below, -3.0)
+
+
+def _two_sided(solver: _Checked) -> None:
+    for maximize, expected in ((True, 3.0), (False, 1.0)):
+        program = dense_program([1, 1], [[1, 1], [1, -1]], [1, -1], [3, 0.5], maximize=maximize)
+        outcome = solver.value(program, expected)
+        if outcome.row_duals is not None:
+            dual = float(outcome.row_duals[0])
+            _require(abs(dual - 1) <= solver.tolerances.dual, f"dual {dual:.6g} of the active side, not 1")
+
+
+def _equalities(solver: _Checked) -> None:
+    # Ship 3 and 4 units to shops that need 2 and 5; one of the four equations is redundant.
+    rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
+    supply = [3, 4, 2, 5]
+    solver.value(dense_program([8, 6, 9, 5], rows, supply, supply, maximize=False), 42.0)
+
+
+def _empty(solver: _Checked) -> None:
+    rows = [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
+    hollow = dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9)
+    solver.value(hollow, 2.0)
+    solver.value(dense_program([1, -1], np.zeros((0, 2)), [], [], column_upper=3), 3.0)
+    solver.ends(dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE)
+
+
+def _channel(solver: _Checked) -> None:
+    solver.value(formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP("log(3)"))), 0.6)
+    matrix = [[1.0, 0.0], [0.0, 1.0]]
+    worst = Problem(None, matrix, PureLDP("log(3)"), objective="worst_case")
+    solver.value(formulate(worst), 0.75)
+
+
+def _time_limit(solver: _Checked) -> None:
+    limit = solver.tolerances.time_limit
+    if limit is None:
+        return
+    weights = np.arange(1.0, 61.0)
+    distance = np.abs(np.subtract.outer(weights, weights)) ** 1.5
+    program = formulate(Problem(weights / weights.sum(), -distance, PureLDP(1.0)))
+    outcome = solver.solve(program, time_limit=limit)
+    _require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was not heeded, or not told")
+    _require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
+    solver.value(_factory(), 36.0)
+    solver.ends(_factory(), Status.OPTIMAL, time_limit=60.0)
+
+
+def _unknown_option(solver: _Checked) -> None:
+    try:
+        solver.solve(_factory(), no_solver_has_such_an_option=1)
+    except SolverOptionError:
+        return
+    raise AssertionError("an unknown option was taken in silence")
+
+
+def _duals(solver: _Checked) -> None:
+    for program in (_factory(), _diet(), _mixed(True), _mixed(False)):
+        found = _optimal(solver, program).row_duals
+        if found is None:
+            raise AssertionError("there are no row duals, and without them no certificate")
+        for row in range(program.shape[0]):
+            slope = _slope(solver, program, "row", row)
+            what = f"dual {found[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
+            _require(_near(found[row], slope, solver), what)
+
+
+def _reduced_costs(solver: _Checked) -> None:
+    for program in (_factory(), _mixed(True), _mixed(False)):
+        outcome = _optimal(solver, program)
+        if outcome.row_duals is None or outcome.column_duals is None:
+            raise AssertionError("there are no reduced costs")
+        residual = program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals
+        _require(_near(np.abs(residual).max(), 0.0, solver), "reduced costs are not objective - A.T @ duals")
+        for column in range(program.shape[1]):
+            slope, cost = _slope(solver, program, "column", column), outcome.column_duals[column]
+            what = f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
+            _require(_near(cost, slope, solver), what)
+
+
+def _optimal(solver: _Checked, program: LinearProgram) -> Outcome:
+    return solver.ends(program, Status.OPTIMAL)
+
+
+def _slope(solver: _Checked, program: LinearProgram, kind: str, place: int) -> float:
+    """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
+    ends = []
+    for step in (-STEP, STEP):
+        sides = f"{kind}_lower", f"{kind}_upper"
+        moved: dict[str, Any] = {side: np.copy(getattr(program, side)) for side in sides}
+        for side in moved.values():
+            side[place] += step
+        point = _optimal(solver, replace(program, **moved)).point
+        if point is None:
+            raise AssertionError("optimal, but there is no point")
+        ends.append(float(program.objective @ point))
+    return (ends[1] - ends[0]) / (2 * STEP)
+
+
+def _near(found: float, expected: float, solver: _Checked) -> bool:
+    roughness = solver.tolerances.value * 36 / STEP
+    return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
+
+
+def _titles() -> Iterator[tuple[str, Callable[[_Checked], None]]]:
+    yield "optimum of a maximum", _maximum
+    yield "optimum of a minimum", _minimum
+    yield "infeasible", _infeasible
+    yield "unbounded", _unbounded
+    yield "degenerate", _degenerate
+    yield "badly scaled", _badly_scaled
+    yield "free columns", _free
+    yield "two-sided rows", _two_sided
+    yield "equations", _equalities
+    yield "empty rows and columns", _empty
+    yield "channel programs", _channel
+    yield "time limit", _time_limit
+    yield "unknown option", _unknown_option
+    yield "signs of duals", _duals
+    yield "reduced costs", _reduced_costs
+
+
+_CHECKS: dict[str, Callable[[_Checked], None]] = dict(_titles())

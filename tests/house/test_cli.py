@@ -1,0 +1,343 @@
+"""The command line: every verb, its exit codes, its JSON, and what it says to bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ldpopt import Mechanism
+from ldpopt.cli import app
+from ldpopt.cli.drawing import parse_grid
+from ldpopt.cli.output import plain, printable, replacing
+from ldpopt.errors import ModelFileError, StatementError
+
+MODELS = Path(__file__).parents[2] / "models"
+VERBS = (
+    "check", "solve", "compare", "audit", "privatize", "estimate", "sweep", "plot", "export", "solvers", "models"
+)  # fmt: skip
+
+def run(*args: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(args), input=stdin)
+
+
+def good(*args: str, stdin: str | None = None) -> str:
+    result = run(*args, stdin=stdin)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def record(*args: str) -> dict:
+    """One JSON object on stdout, and strictly JSON."""
+
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(good(*args, "--json", "-"), parse_constant=refuse)
+
+
+def test_help_lists_every_verb_and_costs_nothing() -> None:
+    for text in (good(), good("--help"), good("-h")):
+        for verb in VERBS:
+            assert f"\n  {verb} " in text
+    assert "Exit codes" in good("--help")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_json(verb: str) -> None:
+    text = good(verb, "--help")
+    assert "--json" in text
+    assert "Usage: ldpopt " + verb in text
+
+
+def test_version() -> None:
+    from importlib.metadata import version
+
+    assert good("--version").strip() == version("ldpopt")
+
+
+def test_check_prints_sizes(folder: Path) -> None:
+    text = good("check", "coin.toml")
+    assert "compact (default)" in text
+    assert "pairwise" in text
+    data = record("check", "coin.toml")
+    assert data["inputs"] == 2
+    assert [form["form"] for form in data["forms"]] == ["compact", "pairwise"]
+    assert data["forms"][1] == {"form": "pairwise", "rows": 6, "columns": 4, "nonzeros": 12, "memory_bytes": 2400}
+
+
+def test_check_of_too_many_events_is_still_json(folder: Path, coin: str) -> None:
+    text = coin.replace('"pure"', '"approximate"\ndelta = 0.1').replace('["no", "yes"]', str(list(range(1200))))
+    Path("large.toml").write_text(text)
+    assert record("check", "large.toml")["forms"][1]["rows"] is None
+
+
+def test_solve_prints_mechanism_and_certificate(folder: Path) -> None:
+    text = good("solve", "coin.toml", "-o", "out.json", "--plot", "out.png", "--json", "out2.json")
+    for part in ("Two coins", "0.7500", "expected gain:", "relative gap", "certified"):
+        assert part in text
+    assert Mechanism.from_json("out.json").channel[0, 0] == pytest.approx(0.75)
+    assert Mechanism.from_json("out2.json").inputs == ("no", "yes")
+    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+    assert not [name for name in os.listdir() if name.startswith(".")]
+
+
+def test_solve_json_has_the_stated_keys(folder: Path) -> None:
+    data = record("solve", "coin.toml")
+    assert list(data) == ["status", "value", "solver", "mechanism", "certificate", "audit"]
+    assert list(data["mechanism"]) == ["inputs", "outputs", "channel"]
+    assert list(data["certificate"]) == ["achieved", "bound", "gap", "relative_gap"]
+    assert list(data["audit"]) == ["epsilon", "delta", "verdict"]
+    assert data["value"] == pytest.approx(0.75, abs=1e-12)
+    assert data["audit"]["verdict"] == "certified"
+
+
+@pytest.mark.parametrize("options", [("--solver", "cbc"), ("--solver", "cvxpy"), ("--form", "pairwise")])
+def test_solve_options(folder: Path, options: tuple[str, ...]) -> None:
+    data = record("solve", "coin.toml", *options)
+    assert options[1] in data["solver"]
+    assert data["value"] == pytest.approx(0.75, abs=1e-7)
+
+
+def test_solve_shortens_a_large_mechanism(folder: Path, coin: str) -> None:
+    Path("large.toml").write_text(coin.replace('["no", "yes"]', str(list(range(30)))))
+    text = good("solve", "large.toml")
+    assert "30 x 30" in text
+    assert "..." in text
+    assert len(text.splitlines()) < 40
+
+
+def test_unmet_expectation_is_exit_1(folder: Path) -> None:
+    for verb in ("solve", "compare"):
+        result = run(verb, "expects.toml")
+        assert result.exit_code == 1
+        assert "expects 0.7" in result.stderr
+        assert "certified" in result.stdout
+
+
+def test_gap_too_large_is_exit_1(folder: Path) -> None:
+    result = run("solve", "coin.toml", "--solver", "cvxpy", "--gap", "0")
+    assert result.exit_code == 1
+    assert "relative gap" in result.stderr
+
+
+def test_infeasible_is_exit_3_with_json(folder: Path) -> None:
+    result = run("solve", "impossible.toml", "--json", "-")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["status"] == "infeasible"
+    assert "unbiased" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert run("compare", "impossible.toml").exit_code == 3
+    assert run("sweep", "impossible.toml", "--epsilon", "0.1,0.2").exit_code == 3
+
+
+def test_compare_agrees_with_itself(folder: Path) -> None:
+    text = good("compare", "coin.toml")
+    for part in ("closed form binary", "closed form top_k", "highs (compact)", "highs (pairwise)", "certified bound"):
+        assert part in text
+    data = record("compare", "coin.toml")
+    assert data["best"] == pytest.approx(0.75, abs=1e-9)
+    assert all(abs(row["difference"]) < 1e-7 and row["verdict"] == "certified" for row in data["rows"])
+
+
+def test_compare_goes_on_after_a_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ldpopt.solvers import highs_
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no luck today")
+
+    monkeypatch.setattr(highs_.Highs, "solve", broken)
+    result = run("compare", "coin.toml")
+    assert result.exit_code == 0
+    assert "failed" in result.stdout
+    assert "highs (compact): RuntimeError: no luck today" in result.stderr
+    assert "cvxpy (compact)" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "name, method",
+    [("education_path", "path_graph"), ("cells", "kernel"), ("worst_case", "minimax"), ("zhou_nary_delta", "top_k")],
+)
+def test_compare_finds_the_closed_form(name: str, method: str) -> None:
+    rows = {row["method"]: row for row in record("compare", str(MODELS / f"{name}.toml"))["rows"]}
+    assert abs(rows[f"closed form {method}"]["difference"]) < 1e-7
+    assert rows[f"closed form {method}"]["verdict"] == "certified"
+
+
+def test_compare_orders_bins_by_number(folder: Path, coin: str) -> None:
+    statement = coin.replace('["no", "yes"]', "[3, 0, 1, 7]").replace("identity", "absolute_error")
+    Path("bins.toml").write_text(statement)
+    rows = {row["method"]: row for row in record("compare", "bins.toml")["rows"]}
+    assert abs(rows["closed form bins"]["difference"]) < 1e-7
+
+
+def test_audit_decides_claims(folder: Path) -> None:
+    text = good("audit", "coin.json")
+    assert "1.09861228867" in text
+    assert "least delta" in text
+    assert run("audit", "coin.json", "--epsilon", "log(3)").exit_code == 0
+    assert run("audit", "coin.json", "--model", "coin.toml").exit_code == 0
+    violated = run("audit", "coin.json", "--epsilon", "1")
+    assert violated.exit_code == 1
+    assert "violated" in violated.stdout
+    assert violated.stderr.count("\n") == 1
+    assert run("audit", "coin.json", "--epsilon", "1", "--delta", "0.1").exit_code == 0
+    assert run("audit", "coin.json", "--epsilon", "1", "--delta", "0.1", "--form", "entry").exit_code == 0
+    assert run("audit", "coin.json", "--epsilon", "0.5", "--delta", "0.1").exit_code == 1
+
+
+def test_audit_json_of_a_channel_without_privacy(folder: Path) -> None:
+    Mechanism([[1.0, 0.0], [0.0, 1.0]]).to_json("truth.json")
+    data = record("audit", "truth.json")
+    assert data["epsilon"] is None
+    assert data["verdict"] == "violated"
+    assert data["claim"] is None
+    assert data["curve"][0] == {"epsilon": 0.0, "delta": 1.0}
+
+
+def test_audit_of_a_constant_channel(folder: Path) -> None:
+    Mechanism([[0.5, 0.5], [0.5, 0.5]]).to_json("constant.json")
+    assert "all rows are alike" in good("audit", "constant.json")
+    assert record("audit", "constant.json", "--epsilon", "0")["verdict"] == "certified"
+
+
+def test_privatize_drops_other_columns_unless_kept(folder: Path) -> None:
+    assert "3 reports" in good("privatize", "coin.json", "answers.csv", "--column", "answer", "-o", "out.csv")
+    lines = Path("out.csv").read_text().splitlines()
+    assert lines[0] == "answer"
+    assert len(lines) == 4
+    assert set(lines[1:]) <= {"yes", "no"}
+    good("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "out.csv", "--keep", "name")
+    assert [row["name"] for row in csv.DictReader(Path("out.csv").read_text().splitlines())] == ["ann", "bob", "eve"]
+
+
+def test_privatize_is_repeatable_with_a_seed_and_streams(folder: Path) -> None:
+    answers = "answer\n" + "yes\nno\n" * 50_000
+    args = ("privatize", "coin.json", "-", "-c", "answer", "-o", "-", "--seed", "7")
+    first, second = run(*args, stdin=answers), run(*args, stdin=answers)
+    assert first.stdout == second.stdout
+    assert "seed" in first.stderr
+    assert first.stdout.count("\n") == 100_001
+    kept = sum(a == b for a, b in zip(answers.split(), first.stdout.split(), strict=True)) - 1
+    assert abs(kept - 75_000) < 1000
+
+
+def test_numbers_as_labels_are_matched_as_text(folder: Path) -> None:
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], [1, 2.5]).to_json("numbers.json")
+    out = good("privatize", "numbers.json", "-", "-c", "x", "-o", "-", stdin="x\n1\n2.5\n")
+    assert set(out.split()[1:]) <= {"1", "2.5"}
+
+
+def test_header_alone_and_trailing_empty_lines(folder: Path) -> None:
+    Path("bare.csv").write_text("answer\n\n\n")
+    result = run("privatize", "coin.json", "bare.csv", "-c", "answer", "-o", "-")
+    assert (result.exit_code, result.stdout) == (0, "answer\n")
+    assert "no rows" in result.stderr
+    assert run("estimate", "coin.json", "bare.csv", "-c", "answer").exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
+def test_estimate(folder: Path, method: str) -> None:
+    Path("reports.csv").write_text("answer\n" + "no\n" * 600 + "yes\n" * 400)
+    args = ("estimate", "coin.json", "reports.csv", "-c", "answer", "--method", method)
+    assert "1,000 reports" in good(*args, "--plot", "bars.svg")
+    assert "<svg" in Path("bars.svg").read_text()
+    data = record(*args)
+    assert data["n_reports"] == 1000
+    assert [entry["answer"] for entry in data["estimates"]] == ["no", "yes"]
+    assert data["estimates"][0]["estimate"] == pytest.approx(0.7, abs=1e-9)
+    assert data["estimates"][0]["low"] < 0.7 < data["estimates"][0]["high"]
+
+
+def test_sweep_writes_table_and_curves(folder: Path) -> None:
+    text = good("sweep", "coin.toml", "--epsilon", "0.5:2:4", "-o", "out.csv", "--plot", "out.png")
+    assert "4 points" in text
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert [float(row["epsilon"]) for row in rows] == [0.5, 1.0, 1.5, 2.0]
+    assert all(abs(float(row["value"]) - float(row["closed_form"])) < 1e-9 for row in rows)
+    assert Path("out.png").stat().st_size > 1000
+
+
+def test_sweep_over_priors(folder: Path) -> None:
+    data = record("sweep", "coin.toml", "--epsilon", "0.5,log(3)", "--prior-grid", "3", "--plot", "surface.png")
+    assert len(data["rows"]) == 6
+    assert data["rows"][4]["weight[no]"] == 0.5
+    assert data["rows"][4]["value"] == pytest.approx(0.75, abs=1e-9)
+    assert Path("surface.png").stat().st_size > 1000
+
+
+def test_plot(folder: Path) -> None:
+    for source, kind in (("coin.json", "mechanism"), ("coin.toml", "mechanism"), ("coin.json", "delta")):
+        assert good("plot", source, "--kind", kind, "-o", "out.png").strip() == "out.png"
+    assert record("plot", "coin.toml", "--kind", "polytope", "-o", "out.pdf") == {"file": "out.pdf", "kind": "polytope"}
+    assert Path("out.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_export(folder: Path) -> None:
+    assert good("export", "coin.toml", "--to", "lp").rstrip().endswith("end")
+    assert good("export", "coin.toml", "--to", "mps").rstrip().endswith("ENDATA")
+    data = record("export", "coin.toml", "--to", "mps", "--form", "pairwise", "-o", "out.mps")
+    assert data == {
+        "file": "out.mps", "format": "mps", "form": "pairwise", "rows": 6, "columns": 4, "nonzeros": 12
+    }  # fmt: skip
+    assert "P[no,yes]" in Path("out.mps").read_text()
+
+
+def test_solvers() -> None:
+    data = record("solvers")
+    assert {"name": "highs", "installed": True, "install": None} in data["solvers"]
+    assert "highs" in good("solvers")
+
+
+def test_models(folder: Path) -> None:
+    Path("bad.toml").write_text("x = [")
+    result = run("models", ".", "--json", "-")
+    assert result.exit_code == 2
+    entries = {entry["name"]: entry for entry in json.loads(result.stdout)["models"]}
+    assert entries["coin"]["inputs"] == 2
+    assert "error" in entries["bad"]
+    assert "bad.toml" in result.stderr
+    Path("bad.toml").unlink()
+    assert "Two coins" in good("models", ".")
+
+
+def test_grid_texts() -> None:
+    assert parse_grid("1:2:3") == ["1.0", "1.5", "2.0"]
+    assert parse_grid("0.1, log(3)") == ["0.1", "log(3)"]
+    for text in ("1:2", "1:2:x", "1:inf:3", "1:2:-1", "::"):
+        with pytest.raises(StatementError):
+            parse_grid(text)
+
+
+def test_plain_values_are_json() -> None:
+    from fractions import Fraction
+
+    import numpy as np
+
+    values = plain({"a": math.inf, 1: np.float64("nan"), "b": (np.int64(3), Fraction(1, 2), None, True)})
+    assert values == {"a": None, "1": None, "b": [3, "1/2", None, True]}
+    assert printable("a\x1bb\nc") == "a\\x1bb c"
+
+
+def test_replacing_writes_devices_in_place_and_keeps_the_old_file(folder: Path) -> None:
+    with replacing(os.devnull) as stream:
+        stream.write("x")
+    assert not Path(os.devnull).is_file()
+    Path("old").write_text("old")
+    Path("link").symlink_to("old")
+    with pytest.raises(RuntimeError):  # noqa: PT012
+        with replacing("old") as stream:
+            stream.write("new")
+            raise RuntimeError
+    assert Path("old").read_text() == "old"
+    with replacing("link") as stream:
+        stream.write("new")
+    assert Path("link").is_symlink()
+    assert Path("old").read_text() == "new"
+    with pytest.raises(ModelFileError), replacing("."):
+        pass

@@ -1,0 +1,217 @@
+"""The command line when things go wrong: one line, an exit code, and no file half written."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ldpopt import Mechanism
+from ldpopt.cli import app
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+@pytest.mark.parametrize(
+    "table, words",
+    [
+        ("answer\nyes\nmaybe\n", ("'maybe'", "line 3")),
+        ("answer\nyes\nYes\n", ("'Yes'", "did you mean 'yes'")),
+        ("anwser\nyes\n", ("no column 'answer'", "did you mean 'anwser'")),
+        ("answer,answer\nyes,no\n", ("2 columns",)),
+        ("answer,b\nyes\n", ("1 fields", "line 2")),
+        ("answer\nyes\n\nno\n", ("empty", "line 3")),
+        ("", ("empty",)),
+        ('answer\n"yes\n', ("no CSV",)),
+    ],
+)
+def test_bad_tables_leave_the_old_file(folder: Path, table: str, words: tuple[str, ...]) -> None:
+    Path("bad.csv").write_text(table)
+    Path("out.csv").write_text("old")
+    result = run("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+    assert Path("out.csv").read_text() == "old"
+    assert not [name for name in os.listdir() if name.startswith(".")]
+    to_stdout = run("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "-")
+    assert to_stdout.stdout == ""
+
+
+BAD = [
+    ("frobnicate",),
+    ("--frobnicate",),
+    ("solve",),
+    ("solve", "missing.toml"),
+    ("solve", "."),
+    ("solve", "coin.json"),
+    ("solve", "broken.toml"),
+    ("solve", "coin.toml", "--solver", "nobody"),
+    ("solve", "coin.toml", "--solver", "cvxpy:nobody"),
+    ("solve", "coin.toml", "--form", "square"),
+    ("solve", "coin.toml", "--time-limit", "0"),
+    ("solve", "coin.toml", "--time-limit", "soon"),
+    ("solve", "coin.toml", "-o", "missing/out.json"),
+    ("solve", "coin.toml", "-o", "."),
+    ("solve", "coin.toml", "--json", "missing/out.json"),
+    ("solve", "coin.toml", "--plot", "out.doc"),
+    ("check", "binary.toml"),
+    ("compare", "missing.toml"),
+    ("audit", "missing.json"),
+    ("audit", "."),
+    ("audit", "coin.toml"),
+    ("audit", "other.json"),
+    ("audit", "list.json"),
+    ("audit", "coin.json", "--epsilon", "plenty"),
+    ("audit", "coin.json", "--epsilon=-1"),
+    ("audit", "coin.json", "--epsilon", "inf"),
+    ("audit", "coin.json", "--delta", "0.1"),
+    ("audit", "coin.json", "--epsilon", "1", "--delta", "2"),
+    ("audit", "coin.json", "--epsilon", "1", "--model", "coin.toml"),
+    ("privatize", "coin.json", "answers.csv", "-o", "out.csv"),
+    ("privatize", "coin.json", "missing.csv", "-c", "answer", "-o", "out.csv"),
+    ("privatize", "coin.json", ".", "-c", "answer", "-o", "out.csv"),
+    ("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "missing/out.csv"),
+    ("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "out.csv", "--keep", "age"),
+    ("privatize", "twins.json", "answers.csv", "-c", "answer", "-o", "out.csv"),
+    ("privatize", "coin.json", "latin.csv", "-c", "answer", "-o", "out.csv"),
+    ("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "-", "--json", "-"),
+    ("estimate", "coin.json", "answers.csv", "-c", "name"),
+    ("estimate", "coin.json", "answers.csv", "-c", "answer", "--confidence", "2"),
+    ("estimate", "constant.json", "answers.csv", "-c", "answer"),
+    ("sweep", "coin.toml", "--epsilon", "a:b:c"),
+    ("sweep", "coin.toml", "--epsilon", "1:2:0"),
+    ("sweep", "coin.toml", "--epsilon", "0:nan:3"),
+    ("sweep", "coin.toml", "--epsilon", ""),
+    ("sweep", "coin.toml", "--epsilon", "1", "-j", "0"),
+    ("sweep", "impossible.toml", "--epsilon", "1", "--prior-grid", "3"),
+    ("plot", "impossible.toml", "--kind", "polytope", "-o", "out.png"),
+    ("plot", "coin.json", "-o", "out"),
+    ("export", "coin.toml", "--to", "xls"),
+    ("export", "coin.toml", "--to", "lp", "--json", "-"),
+    ("models", "missing"),
+]
+
+
+@pytest.mark.parametrize("args", BAD, ids=" ".join)
+def test_bad_input_is_one_line_and_exit_2(folder: Path, args: tuple[str, ...]) -> None:
+    Path("broken.toml").write_text("x = [")
+    Path("binary.toml").write_bytes(b"\xff\xfe\x00")
+    Path("other.json").write_text('{"channel": 3}')
+    Path("list.json").write_text("[1, 2]")
+    Path("latin.csv").write_bytes(b"answer\nyes\nn\xf6\n")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).to_json("constant.json")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).to_json("twins.json")
+    before = sorted(os.listdir())
+    result = run(*args)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("ldpopt: ")
+    assert result.stderr.count("\n") == 1
+    assert sorted(os.listdir()) == before
+
+
+def test_plot_of_an_infeasible_model_is_exit_3(folder: Path) -> None:
+    assert run("plot", "impossible.toml", "-o", "out.png").exit_code == 3
+
+
+def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("ldpopt.modelfile.read_model", broken)
+    assert isinstance(run("check", "coin.toml").exception, ZeroDivisionError)
+
+
+def test_labels_cannot_speak_to_the_terminal(folder: Path, coin: str) -> None:
+    Path("rude.toml").write_text(coin.replace('"no"', r'"[red]\u001b[2J\n"'))
+    text = good("solve", "rude.toml")
+    assert "\x1b[2J" not in text
+    assert "[red]" in text
+
+
+# What needs a process of its own.
+
+
+def process(*args: str, **options: object) -> subprocess.Popen[str]:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_closed_pipe_ends_quietly(folder: Path, coin: str) -> None:
+    Path("large.toml").write_text(coin.replace('["no", "yes"]', str(list(range(60)))))
+    with process("export", "large.toml", "--to", "lp") as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.readline()
+        program.stdout.close()
+        assert program.stderr.read() == ""
+        assert program.wait(20) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_one_line(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full, process("solve", "coin.toml", stdout=full) as program:
+        _, text = program.communicate(timeout=20)
+    assert program.returncode == 2
+    assert text.count("\n") == 1
+    assert "Traceback" not in text
+
+
+def test_ctrl_c_ends_a_solve_at_once(folder: Path) -> None:
+    import numpy as np
+
+    gain = np.random.default_rng(0).random((250, 250)).round(3).tolist()
+    head = "[prior]\nuniform = true\n[privacy]\nkind = 'pure'\nepsilon = 1.0\n"
+    Path("slow.toml").write_text(f"{head}[utility]\ngain = {gain}\n")
+    with process("solve", "slow.toml") as program:
+        time.sleep(3.0)
+        program.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        out, text = program.communicate(timeout=20)
+    assert time.perf_counter() - began < 1.5
+    assert (program.returncode, out, text) == (130, "", "ldpopt: interrupted\n")
+
+
+def test_ctrl_c_keeps_the_finished_rows_of_a_sweep(folder: Path) -> None:
+    with process("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-o", "out.csv") as program:
+        time.sleep(3.0)
+        program.send_signal(signal.SIGINT)
+        _, text = program.communicate(timeout=20)
+    assert program.returncode == 130
+    assert "interrupted" in text
+    assert "Traceback" not in text
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert 0 < len(rows) < 20000
+    assert all(row["status"] == "optimal" for row in rows)
+
+
+def test_help_starts_fast() -> None:
+    """At most three times the CPU of importing numpy, and nothing heavy."""
+
+    def cpu(*command: str) -> float:
+        best = math.inf
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return best
+
+    assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(sys.executable, "-c", "import numpy")
+    heavy = ("scipy", "networkx", "pandas", "highspy", "matplotlib", "cvxpy", "pulp", "pydantic", "rich", "joblib")
+    code = f"import sys, ldpopt.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
