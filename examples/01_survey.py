@@ -17,7 +17,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, certify, closed_forms, plot, solve
+from ldpopt import ApproximateLDP, Problem, PureLDP, audit, certify, closed_forms, plot, solve
 
 # %%
 # The statement: 0 is "not satisfied", 1 is "satisfied". The identity utility is the expected share of true answers. The
@@ -33,27 +33,28 @@ approximate = Problem(prior, "identity", ApproximateLDP(0.1, 0.15, form="entry")
 solutions = {"pure": solve(pure), "with delta": solve(approximate)}
 for name, solution in solutions.items():
     proof = certify(solution)
-    print(f"{name}: {solution.value:.6f} of the answers are true; bound {float(proof.bound):.6f}, {proof.audit.verdict}")
+    print(f"{name}: {solution.value:.6f} of answers true, bound {float(proof.bound):.6f}; {proof.audit.verdict}")
     print(solution.mechanism.to_frame(), "\n")
 
 # %%
 # The closed forms (4) and (15) of the paper give the same values without a solver.
 
-for delta, solution in ((0.0, solutions["pure"]), (0.15, solutions["with delta"])):
-    form = closed_forms.binary(prior, 0.1, delta)
-    print(f"delta = {delta}: closed form {form.value:.6f}, region {form.region!r}")
-    assert abs(form.value - solution.value) < 1e-12
+forms = {"pure": closed_forms.binary(prior, 0.1), "with delta": closed_forms.binary(prior, 0.1, 0.15)}
+for name, form in forms.items():
+    print(f"{name}: closed form {form.value:.6f}, region {form.region!r}")
+    assert abs(form.value - solutions[name].value) < 1e-12
 
 # %%
 # What do the two optima do? The pure one says "1" whatever the truth is: 80 % are right by luck, and the survey learns
 # nothing. The one with delta lets 15 % of the unsatisfied say "0", and nobody else: whoever says "0" is exposed.
 
-mechanism = solutions["with delta"].mechanism
-p_no_given_no = mechanism.channel[0, 0]
-exposed = 10_000 * 0.2 * p_no_given_no
+channel = forms["with delta"].channel
+exposed = 10_000 * 0.2 * channel[0, 0]
+pure_epsilon = audit(channel).epsilon
+print(channel)
 print(f"expected reports of '0': {exposed:.0f} of 10 000, and each of them proves that its sender is not satisfied")
-print(f"Pr(answer is 0 | report is 0) = {mechanism.posterior(prior)[0, 0]:g}")
-print(f"smallest pure epsilon of this mechanism: {mechanism.audit().epsilon}")
+print(f"Pr(answer is 0 | report is 0) = {solutions['with delta'].mechanism.posterior(prior)[0, 0]:.9f}")
+print(f"smallest pure epsilon of this channel: {pure_epsilon}")
 
 # %%
 # The private mechanisms as points (p00, p11), as in figures 1 and 5 of the paper. The red corner is the optimum.
@@ -69,4 +70,4 @@ print(folder / "01_survey.png")
 assert abs(solutions["pure"].value - 0.80) < 1e-12
 assert abs(solutions["with delta"].value - 0.83) < 1e-12
 assert abs(exposed - 300) < 1e-6
-assert mechanism.audit().epsilon == float("inf")
+assert pure_epsilon == float("inf")

@@ -38,9 +38,7 @@ kilometers = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
 # The statement: everyone is equally likely anywhere, the loss is the distance between the true and the reported place,
 # and the budget is epsilon = 1 for each kilometer.
 
-problem = Problem(
-    np.full(8, 1 / 8), Utility(kilometers, "loss"), MetricDP(1.0, kilometers), inputs=list(places)
-)
+problem = Problem(np.full(8, 1 / 8), Utility(kilometers, "loss"), MetricDP(1.0, kilometers), inputs=list(places))
 solution = solve(problem)
 proof = certify(solution)
 print(f"{solution.value:.6f} km off on average; relative gap {proof.relative_gap:.1e}; {proof.audit.verdict}")
@@ -57,16 +55,17 @@ print(f"exponential mechanism: {naive_loss:.4f} km off")
 # %%
 # The picture: what someone at Union Square reports, and what all report together. Areas are probabilities.
 
-figure, axes = plt.subplots(1, 2, figsize=(9.5, 6.4), layout="constrained", sharey=True)
-for ax, (title, size) in zip(
-    axes,
-    {"reports from Union Sq.": solution.mechanism.channel[3], "all reports": solution.mechanism.channel.mean(0)}.items(),
-    strict=True,
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 6.2), layout="constrained", sharey=True)
+channel = solution.mechanism.channel
+for ax, title, size in (
+    (axes[0], "reports from Union Square", channel[3]),
+    (axes[1], "all reports", channel.mean(axis=0)),
 ):
     ax.scatter(*points.T, s=2600 * size, color="#6baed6", alpha=0.7, edgecolor="#08306b")
     ax.plot(*points.T, ".", color="#08306b", markersize=3)
     for (name, (east, north)), share in zip(places.items(), size, strict=True):
-        ax.annotate(f"{name} {share:.0%}", (east, north), (6 + 29 * share**0.5, -3), textcoords="offset points", fontsize=8)
+        offset = (6 + 29 * share**0.5, -3)
+        ax.annotate(f"{name} {share:.0%}", (east, north), offset, textcoords="offset points", fontsize=8)
     ax.set(title=title, xlabel="km east", xlim=(-3.1, 3.6), aspect="equal")
 axes[0].set_ylabel("km north")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))

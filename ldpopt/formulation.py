@@ -117,7 +117,7 @@ def size(problem: Problem, form: Form) -> Size:
     if form == "compact":
         if ties is None or not ties.is_complete:
             raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
-        return Size(form, rows + n * m, columns + m, nonzeros * (1 + 1 / n) + 2 * n * m)
+        return Size(form, rows + n * m, columns + m, 2 * nonzeros + 2 * n * m)
     pairs = n * (n - 1) if ties is None or ties.first is None else len(ties.first)
     each, width = float(m), 2.0 * m
     if getattr(problem.privacy, "form", "") == "event" and problem.privacy.delta:

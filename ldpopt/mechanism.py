@@ -287,6 +287,10 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     """
     if isinstance(x, str) or not hasattr(x, "__len__"):
         raise StatementError(f"{kind}s are a vector of labels, not {x!r}", do="pass a list, even of one")
+    array = np.asarray(x)
+    if tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1:
+        if not array.size or (array.min() >= 0 and array.max() < len(alphabet)):
+            return array.astype(np.int64, copy=False)
     values = x.tolist() if hasattr(x, "tolist") else list(x)
     position = {label: index for index, label in enumerate(alphabet)}
     try:
@@ -313,8 +317,11 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file or leave the old one: temporary file, fsync, replace."""
-    target = Path(path)
+    """Write a whole file or leave the old one (temporary file, fsync, replace); a pipe or device is written as it is."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -218,7 +218,8 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
         Where the curve is computed.
     """
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
-    epsilons = np.linspace(0, end, points)
+    # The curve has its last kink at the true epsilon.
+    epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
     deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
     ax = _axes(ax)
     ax.plot(epsilons, deltas, color="#08519c")
@@ -295,7 +296,7 @@ def _prior_name(result: SweepResult, k: int) -> str:
 
 
 def _first_prior(names: Sequence[Hashable]) -> str:
-    return f"prior of {_short(names[0])}"
+    return f"prior of '{_short(names[0])}'"
 
 
 def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:

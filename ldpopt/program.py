@@ -190,7 +190,7 @@ class LinearProgram:
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")
         highs = self.to_highs()
-        if highs.writeModel(text).name == "kError":
+        if highs.writeModel(text).name != "kOk":
             raise StatementError(f"cannot write {text!r}", do="check that the folder exists and can be written")
 
     def to_highs(self, *, named: bool = True) -> highspy.Highs:
@@ -292,8 +292,8 @@ def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
 
 
 def plain_names(names: list[str]) -> list[str]:
-    """Names that LP files accept: no blanks or operators, and no two the same."""
-    table = str.maketrans({c: "_" for c in " +-*/:<>=^\\\"'"})
+    """Names that LP files accept: round brackets, no blanks or operators, and no two the same."""
+    table = str.maketrans({"[": "(", "]": ")"} | {c: "_" for c in " +-*/:<>=^\\\"'|"})
     plain = [name.translate(table) for name in names]
     if len(set(plain)) < len(plain):
         plain = [f"{name}_{position}" for position, name in enumerate(plain)]

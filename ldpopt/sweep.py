@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -180,11 +180,13 @@ def sweep(
     if not 0 < points <= LARGEST_GRID:
         raise StatementError(f"a grid of {points} points", where="sweep", do=f"ask for 1 to {LARGEST_GRID} points")
     notions = [_at(problem.privacy, budget) for budget in budgets]
-    tasks = [
-        (_restate(problem, notion, None if weights is None else weights[k]), budget, k, solver, time_limit)
+    # Each prior is checked before the first point is solved; the other points are stated as their turn comes.
+    stated = [_restate(problem, notions[0], prior) for prior in ([None] if weights is None else weights)]
+    tasks = (
+        (_restate(problem, notion, one.prior), budget, k, solver, time_limit)
         for notion, budget in zip(notions, budgets, strict=True)
-        for k in range(1 if weights is None else len(weights))
-    ]
+        for k, one in enumerate(stated)
+    )
     rows: list[Row] = []
     interrupted = False
     try:
@@ -214,7 +216,7 @@ def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limi
     return Row(float(epsilon), prior, value, gap, formula, status, seconds)
 
 
-def _parallel(tasks: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
+def _parallel(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
     try:
         from joblib import Parallel, delayed
     except ImportError:

@@ -55,6 +55,11 @@ class GraphDP:
         _require_connected(graph)
         object.__setattr__(self, "graph", graph)
 
+    def __repr__(self) -> str:
+        """Budget and size of the graph."""
+        nodes, edges = self.graph.number_of_nodes(), self.graph.number_of_edges()
+        return f"GraphDP(epsilon={self.epsilon!r}, graph=<{nodes} nodes, {edges} edges>)"
+
     def ties(self, inputs: Sequence[Hashable]) -> Ties:
         """Both directions of every edge; longer paths are implied by chaining."""
         first, second = self._edges(inputs)

@@ -48,6 +48,11 @@ class MetricDP:
         object.__setattr__(self, "epsilon", Budget(epsilon))
         object.__setattr__(self, "distance", distance if callable(distance) else frozen(_metric(distance)))
 
+    def __repr__(self) -> str:
+        """Budget and size of the table, which itself would be long."""
+        name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
+        return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
+
     def matrix(self, inputs: Sequence[Hashable]) -> Float:
         """Distances between the inputs, shape (n, n).
 

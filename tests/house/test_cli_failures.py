@@ -137,7 +137,7 @@ def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.M
 
 def test_labels_cannot_speak_to_the_terminal(folder: Path, coin: str) -> None:
     Path("rude.toml").write_text(coin.replace('"no"', r'"[red]\u001b[2J\n"'))
-    text = good("solve", "rude.toml")
+    text = run("solve", "rude.toml").stdout
     assert "\x1b[2J" not in text
     assert "[red]" in text
 
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_solve_at_once(folder: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_finished_rows_of_a_sweep(folder: Path) -> None:
-    with process("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-o", "out.csv") as program:
+    with process("sweep", "coin.toml", "--epsilon", "0.1:5:8000", "-o", "out.csv") as program:
         time.sleep(3.0)
         program.send_signal(signal.SIGINT)
         _, text = program.communicate(timeout=20)
@@ -194,7 +194,7 @@ def test_ctrl_c_keeps_the_finished_rows_of_a_sweep(folder: Path) -> None:
     assert "interrupted" in text
     assert "Traceback" not in text
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert 0 < len(rows) < 20000
+    assert 0 < len(rows) < 8000
     assert all(row["status"] == "optimal" for row in rows)
 
 

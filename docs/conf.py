@@ -1,0 +1,80 @@
+"""Sphinx settings: numpydoc for docstrings, MyST for pages, the examples as a gallery; nothing is downloaded."""
+
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+
+from ldpopt import __version__ as release  # noqa: E402
+
+project = "ldpopt"
+author = "The ldpopt authors"
+copyright = f"2026, {author}"
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "**/*.ipynb", "**/*.codeobj.json", "**/*.zip"]
+suppress_warnings = ["config.cache"]
+default_role = "code"
+nitpicky = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autosummary_generate = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_attributes_as_param_list = True
+
+html_theme = "furo"
+html_title = f"ldpopt {release}"
+html_copy_source = False
+
+
+# Without the packages that the examples need their text is shown, and nothing is run.
+CAN_RUN = all(find_spec(package) for package in ("matplotlib", "statsmodels", "cvxpy"))
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/\d\d_",
+    "ignore_pattern": r"papers",
+    "reset_argv": "gallery_arguments.arguments",
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "show_signature": False,
+    "plot_gallery": CAN_RUN,
+    "image_scrapers": ("matplotlib",) if CAN_RUN else (),
+}
+
+
+def _name_utility(app, what, name, obj, options, lines):
+    """Show the section ``Utility``, which numpydoc does not know, as a line of the summary."""
+    text = "\n".join(lines)
+    found = re.search(r"\nUtility\n-+\n(.*?)(?=\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", text, flags=re.DOTALL)
+    if not found:
+        return
+    text = text[: found.start()] + text[found.end() :]
+    words = " ".join(found[1].split())
+    place = re.search(r"\nParameters\n-+\n", text)
+    at = place.start() if place else len(text)
+    lines[:] = (text[:at] + f"\n**Utility.** {words}\n" + text[at:]).split("\n")
+
+
+def setup(app):
+    """Run before numpydoc reads the docstrings."""
+    app.connect("autodoc-process-docstring", _name_utility, priority=400)

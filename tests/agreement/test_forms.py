@@ -1,0 +1,281 @@
+"""Every fast form against the plain one, every solver against the others, every exported model against the value."""
+
+from __future__ import annotations
+
+import itertools
+
+import highspy
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import ldpopt as lo
+from ldpopt import constraints
+from ldpopt.formulation import formulate
+from ldpopt.privacy import Ties
+from ldpopt.repair import repair
+
+ROWS = {"entry": lambda m: [(y,) for y in range(m)], "event": lambda m: list(all_events(m))}
+FORMS = ["compact", "pairwise"]
+
+
+def all_events(m):
+    return itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in range(1, m + 1))
+
+
+def plain(problem, ratio, delta=0.0, events="entry"):
+    """Optimal value by scipy, from the definition: every pair, every event, nothing shared, nothing dropped."""
+    matrix, (n, m) = problem.utility.matrix, problem.utility.shape
+    sign = -1.0 if problem.utility.sense == "gain" else 1.0
+    rows, sides = [], []
+    for x, k in itertools.permutations(range(n), 2):
+        for event in ROWS[events](m):
+            row = np.zeros((n, m))
+            row[x, list(event)], row[k, list(event)] = 1 / ratio[x, k], -1.0
+            rows.append(np.append(row.ravel(), 0.0))
+            sides.append(delta / ratio[x, k])
+    cost = np.zeros(n * m + 1)
+    if problem.prior is None:
+        cost[-1] = 1.0
+        for x in range(n):
+            row = np.zeros((n, m))
+            row[x] = sign * matrix[x]
+            rows.append(np.append(row.ravel(), -1.0))
+            sides.append(0.0)
+    else:
+        cost[:-1] = sign * (problem.prior[:, None] * matrix).ravel()
+    sums = np.hstack([np.kron(np.eye(n), np.ones(m)), np.zeros((n, 1))])
+    bounds = [(0, None)] * (n * m) + [(None, None)]
+    kept = (np.array(rows), np.array(sides)) if rows else (None, None)
+    found = linprog(cost, *kept, sums, np.ones(n), bounds)
+    assert found.status == 0
+    return sign * found.fun
+
+
+def complete(problem):
+    n = len(problem.inputs)
+    return np.full((n, n), np.exp(float(problem.privacy.epsilon)))
+
+
+def statement(seed, privacy, n=None, m=None):
+    """A random problem: any sense, objective and shape, with zeros in the prior."""
+    rng = np.random.default_rng(seed)
+    n, m = n or int(rng.integers(2, 6)), m or int(rng.integers(2, 6))
+    sense = "gain" if rng.random() < 0.5 else "loss"
+    utility = lo.Utility(rng.integers(0, 9, (n, m)) / 8 if seed % 2 else rng.normal(size=(n, m)), sense)
+    if seed % 3 == 0:
+        return lo.Problem(None, utility, privacy(n), objective="worst_case")
+    weights = rng.integers(0, 5, n) + 0.0
+    weights[0] += 1
+    return lo.Problem(dict(enumerate(weights)), utility, privacy(n))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
+def test_pure_compact_is_pairwise_is_plain(seed, epsilon):
+    problem = statement(seed, lambda n: lo.PureLDP(epsilon))
+    values = [lo.solve(problem, form=form).value for form in FORMS]
+    assert values[0] == pytest.approx(values[1], abs=1e-10)
+    assert values[0] == pytest.approx(plain(problem, complete(problem)), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)])
+def test_entry_compact_is_pairwise_is_plain(seed, epsilon, delta):
+    problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry"))
+    values = [lo.solve(problem, form=form).value for form in FORMS]
+    assert values[0] == pytest.approx(values[1], abs=1e-10)
+    assert values[0] == pytest.approx(plain(problem, complete(problem), delta), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (2.0, 0.01)])
+def test_events_generated_are_events_listed_are_plain(seed, epsilon, delta):
+    problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta))
+    generated, listed = (lo.solve(problem, form=form) for form in FORMS)
+    assert generated.value == pytest.approx(listed.value, abs=1e-10)
+    assert generated.value == pytest.approx(plain(problem, complete(problem), delta, "event"), abs=1e-8)
+    sign = 1 if problem.utility.sense == "gain" else -1
+    entry = lo.Problem(
+        problem.prior, problem.utility, lo.ApproximateLDP(epsilon, delta, "entry"), objective=problem.objective
+    )
+    assert sign * generated.value <= sign * lo.solve(entry).value + 1e-10
+
+
+def test_events_and_entries_differ_where_they_should():
+    loss = lo.utility.absolute_error(range(4))
+    notions = [lo.ApproximateLDP(0.5, 0.3, form) for form in ("event", "entry")]
+    values = [lo.solve(lo.Problem([0.24, 0.43, 0.01, 0.32], loss, notion)).value for notion in notions]
+    assert values[0] > values[1] + 0.05
+
+
+GRAPHS = {
+    "path": nx.path_graph(5),
+    "cycle": nx.cycle_graph(5),
+    "star": nx.star_graph(4),
+    "complete": nx.complete_graph(5),
+    "house": nx.house_graph(),
+}
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.5])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_is_its_hop_distance_is_plain(name, epsilon):
+    graph = GRAPHS[name]
+    hops = dict(nx.all_pairs_shortest_path_length(graph))
+    distance = np.array([[hops[x][k] for k in range(5)] for x in range(5)], float)
+    for seed in range(3):
+        problem = statement(seed, lambda n: lo.GraphDP(epsilon, graph), n=5)
+        metric = statement(seed, lambda n: lo.MetricDP(epsilon, distance), n=5)
+        value = lo.solve(problem).value
+        assert value == pytest.approx(lo.solve(metric).value, abs=1e-10)
+        assert value == pytest.approx(plain(problem, np.exp(epsilon * distance)), abs=1e-8)
+    if name == "complete":
+        assert value == pytest.approx(lo.solve(statement(seed, lambda n: lo.PureLDP(epsilon), n=5)).value, abs=1e-10)
+
+
+class AllPairs(lo.MetricDP):
+    """Metric privacy with every pair written down, implied or not."""
+
+    def ties(self, inputs):
+        distance = self.matrix(inputs)
+        first, second = np.nonzero(distance > 0)
+        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dropping_implied_pairs_changes_nothing(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 4, (5, 2)) + 0.1 * np.arange(5)[:, None]
+    distance = np.abs(points[:, None] - points[None]).sum(axis=2)
+    if seed == 0:
+        distance = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * 0.1
+    some, every = (statement(seed, lambda n, kind=kind: kind(0.7, distance), n=5) for kind in (lo.MetricDP, AllPairs))
+    assert lo.solve(some).value == pytest.approx(lo.solve(every).value, abs=1e-10)
+    assert lo.solve(some).value == pytest.approx(plain(every, np.exp(0.7 * distance)), abs=1e-8)
+
+
+def test_implied_pairs_are_dropped_and_others_are_not():
+    line = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
+    first, second = lo.MetricDP(1.0, line).ties(range(6)).pairs()
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) == {
+        (x, k) for x in range(6) for k in range(6) if abs(x - k) == 1
+    }
+    ring = np.ones((4, 4)) - np.eye(4)
+    assert len(lo.MetricDP(1.0, ring).ties(range(4)).pairs()[0]) == 12
+
+
+def test_where_the_triangle_inequality_fails_shortest_paths_count():
+    distance = np.array([[0, 1, 9], [1, 0, 1], [9, 1, 0]], float)
+    shortest = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]], float)
+    one, other = (lo.Problem([0.3, 0.3, 0.4], "identity", lo.MetricDP(0.8, d)) for d in (distance, shortest))
+    assert lo.solve(one).value == pytest.approx(lo.solve(other).value, abs=1e-12)
+    assert lo.solve(one).mechanism.audit(other.privacy).verdict == "certified"
+
+
+NOTIONS = {
+    "pure": lambda n: lo.PureLDP(0.8),
+    "entry": lambda n: lo.ApproximateLDP(0.8, 0.1, "entry"),
+    "event": lambda n: lo.ApproximateLDP(0.8, 0.1),
+    "graph": lambda n: lo.GraphDP(0.8, nx.path_graph(n)),
+    "metric": lambda n: lo.MetricDP(0.8, np.sqrt(np.abs(np.subtract.outer(range(n), range(n))))),
+}
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_solvers_agree(notion, seed):
+    problem = statement(seed, NOTIONS[notion])
+    answers = [lo.solve(problem, solver=name) for name in ("highs", "cbc", "cvxpy")]
+    assert [answer.value for answer in answers] == pytest.approx([answers[0].value] * 3, abs=1e-7)
+    sign = 1 if problem.utility.sense == "gain" else -1
+    best = max(sign * lo.certify(answer).achieved for answer in answers)
+    assert all(sign * lo.certify(answer).bound >= best for answer in answers)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_repair_keeps_the_definition_and_the_value(notion, seed):
+    rng = np.random.default_rng(seed)
+    problem = statement(seed, NOTIONS[notion])
+    answer = lo.solve(problem)
+    n, m = problem.utility.shape
+    pushed = np.maximum(answer.mechanism.channel + rng.normal(0, 1e-9, (n, m)), 0)
+    channel = repair(pushed, problem.privacy).mechanism.channel
+    assert problem.privacy.rows(problem.inputs, m).violation(channel).max() <= 1e-15
+    assert np.abs(channel - answer.mechanism.channel).max() < 1e-6
+
+
+def exported(seed):
+    block = constraints.linear(np.eye(3), 0.5, 2.9, name="some truth")
+    problem = lo.Problem({"no way": 1, "no": 2, "yes": 3}, "identity", lo.PureLDP("log(3)"), constraints=block)
+    worst = lo.Problem(None, lo.utility.absolute_error(range(3)), lo.PureLDP(1.0), objective="worst_case")
+    graph = lo.Problem([0.2, 0.3, 0.5], "squared_error", lo.GraphDP(1.0, nx.path_graph(3)))
+    return (problem, worst, graph)[seed]
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_live_models_have_the_same_value_and_take_a_row_more(kind):
+    problem = exported(kind)
+    program, value = formulate(problem), lo.solve(problem).value
+    highs = program.to_highs()
+    highs.run()
+    assert highs.getObjectiveValue() == pytest.approx(value, abs=1e-8)
+    assert highs.getColName(0)[1] in readable(program.column_names()[0])
+    pulp_model = program.to_pulp()
+    pulp = pytest.importorskip("pulp")
+    pulp_model.solve(pulp.PULP_CBC_CMD(msg=False))
+    assert pulp.value(pulp_model.objective) == pytest.approx(value, abs=1e-7)
+    cvxpy_model = program.to_cvxpy()
+    assert cvxpy_model.solve(solver="CLARABEL") == pytest.approx(value, abs=1e-6)
+    assert {v.name() for v in cvxpy_model.variables()} == {span.name for span in program.columns}
+    # A row of one's own: the likeliest entry is forbidden.
+    likeliest = int(np.argmax(highs.getSolution().col_value[:9]))
+    highs.addRow(0.0, 0.0, 1, np.array([likeliest], np.int32), np.array([1.0]))
+    highs.run()
+    name = program.column_names()[likeliest].translate(str.maketrans("[]() ", "_____"))
+    pulp_model += pulp_model.variablesDict()[name] == 0
+    pulp_model.solve(pulp.PULP_CBC_CMD(msg=False))
+    assert pulp.value(pulp_model.objective) == pytest.approx(highs.getObjectiveValue(), abs=1e-7)
+    assert abs(highs.getObjectiveValue() - value) > 1e-3
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps", "LP"])
+@pytest.mark.parametrize("kind", range(3))
+def test_files_read_back_with_the_value_and_the_names(tmp_path, kind, ending):
+    problem = exported(kind)
+    path = tmp_path / f"model.{ending}"
+    program = formulate(problem)
+    program.write(path)
+    reader = highspy.Highs()
+    reader.setOptionValue("output_flag", False)
+    assert reader.readModel(str(path)).name == "kOk"
+    reader.run()
+    assert reader.getObjectiveValue() == pytest.approx(lo.solve(problem).value, abs=1e-8)
+    text = path.read_text()
+    assert readable(program.column_names()[0]) & set(text.split())
+    if kind == 0:
+        assert readable("row_sum[no way]") & set(text.replace(":", " ").split())
+        assert "some_truth" in text
+
+
+def readable(name):
+    """Ways to write a name in a file: LP files know no brackets."""
+    plain = name.replace(" ", "_")
+    return {plain, plain.replace("[", "(").replace("]", ")")}
+
+
+@pytest.mark.parametrize(
+    "labels", [["3a", "é"], ["x\ty", "z"], ["a|b", "c\\d"], ["a b", "a_b"]], ids=["accent", "tab", "bar", "twin"]
+)
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_files_with_strange_labels_read_back(tmp_path, labels, ending):
+    path = tmp_path / f"model.{ending}"
+    formulate(lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"), inputs=labels)).write(path)
+    reader = highspy.Highs()
+    reader.setOptionValue("output_flag", False)
+    assert reader.readModel(str(path)).name == "kOk"
+    reader.run()
+    assert reader.getObjectiveValue() == pytest.approx(0.75, abs=1e-9)
+    assert "Q" in path.read_text()

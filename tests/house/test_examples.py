@@ -1,0 +1,54 @@
+"""Every example runs in a process of its own, ends well, and leaves a picture."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted([*FOLDER.glob("[0-9][0-9]_*.py"), *FOLDER.glob("papers/*.py")])
+SECONDS = 120
+"""Alone an example takes 2 to 12 seconds; beside other tests on a slow machine it may take more."""
+
+NEEDED = {"matplotlib": "matplotlib", "datasets.load": "statsmodels", "cvxpy": "cvxpy"}
+"""Package that a word in a script asks for."""
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 9
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_example_runs(path: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for word, package in NEEDED.items():
+        if word in text:
+            pytest.importorskip(package, reason='the example needs pip install "ldpopt[all]"')
+    ended = subprocess.run(
+        [sys.executable, str(path), str(tmp_path / "pictures")],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    pictures = list((tmp_path / "pictures").glob("*.png"))
+    assert pictures, "no picture was written"
+    assert all(picture.stat().st_size > 5000 for picture in pictures)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pictures"], "something was written elsewhere"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_example_tells_its_story(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith('"""')
+    assert "assert " in text
+    if path.parent == FOLDER:
+        assert "Question: " in text
+        assert len(text.splitlines()) <= 95

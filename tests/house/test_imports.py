@@ -1,0 +1,179 @@
+"""The package's own order: light imports that go one way, the contract's names, a docstring for all that is public."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+from ldpopt import errors
+
+ROOT = Path(ldpopt.__file__).parent.parent
+HEAVY = ("cvxpy", "pulp", "scipy.optimize", "matplotlib", "pandas", "networkx", "pydantic", "joblib", "typer")
+SOURCES = sorted(path for path in (ROOT / "ldpopt").rglob("*.py"))
+
+MEMBERS = {
+    "": "Audit ApproximateLDP Budget Certificate Estimate GraphDP LinearProgram Mechanism MetricDP Problem PureLDP "
+    "RowBlock Solution Status Utility audit certify estimate_frequencies formulate load_model save_model solve "
+    "closed_forms constraints errors neighbors utility",
+    "utility": "Utility identity absolute_error squared_error table",
+    "constraints": "unbiased linear",
+    "neighbors": "complete path cycle grid within bfs_partition",
+    "closed_forms": "ClosedForm binary top_k least_epsilon worst_prior bins path_graph",
+    "divergence": "Audit audit",
+    "repair": "repair",
+    "solvers": "ProgramSolver Outcome Status find installed",
+    "privacy": "PureLDP ApproximateLDP GraphDP MetricDP Notion installed",
+    "testing": "check_solver Tolerances checks",
+    "Mechanism": "channel inputs outputs masses denominator audit sample expected posterior then to_frame to_json "
+    "from_json _repr_html_",
+    "Solution": "problem status raw_status value mechanism duals reduced_costs solver runtime",
+    "Certificate": "achieved bound gap relative_gap exact audit",
+    "Audit": "epsilon delta witness verdict delta_at",
+    "LinearProgram": "write to_cvxpy to_pulp to_highs",
+}
+
+PUBLIC = MEMBERS.pop("").split()
+
+TREE = {
+    "LdpoptError": Exception,
+    "StatementError": ValueError,
+    "ModelFileError": errors.StatementError,
+    "SolverNotFoundError": LookupError,
+    "SolverOptionError": ValueError,
+    "NotRepresentableError": errors.LdpoptError,
+    "NoSolutionError": errors.LdpoptError,
+    "InfeasibleError": errors.NoSolutionError,
+    "UnboundedError": errors.NoSolutionError,
+    "LimitReachedError": errors.NoSolutionError,
+    "MechanismError": ValueError,
+    "PrivacyViolationError": errors.LdpoptError,
+    "CertificateError": errors.LdpoptError,
+}
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_importing_is_light():
+    assert run(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])") == []
+
+
+def test_stating_and_solving_need_no_optional_package():
+    code = f"""
+import sys
+for name in ("cvxpy", "pulp", "matplotlib", "joblib", "statsmodels", "pytest"):
+    sys.modules[name] = None
+import ldpopt, ldpopt.testing
+problem = ldpopt.Problem([0.5, 0.5], "identity", ldpopt.PureLDP("log(3)"))
+answer = ldpopt.solve(problem)
+print(round(answer.value, 12), ldpopt.certify(answer).audit.verdict)
+ldpopt.testing.check_solver("highs", only=["infeasible"])
+print(*[name for name in {HEAVY!r} if sys.modules.get(name)])
+"""
+    value, verdict, *heavy = run(code)
+    assert (value, verdict) == ("0.75", "certified")
+    assert not {"cvxpy", "pulp", "matplotlib", "scipy.optimize"} & set(heavy)
+
+
+def test_missing_packages_are_named_with_their_extra():
+    code = """
+import sys
+sys.modules["cvxpy"] = sys.modules["pulp"] = None
+from ldpopt import solvers
+for name, state in solvers.installed().items():
+    print(name + ":" + state.replace(" ", "_"))
+"""
+    assert run(code) == [
+        'cbc:pip_install_"ldpopt[cbc]"', 'cvxpy:pip_install_"ldpopt[cvxpy]"', "highs:installed"
+    ]
+
+
+def test_imports_go_one_way():
+    pytest.importorskip("importlinter", reason="import-linter is not installed")
+    code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run([sys.executable, "-c", code, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    if not (ROOT / "pyproject.toml").exists():
+        pytest.skip("the contracts are in the checkout's pyproject.toml, which is not here")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name(name):
+    assert getattr(ldpopt, name) is not None
+    assert name in dir(ldpopt)
+    assert name in ldpopt.__all__
+
+
+def test_no_other_name_is_offered():
+    with pytest.raises(AttributeError, match="no attribute 'sovle'"):
+        _ = ldpopt.sovle
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_members_of_the_contract(owner):
+    holder = getattr(ldpopt, owner) if owner[0].isupper() else importlib.import_module(f"ldpopt.{owner}")
+    fields = set(getattr(holder, "__dataclass_fields__", ()))
+    attributes = {"channel", "inputs", "outputs"} if owner == "Mechanism" else set()
+    missing = [name for name in MEMBERS[owner].split() if not hasattr(holder, name)]
+    assert set(missing) <= fields | attributes
+
+
+@pytest.mark.parametrize("name", TREE)
+def test_the_tree_of_errors(name):
+    error = getattr(errors, name)
+    assert issubclass(error, TREE[name])
+    assert issubclass(error, errors.LdpoptError)
+    assert error("what", where="here", do="this").one_line == "what | where: here | do: this"
+
+
+def public_nodes(path):
+    """Public functions, classes and methods of a file, by name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield path.stem, tree
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield f"{node.name}.{inner.name}", inner
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT).with_suffix("")))
+def test_everything_public_is_documented(path):
+    assert [name for name, node in public_nodes(path) if not ast.get_docstring(node)] == []
+
+
+FUNCTIONS = [
+    getattr(holder, name)
+    for holder, names in ((ldpopt, PUBLIC), (ldpopt.closed_forms, ldpopt.closed_forms.__all__))
+    for name in names
+    if inspect.isfunction(getattr(holder, name))
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_what_users_call_says_what_it_takes_gives_and_refuses(function):
+    text = inspect.getdoc(function)
+    sections = re.findall(r"^(\w+)\n-+$", text, re.MULTILINE)
+    assert {"Parameters", "Raises"} <= set(sections)
+    assert "Returns" in sections or inspect.signature(function).return_annotation in ("None", None)
+    names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_KEYWORD]
+    assert [name for name in names if not re.search(rf"^(.*, )?{name}(, .*)? : ", text, re.MULTILINE)] == []
+
+
+def test_every_module_is_found_and_named():
+    found = {info.name for info in pkgutil.walk_packages(ldpopt.__path__, "ldpopt.")}
+    assert {"ldpopt.testing", "ldpopt.privacy.metric", "ldpopt.solvers.cbc_"} <= found
+    assert (ROOT / "ldpopt" / "py.typed").exists()

@@ -1,0 +1,103 @@
+"""Private at epsilon, not at epsilon - 0.01, smallest epsilon = epsilon; and the same for delta."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt import closed_forms
+
+HOPS = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
+BUDGETS = [0.05, 0.5, 1.0, 2.5, 8.0, "log(3)"]
+DELTAS = [0.02, 0.1, 0.5, 0.9]
+UNIFORM = [0.25] * 4
+
+NOTIONS = {
+    "pure": lo.PureLDP,
+    "graph": lambda epsilon: lo.GraphDP(epsilon, nx.path_graph(4)),
+    "complete graph": lambda epsilon: lo.GraphDP(epsilon, nx.complete_graph(4)),
+    "metric": lambda epsilon: lo.MetricDP(epsilon, HOPS),
+    "half metric": lambda epsilon: lo.MetricDP(epsilon, HOPS / 2),
+    "entry": lambda epsilon: lo.ApproximateLDP(epsilon, 0.05, "entry"),
+    "event": lambda epsilon: lo.ApproximateLDP(epsilon, 0.05),
+}
+
+
+def best(notion):
+    return lo.solve(lo.Problem(UNIFORM, "identity", notion)).mechanism
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+@pytest.mark.parametrize("name", NOTIONS)
+def test_the_optimum_spends_its_epsilon(name, epsilon):
+    notion = NOTIONS[name]
+    mechanism, budget = best(notion(epsilon)), float(notion(epsilon).epsilon)
+    found = mechanism.audit(notion(epsilon))
+    assert found.verdict == "certified"
+    assert found.epsilon <= math.nextafter(budget, math.inf)
+    assert found.epsilon == pytest.approx(budget, abs=1e-9)
+    assert mechanism.audit(notion(budget - 0.01)).verdict == "violated"
+    assert mechanism.audit(notion(budget - 1e-6)).verdict == "violated"
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, "log(3)"])
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("form", ["event", "entry"])
+def test_the_optimum_spends_its_delta(form, delta, epsilon):
+    mechanism = best(lo.ApproximateLDP(epsilon, delta, form))
+    found = mechanism.audit(lo.ApproximateLDP(epsilon, delta, form))
+    assert found.verdict == "certified"
+    assert delta - 1e-9 <= found.delta <= delta
+    assert mechanism.audit(lo.ApproximateLDP(epsilon, delta - 0.01, form)).verdict == "violated"
+    assert mechanism.audit(lo.ApproximateLDP(epsilon, delta - 1e-6, form)).verdict == "violated"
+    if form == "event":
+        assert mechanism.audit().delta_at(epsilon) == found.delta
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+def test_epsilon_and_delta_are_exchanged_along_the_curve(form):
+    mechanism = best(lo.ApproximateLDP(1.0, 0.1, form))
+    for epsilon in (0.0, 0.3, 0.9, 1.0):
+        delta = mechanism.audit(lo.ApproximateLDP(epsilon, 0.0, form)).delta
+        assert mechanism.audit(lo.ApproximateLDP(epsilon, delta, form)).verdict == "certified"
+        assert mechanism.audit(lo.ApproximateLDP(epsilon, delta - 1e-9, form)).verdict == "violated"
+        least = mechanism.audit(lo.ApproximateLDP(epsilon, delta, form)).epsilon
+        assert least == pytest.approx(epsilon, abs=1e-9)
+
+
+def test_no_more_is_spent_than_is_of_use():
+    # A prior so steep that the best is to say the likeliest answer whoever asks.
+    notion = lo.PureLDP(1.0)
+    mechanism = lo.solve(lo.Problem([0.97, 0.01, 0.01, 0.01], "identity", notion)).mechanism
+    assert mechanism.audit(notion).epsilon == 0.0
+    assert mechanism.audit(lo.PureLDP(0)).verdict == "certified"
+
+
+def test_the_entry_wise_optimum_costs_more_delta_event_wise():
+    loss = lo.utility.absolute_error(range(4))
+    problem = lo.Problem([0.24, 0.43, 0.01, 0.32], loss, lo.ApproximateLDP(0.5, 0.3, "entry"))
+    mechanism = lo.solve(problem).mechanism
+    true = mechanism.audit(lo.ApproximateLDP(0.5, 0.3))
+    assert true.verdict == "violated"
+    assert 0.31 < true.delta <= 0.9
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_closed_forms_spend_what_they_say(epsilon):
+    for form in (closed_forms.top_k(UNIFORM, epsilon), closed_forms.path_graph(UNIFORM, epsilon)):
+        budget = float(form.epsilon)
+        found = form.mechanism.audit(form.privacy)
+        assert found.verdict == "certified"
+        assert found.epsilon == pytest.approx(budget, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_loss_in_the_worst_case_spends_its_epsilon(epsilon):
+    problem = lo.Problem(None, lo.utility.absolute_error(range(4)), lo.PureLDP(epsilon), objective="worst_case")
+    mechanism = lo.solve(problem).mechanism
+    assert mechanism.audit(lo.PureLDP(epsilon)).verdict == "certified"
+    assert mechanism.audit(lo.PureLDP(epsilon - 0.01)).verdict == "violated"

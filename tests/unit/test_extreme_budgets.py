@@ -1,0 +1,84 @@
+"""Budgets at which tolerances, floats and naive programs fail: values right, mechanisms certified."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.closed_forms import minimax, path_graph, top_k
+
+PRIORS = {
+    "even": [1 / 6] * 6,
+    "steep": [0.9, 0.05, 0.03, 0.01, 0.0099, 0.0001],
+    "zeros": [0.5, 0.0, 0.25, 0.0, 0.25, 0.0],
+}
+BUDGETS = [0, 1e-9, 1e-6, 25, 30, 34, 37, 100, 700]
+
+
+def certified(problem):
+    answer = lo.solve(problem)
+    proof = lo.certify(answer)
+    assert answer.mechanism.audit(problem.privacy).verdict == "certified"
+    assert lo.audit(answer.mechanism.channel, problem.privacy).verdict == "certified"
+    assert proof.achieved <= proof.bound
+    assert proof.relative_gap <= 1e-9
+    return answer
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_pure(epsilon, prior):
+    answer = certified(lo.Problem(PRIORS[prior], "identity", lo.PureLDP(epsilon)))
+    assert answer.value == pytest.approx(top_k(PRIORS[prior], epsilon).value, abs=1e-12)
+    low, _ = top_k(PRIORS[prior], epsilon).exact_value()
+    assert low <= lo.certify(answer).bound
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+@pytest.mark.parametrize("delta", [1e-9, 0.1])
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_approximate(epsilon, delta, form):
+    answer = certified(lo.Problem(PRIORS["steep"], "identity", lo.ApproximateLDP(epsilon, delta, form)))
+    assert answer.value == pytest.approx(top_k(PRIORS["steep"], epsilon, delta).value, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_worst_case(epsilon):
+    answer = certified(lo.Problem(None, np.eye(6), lo.PureLDP(epsilon), objective="worst_case"))
+    assert answer.value == pytest.approx(minimax(6, epsilon).value, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS[1:])
+def test_path(epsilon):
+    problem = lo.Problem(PRIORS["even"], "identity", lo.GraphDP(epsilon, nx.path_graph(6)))
+    assert certified(problem).value == pytest.approx(path_graph(PRIORS["even"], epsilon).value, abs=1e-12)
+
+
+@pytest.mark.parametrize("form", ["compact", "pairwise"])
+def test_no_budget_at_all_is_the_best_constant(form):
+    gain = np.random.default_rng(0).random((6, 4))
+    problem = lo.Problem(PRIORS["steep"], gain, lo.PureLDP(0))
+    answer = lo.solve(problem, form=form)
+    assert answer.value == pytest.approx((np.array(PRIORS["steep"]) @ gain).max(), abs=1e-14)
+    assert (answer.mechanism.channel == answer.mechanism.channel[0]).all()
+    assert answer.mechanism.audit().epsilon == 0
+
+
+@pytest.mark.parametrize("epsilon", [800, 5000, 10_000])
+def test_beyond_the_range_of_floats(epsilon):
+    answer = certified(lo.Problem(PRIORS["even"], "identity", lo.PureLDP(epsilon)))
+    assert 1 - 1e-14 < answer.value < 1
+    assert lo.solve(lo.Problem(PRIORS["even"], np.eye(6), lo.MetricDP(epsilon, 1 - np.eye(6)))).value > 1 - 1e-14
+
+
+@pytest.mark.parametrize("solver", ["cbc", "cvxpy"])
+@pytest.mark.parametrize("epsilon", [1e-6, 5, 34, 100])
+def test_rough_solvers_are_repaired_and_stay_near(solver, epsilon):
+    problem = lo.Problem(PRIORS["steep"], "identity", lo.PureLDP(epsilon))
+    answer = lo.solve(problem, solver=solver)
+    assert answer.mechanism.audit(problem.privacy).verdict == "certified"
+    best = top_k(PRIORS["steep"], epsilon).value
+    assert best - 1e-6 <= answer.value <= best + 1e-15
+    assert lo.certify(answer).bound >= top_k(PRIORS["steep"], epsilon).exact_value()[0]

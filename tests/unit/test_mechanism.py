@@ -1,0 +1,202 @@
+"""Mechanisms: what is a channel, its masses, files, post-processing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt import Mechanism, PureLDP, audit, utility
+from ldpopt.errors import MechanismError, ModelFileError, StatementError
+
+COIN = [[0.75, 0.25], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    "channel, words",
+    [
+        ([[0.5, 0.5], [0.5, 0.4]], "row 1 of the channel sums to 0.9, not 1"),
+        ([[0.5, 0.5 + 2e-9]], "row 0"),
+        ([[1.25, -0.25]], r"P\[0, 1\] = -0.25"),
+        ([[1.0, 0.0], [math.nan, 1.0]], r"P\[1, 0\] = nan"),
+        ([[math.inf, 0.0]], r"P\[0, 0\] = inf"),
+        ([0.5, 0.5], r"shape \(2,\)"),
+        ([], r"shape \(0,\)"),
+        (np.zeros((2, 0)), r"shape \(2, 0\)"),
+        (np.zeros((0, 2)), r"shape \(0, 2\)"),
+        ([[0.5, 0.5], [1.0]], "no rectangular array"),
+        ([["a", "b"]], "no rectangular array"),
+        ([[1j]], "no rectangular array"),
+        (None, "no rectangular array|shape"),
+    ],
+    ids=str,
+)
+def test_no_channel(channel, words):
+    with pytest.raises(MechanismError, match=words) as caught:
+        Mechanism(channel)
+    assert "\n" not in caught.value.one_line
+
+
+@pytest.mark.parametrize(
+    "inputs, outputs, words",
+    [
+        (["a"], None, "1 input labels for 2"),
+        (["a", "a"], None, "'a' stands twice"),
+        (None, ["a"], "1 output labels for 2"),
+        (["a", "b"], ["c", "c"], "output label 'c'"),
+        ([1, 1.0], None, "stands twice"),
+    ],
+)
+def test_labels_that_do_not_fit(inputs, outputs, words):
+    with pytest.raises(MechanismError, match=words):
+        Mechanism(COIN, inputs, outputs)
+
+
+def test_labels_default_to_places_and_outputs_to_inputs():
+    assert Mechanism(COIN).outputs == (0, 1)
+    assert Mechanism(COIN, ["no", "yes"]).outputs == ("no", "yes")
+    assert Mechanism([[0.5, 0.25, 0.25]] * 2, ["no", "yes"]).outputs == (0, 1, 2)
+    label = Mechanism(COIN, np.array([3, 4])).inputs[0]
+    assert (label, type(label)) == (3, int)
+
+
+def test_masses_are_integers_and_rows_are_whole():
+    mechanism = Mechanism([[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3], [1e-30, 0.0, 1.0]])
+    assert mechanism.denominator == 2**53
+    assert {type(v) for v in mechanism.masses.flat} == {int}
+    assert mechanism.masses.sum(axis=1).tolist() == [2**53] * 3
+    assert np.abs(mechanism.masses / 2**53 - mechanism.channel).max() < 2**-52
+    assert mechanism.masses[2].tolist() == [0, 0, 2**53]
+
+
+def test_a_channel_on_the_grid_is_its_masses():
+    mechanism = Mechanism([[0.1, 0.9], [0.3, 0.7]])
+    twin = Mechanism(mechanism.counts / 2**53)
+    assert (twin.channel * 2**53 == twin.counts).all()
+    assert (twin.counts == mechanism.counts).all()
+
+
+def test_the_audit_is_of_the_masses():
+    # As floats the ratio is below 3; what is sampled is rounded, and that is what counts.
+    mechanism = Mechanism([[0.1, 0.9], [0.3 - 1e-17, 0.7]])
+    ratio = Fraction(int(mechanism.masses[1, 0]), int(mechanism.masses[0, 0]))
+    verdict = mechanism.audit(PureLDP("log(3)")).verdict
+    assert verdict == ("certified" if ratio <= 3 else "violated")
+    assert mechanism.audit().epsilon == audit(mechanism).epsilon
+
+
+def test_arrays_are_read_only_copies():
+    source = np.array(COIN)
+    mechanism = Mechanism(source)
+    source[0] = 1
+    assert mechanism.channel.tolist() == COIN
+    for array in (mechanism.channel, mechanism.counts):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 0
+
+
+def test_expected_value_and_posterior():
+    coin = Mechanism(COIN, ["no", "yes"])
+    assert coin.expected([0.2, 0.8]) == pytest.approx(0.75)
+    assert coin.expected({"yes": 4, "no": 1}, [[1, 0], [0, 0]]) == pytest.approx(0.15)
+    assert coin.expected([0.5, 0.5], utility.absolute_error([0, 2])) == pytest.approx(0.5)
+    assert coin.posterior([0.2, 0.8])[0].tolist() == pytest.approx([0.15 / 0.35, 0.2 / 0.35])
+    never = Mechanism([[1.0, 0.0], [1.0, 0.0]]).posterior([0.5, 0.5])
+    assert never[0].tolist() == [0.5, 0.5]
+    assert np.isnan(never[1]).all()
+    with pytest.raises(StatementError, match="'maybe'"):
+        coin.expected({"no": 1, "maybe": 1})
+    with pytest.raises(StatementError, match=r"shape \(3,\)"):
+        coin.expected([0.2, 0.3, 0.5])
+
+
+def test_post_processing_meets_by_label():
+    coin = Mechanism(COIN, ["no", "yes"])
+    swap = Mechanism([[0.0, 1.0], [1.0, 0.0]], ["yes", "no"], ["YES", "NO"])
+    both = coin.then(swap)
+    assert (both.inputs, both.outputs) == (("no", "yes"), ("YES", "NO"))
+    assert both.channel.tolist() == COIN
+    with pytest.raises(MechanismError, match="output 'no'"):
+        coin.then(Mechanism(COIN, ["yes", "maybe"]))
+
+
+def test_sampling_is_of_labels():
+    certain = Mechanism([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"], [10, 20])
+    assert certain.sample(["no", "yes", "no"]).tolist() == [20, 10, 20]
+    assert Mechanism(COIN).sample([]).tolist() == []
+    with pytest.raises(StatementError, match=r"answer 'maybe'.*\n.*entry 1"):
+        certain.sample(["no", "maybe"])
+    with pytest.raises(StatementError, match="vector of labels"):
+        certain.sample("no")
+
+
+@pytest.mark.parametrize("inputs", [["no", "ja"], [1, 2], [0.5, 2.5], ["ü\n\"", "b"], None], ids=str)
+def test_json_reads_back_the_same(tmp_path, inputs):
+    mechanism = Mechanism([[0.1, 0.9], [1 / 3, 2 / 3]], inputs)
+    mechanism.to_json(tmp_path / "m.json")
+    twin = Mechanism.from_json(tmp_path / "m.json")
+    assert (twin.inputs, twin.outputs) == (mechanism.inputs, mechanism.outputs)
+    assert (twin.channel == mechanism.channel).all()
+    assert (twin.masses == mechanism.masses).all()
+    assert os.listdir(tmp_path) == ["m.json"]
+
+
+def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path):
+    path = tmp_path / "m.json"
+    Mechanism(COIN).to_json(path)
+    before = path.read_text()
+    with pytest.raises(MechanismError, match=r"\(0, 1\)"):
+        Mechanism(COIN, [(0, 1), (1, 0)]).to_json(path)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "null",
+        "{}",
+        '{"channel": [[1]], "inputs": ["a"]}',
+        '{"channel": [[NaN]], "inputs": ["a"], "outputs": ["a"]}',
+        '{"channel": [[0.5]], "inputs": ["a"], "outputs": ["a"]}',
+        '{"channel": [[1]], "inputs": [["a"]], "outputs": ["a"]}',
+        '{"channel": [[1]], "inputs": 3, "outputs": ["a"]}',
+        '{"channel": [[1], 1], "inputs": ["a", "b"], "outputs": ["a"]}',
+        '{"mechanism": 3}',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:60],
+)
+def test_files_that_are_no_mechanism(tmp_path, text):
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(ModelFileError, match=r"m\.json") as caught:
+        Mechanism.from_json(path)
+    assert len(caught.value.one_line) < 600
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ModelFileError, match="cannot read the mechanism"):
+        Mechanism.from_json(tmp_path / "none.json")
+
+
+def test_a_mechanism_inside_a_larger_object_is_found(tmp_path):
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps({"status": "optimal", "mechanism": Mechanism(COIN, ["a", "b"]).to_dict()}))
+    assert Mechanism.from_json(path).inputs == ("a", "b")
+
+
+def test_tables_carry_the_labels():
+    mechanism = Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], ["no", "yes"], [("a", 1), "b", "c"])
+    frame = mechanism.to_frame()
+    assert frame.loc["yes", "b"] == 0.5
+    assert list(frame.columns) == [("a", 1), "b", "c"]
+    assert "0.25" in mechanism._repr_html_()
+    assert repr(mechanism).startswith("Mechanism(2 inputs, 3 outputs, inputs=['no', 'yes']")

@@ -1,0 +1,137 @@
+"""Pictures: each function draws what it is given, on the axes it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ldpopt import ApproximateLDP, GraphDP, Mechanism, Problem, PureLDP, estimate_frequencies, neighbors, plot
+from ldpopt.errors import StatementError
+from ldpopt.sweep import SweepResult, sweep
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def grid() -> SweepResult:
+    first = np.linspace(0, 1, 5)
+    problem = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=["no", "yes"])
+    return sweep(problem, [0.5, 1.0, 2.0], np.stack([first, 1 - first], axis=1))
+
+
+def drawn(ax: object) -> None:
+    ax.figure.canvas.draw()  # type: ignore[attr-defined]
+
+
+def test_mechanism_has_its_labels_and_numbers() -> None:
+    ax = plot.mechanism(COIN)
+    drawn(ax)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["no", "yes"]
+    assert sorted(text.get_text() for text in ax.texts) == ["0.250", "0.250", "0.750", "0.750"]
+
+
+def test_large_mechanism_has_no_numbers_and_few_labels() -> None:
+    names = [f"a rather long answer number {k} for $5" for k in range(70)]
+    ax = plot.mechanism(Mechanism(np.full((70, 70), 1 / 70), names))
+    drawn(ax)
+    assert not ax.texts
+    assert len(ax.get_yticks()) <= plot.MOST_LABELS
+
+
+def test_given_axes_are_used() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert plot.mechanism(COIN, ax) is ax
+    assert plot.delta_curve(COIN.audit(), Figure().add_subplot()).figure is not ax.figure
+
+
+def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
+    ax = plot.sweep(grid)
+    drawn(ax)
+    assert len(ax.get_lines()) == 10
+    curve, formula = ax.get_lines()[4:6]
+    assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(formula.get_ydata()))
+    drawn(plot.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
+
+
+def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
+    import matplotlib.pyplot as plt
+
+    ax = plot.surface(grid)
+    drawn(ax)
+    assert hasattr(ax, "plot_surface")
+    flat = plt.figure().add_subplot()
+    assert plot.surface(grid, flat, column="closed_form") is flat
+    drawn(flat)
+    with pytest.raises(StatementError, match="several priors"):
+        plot.surface(sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "privacy, corners",
+    [
+        (PureLDP(0.1), {"A (0, 1)", "B (0.525, 0.525)", "C (1, 0)", "D (0.475, 0.475)"}),
+        (
+            ApproximateLDP(0.1, 0.2),
+            {
+                "A (0, 0.8)", "B (0, 1)", "C (0.2, 1)", "D (0.62, 0.62)",
+                "E (1, 0.2)", "F (1, 0)", "G (0.8, 0)", "H (0.38, 0.38)",
+            },
+        ),
+    ],
+    ids=["figure 1", "figure 5"],
+)  # fmt: skip
+def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[str]) -> None:
+    ax = plot.polytope(privacy)
+    drawn(ax)
+    assert {text.get_text() for text in ax.texts} == corners
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1], [1.0, 0.0], [0.0, 1.0]])
+@pytest.mark.parametrize("privacy", [PureLDP(0.0), PureLDP(1.0), ApproximateLDP(1.0, 0.1), ApproximateLDP(1.0, 1.0)])
+def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[float]) -> None:
+    ax = plot.polytope(privacy, prior=prior)
+    drawn(ax)
+    face = next(line for line in ax.get_lines() if line.get_label() == "optimal")
+    level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
+    first, second = np.asarray(level.get_xdata(), float), np.asarray(level.get_ydata(), float)
+    value = prior[0] * np.asarray(face.get_xdata(), float) + prior[1] * np.asarray(face.get_ydata(), float)
+    assert prior[0] * first + prior[1] * second == pytest.approx(np.full(len(first), value[0]))
+
+
+def test_polytope_is_for_the_plane() -> None:
+    with pytest.raises(StatementError, match="no picture"):
+        plot.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
+
+
+@pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
+def test_estimate_has_error_bars(method: str) -> None:
+    found = estimate_frequencies(COIN, {"no": 240, "yes": 760}, method=method)  # type: ignore[arg-type]
+    ax = plot.estimate(found)
+    drawn(ax)
+    assert len(ax.patches) == 2
+
+
+def test_delta_curve_falls_to_zero_at_epsilon() -> None:
+    ax = plot.delta_curve(COIN.audit())
+    drawn(ax)
+    deltas = np.asarray(ax.get_lines()[0].get_ydata(), float)
+    assert deltas[0] == pytest.approx(0.5)
+    assert deltas[-1] == 0
+    assert (np.diff(deltas) <= 0).all()
+    drawn(plot.delta_curve(Mechanism([[1.0, 0.0], [0.0, 1.0]]).audit()))
+    drawn(plot.delta_curve(Mechanism([[0.5, 0.5], [0.5, 0.5]]).audit()))
