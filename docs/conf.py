@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,7 @@ suppress_warnings = ["config.cache"]
 default_role = "code"
 nitpicky = False
 
+warnings.filterwarnings("ignore", message="Unknown section Utility")
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autosummary_generate = False

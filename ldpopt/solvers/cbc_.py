@@ -1,8 +1,9 @@
-"""CBC through PuLP: it answers in a text file of eight digits, which the repair has to live with."""
+"""CBC through PuLP: it answers in a text file of eight digits, so its answer is refined by solving for the rest."""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.program import LinearProgram, pulp_sides
 from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.solvers.refinement import refine
 
 try:
     import pulp
@@ -36,6 +38,14 @@ class Cbc:
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve; options are those of PuLP's CBC command (``threads``, ``options=[...]``, ...)."""
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+
+        def run(part: LinearProgram) -> Outcome:
+            return self._run(part, None if deadline is None else max(deadline - time.perf_counter(), 0.01), options)
+
+        return refine(program, run(program), run)
+
+    def _run(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Outcome:
         problem = program.to_pulp(named=False)
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -48,8 +58,7 @@ class Cbc:
             return Outcome(Status.FAILED, str(error))
         raw = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"
         status = _STATUS.get(problem.sol_status, Status.FAILED)
-        variables = problem.variables()
-        if any(v.varValue is None for v in variables):
+        if any(variable.varValue is None for variable in problem.variables()):
             return Outcome(status, raw)
         return Outcome(status, raw, *_read(program, problem))
 

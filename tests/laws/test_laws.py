@@ -10,7 +10,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import ldpopt as lo
@@ -91,6 +91,8 @@ def test_every_answer_is_private_whole_and_proved(problem):
 
 
 @settings(max_examples=60)
+@example((np.array([0.5, 0.5]), lo.ApproximateLDP(0.0, 1e-90, "entry")))
+@example((np.array([0.5, 0.3, 0.2]), lo.ApproximateLDP("log(3)", 5e-324, "entry")))
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(priors(n), notions(n, ("pure", "entry", "event")))))
 def test_the_closed_form_lies_below_the_bound_and_is_reached(parts):
     prior, notion = parts

@@ -124,6 +124,14 @@ def test_post_processing_meets_by_label():
         coin.then(Mechanism(COIN, ["yes", "maybe"]))
 
 
+def test_post_processing_leaves_no_zero_beside_a_positive_entry():
+    unit = 2.0**-53
+    first = Mechanism([[1 - unit, unit], [0.5, 0.5]])
+    second = Mechanism([[0.0, 1.0], [0.25, 0.75]])
+    assert math.isfinite(first.audit().epsilon)
+    assert math.isfinite(first.then(second).audit().epsilon)
+
+
 def test_sampling_is_of_labels():
     certain = Mechanism([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"], [10, 20])
     assert certain.sample(["no", "yes", "no"]).tolist() == [20, 10, 20]
