@@ -101,9 +101,7 @@ class Estimate:
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
             low, high = self.interval[place]
-            rows.append(
-                f"  {name}{self.values[place]:.6g} +- {self.std_error[place]:.2g}  [{low:.6g}, {high:.6g}]"
-            )
+            rows.append(f"  {name}{self.values[place]:.6g} +- {self.std_error[place]:.2g}  [{low:.6g}, {high:.6g}]")
         if len(self.values) > 10:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
@@ -236,9 +234,7 @@ def normal_quantile(confidence: float) -> float:
     """
     is_number = isinstance(confidence, (int, float, np.integer, np.floating)) and not isinstance(confidence, bool)
     if not (is_number and 0 < confidence < 1):
-        raise StatementError(
-            f"confidence = {confidence!r} is not between 0 and 1", do="state a coverage such as 0.95"
-        )
+        raise StatementError(f"confidence = {confidence!r} is not between 0 and 1", do="state a coverage such as 0.95")
     return -NormalDist().inv_cdf((1 - float(confidence)) / 2)
 
 

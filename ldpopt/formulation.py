@@ -211,25 +211,25 @@ def _compact(problem: Problem) -> LinearProgram:
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
     caps = np.stack([q, np.broadcast_to(floors, (n, m))], axis=2)
     index = np.concatenate([sums.reshape(-1), caps.reshape(-1)])
-    value = np.concatenate([
-        np.tile(np.repeat([1.0, structure.b], m), n), np.tile([1.0, -structure.beta], n * m)
-    ])
+    value = np.concatenate([np.tile(np.repeat([1.0, structure.b], m), n), np.tile([1.0, -structure.beta], n * m)])
     start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(n * m + 1) * 2])
     weighted = structure.weighted
-    return _without_zeros(LinearProgram(
-        np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
-        maximize,
-        start,
-        index,
-        value,
-        np.concatenate([np.ones(n), np.full(n * m, -np.inf)]),
-        np.concatenate([np.ones(n), np.full(n * m, structure.delta)]),
-        np.zeros(n * m + m),
-        np.full(n * m + m, np.inf),
-        (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + n * m, (inputs, outputs))),
-        (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
-        structure,
-    ))
+    return _without_zeros(
+        LinearProgram(
+            np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
+            maximize,
+            start,
+            index,
+            value,
+            np.concatenate([np.ones(n), np.full(n * m, -np.inf)]),
+            np.concatenate([np.ones(n), np.full(n * m, structure.delta)]),
+            np.zeros(n * m + m),
+            np.full(n * m + m, np.inf),
+            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + n * m, (inputs, outputs))),
+            (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
+            structure,
+        )
+    )
 
 
 def _pairwise(problem: Problem) -> LinearProgram:

@@ -171,7 +171,7 @@ class Mechanism:
             missing = next(label for label in self.outputs if label not in set(other.inputs))
             raise MechanismError(f"output {missing!r} is no input of the next channel")
         rows = codes(list(self.outputs), other.inputs, "output")
-        product = (self.counts.astype(object) @ other.counts.astype(object)[rows])
+        product = self.counts.astype(object) @ other.counts.astype(object)[rows]
         square = Fraction(1, self.denominator**2)
         exact = np.array([[float(v * square) for v in row] for row in product])
         return Mechanism(sampling.round_rows(exact) / self.denominator, self.inputs, other.outputs)

@@ -163,9 +163,7 @@ def _check_weights(weights: Float, names: Sequence[Any], what: str) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         x = int(bad[0])
-        raise StatementError(
-            f"{what}[{names[x]!r}] = {weights[x]} is no probability", do="state finite numbers >= 0"
-        )
+        raise StatementError(f"{what}[{names[x]!r}] = {weights[x]} is no probability", do="state finite numbers >= 0")
 
 
 def _size(weights: Float | None, names: Any, inputs: Any, utility: str | Utility) -> int:

@@ -163,7 +163,7 @@ class _Cone:
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(total > ties.delta, over * (ties.delta / total), over) * (1 - 1e-12)
+            share = np.where(total > ties.delta, over * (ties.delta / total), over)
         return cls.of_ties(ties, share)
 
     @property
@@ -175,12 +175,19 @@ class _Cone:
         """Least array above ``values`` in the cone: of floats, or of integers where rows sum to ``total``."""
         whole = np.ceil if total else np.asarray
         ratio = self.ratio * (1 + 2.0**-51 if total else 1.0)
-        slack = np.floor(self.slack * total * (1 - 2.0**-52)) if total else self.slack
+        slack = self._whole_slack(total, values.shape[1]) if total else self.slack
         if len(values) == 1:
             return values
         if self.ties.is_complete and self.is_even:
             return np.asarray(np.maximum(values, whole((values.max(axis=0) - slack) * ratio)))
         return self._swept(values.copy(), ratio, slack, whole)
+
+    def _whole_slack(self, total: float, m: int) -> Any:
+        """Slack in units of the grid; where the scaling left enough of delta it is rounded up, which keeps zeros."""
+        units = self.slack * total
+        if self.ties.delta * (TOTAL - total) >= 3 * m:
+            return np.ceil(units) + 1
+        return np.floor(units * (1 - 2.0**-52))
 
     def _swept(self, values: Float, ratio: Float, slack: Any, whole: Any) -> Float:
         """Raise row after row, there and back, until nothing moves."""
@@ -229,7 +236,7 @@ def _fill(values: Float, center: Float, share: float, reserve: float, even: floa
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
     lacking = TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.growth * constant + max(even * (TOTAL - kept) * (1 - 1e-9) - 1, 0.0))
+    room = np.floor(cone.growth * constant + max(even * (TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
     room = np.clip(room, 0.0, TOTAL) * (center > 0)
     if lacking.min() < 0 or lacking.max() > room.sum():
         return None

@@ -89,13 +89,15 @@ class SimulationResult:
 
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
-        return pd.DataFrame({
-            "repeat": np.repeat(np.arange(self.repeats), n),
-            "utility": np.repeat(self.utilities, n),
-            "answer": list(self.labels) * self.repeats,
-            "frequency": self.frequencies.reshape(-1),
-            "estimate": estimates.reshape(-1),
-        })
+        return pd.DataFrame(
+            {
+                "repeat": np.repeat(np.arange(self.repeats), n),
+                "utility": np.repeat(self.utilities, n),
+                "answer": list(self.labels) * self.repeats,
+                "frequency": self.frequencies.reshape(-1),
+                "estimate": estimates.reshape(-1),
+            }
+        )
 
 
 def simulate(

@@ -151,7 +151,7 @@ def _notes(problem: Problem, rounds: int) -> tuple[str, ...]:
     notes = []
     epsilon, delta = getattr(problem.privacy, "epsilon", None), getattr(problem.privacy, "delta", 0.0)
     if problem.is_trivial:
-        notes.append("there is one input only: every report is equally likely whoever asks, privacy costs nothing")
+        notes.append("there is one input only: reports tell nothing, so privacy costs nothing")
     elif epsilon == 0 and not delta:
         notes.append("epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row")
     if delta == 1:

@@ -75,9 +75,7 @@ def _points(pure: float, claimed: float | None) -> list[float]:
     return sorted(points | ({float(claimed)} if claimed is not None else set()))
 
 
-def _show(
-    mechanism: Mechanism, found: Audit, pure: Audit, is_claim: bool, curve: list[tuple[float, float]]
-) -> None:
+def _show(mechanism: Mechanism, found: Audit, pure: Audit, is_claim: bool, curve: list[tuple[float, float]]) -> None:
     lines = [("true epsilon", f"{number(pure.epsilon, 12)}" + _odds(mechanism, pure))]
     if is_claim:
         lines.append(("claim", f"{found.claim}: {found.verdict}"))

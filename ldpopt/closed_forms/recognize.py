@@ -108,9 +108,7 @@ def closed_form(problem: Problem) -> ClosedForm | None:
     return None
 
 
-def _all_pairs(
-    problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]
-) -> list[Candidate]:
+def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]) -> list[Candidate]:
     """Families for notions that tie all pairs of answers alike."""
     n, prior = len(same), problem.prior
     if prior is None:
@@ -125,9 +123,7 @@ def _all_pairs(
     places = np.argsort(np.array(problem.inputs, float), kind="stable") if is_number else np.arange(n)
     rank = np.argsort(places)
     table = problem.utility.matrix[np.ix_(places, places)]
-    return [
-        Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)
-    ]
+    return [Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
 
 
 def _is_complete(privacy: Any) -> bool:

@@ -210,9 +210,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     p, q = shares[0] + (1 - shares[0]) * shares[1], (1 - shares[0]) * shares[1]
     ratios = [_ratio(p, q), _ratio(1 - q, 1 - p)]
     budget: Any = math.inf if None in ratios else Budget(f"log({max(r for r in ratios if r is not None)})")
-    return Coin(
-        value=float(min(p, 1 - q)), inputs=("no", "yes"), epsilon=budget, yes_given_yes=p, yes_given_no=q
-    )
+    return Coin(value=float(min(p, 1 - q)), inputs=("no", "yes"), epsilon=budget, yes_given_yes=p, yes_given_no=q)
 
 
 def _ratio(larger: Fraction, smaller: Fraction) -> Fraction | None:

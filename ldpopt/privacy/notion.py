@@ -96,7 +96,7 @@ class Ties:
         entry[:, :, 0], entry[:, :, 1] = first[:, None], second[:, None]
         value = np.empty((len(first), m, 2))
         value[:, :, 0], value[:, :, 1] = ratio[:, None], -1.0
-        upper = np.repeat(np.where(ratio * self.delta > 0, np.nextafter(ratio * self.delta, 1.0), 0.0), m)
+        upper = np.repeat(np.nextafter(ratio * self.delta, 1.0) if self.delta else np.zeros(len(first)), m)
         y = np.broadcast_to(np.arange(m)[None, :, None], entry.shape)
         row = np.repeat(np.arange(size), 2)
         return RowBlock(

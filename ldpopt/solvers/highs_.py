@@ -65,9 +65,7 @@ class Highs:
         return refine(program, outcome, residual)
 
 
-def _run(
-    program: LinearProgram, scale: float, options: dict[str, Any], deadline: float | None, basis: Any
-) -> Outcome:
+def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: float | None, basis: Any) -> Outcome:
     """Solve with right-hand sides and costs in another unit, and report in the program's own."""
     largest = float(np.abs(program.objective).max(initial=0.0))
     cost = scale * 2.0 ** -int(np.frexp(largest)[1]) if largest and scale != 1 else 1.0

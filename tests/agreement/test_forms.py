@@ -234,8 +234,9 @@ def test_live_models_have_the_same_value_and_take_a_row_more(kind):
     likeliest = int(np.argmax(highs.getSolution().col_value[:9]))
     highs.addRow(0.0, 0.0, 1, np.array([likeliest], np.int32), np.array([1.0]))
     highs.run()
-    name = program.column_names()[likeliest].translate(str.maketrans("[]() ", "_____"))
-    pulp_model += pulp_model.variablesDict()[name] == 0
+    columns, name = pulp_model.variablesDict(), program.column_names()[likeliest]
+    (name,) = columns.keys() & (readable(name) | {name.translate(str.maketrans("[] ", "___"))})
+    pulp_model += columns[name] == 0
     pulp_model.solve(pulp.PULP_CBC_CMD(msg=False))
     assert pulp.value(pulp_model.objective) == pytest.approx(highs.getObjectiveValue(), abs=1e-7)
     assert abs(highs.getObjectiveValue() - value) > 1e-3
