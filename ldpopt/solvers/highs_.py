@@ -59,6 +59,8 @@ class Highs:
         def residual(step: LinearProgram) -> Outcome:
             nonlocal at
             found = _run(step, 1.0, {**TIGHT, **SIMPLEX}, deadline, at)
+            if found.status is not Status.OPTIMAL:
+                found = _run(step, 1.0, {}, deadline, None)
             at = found.basis
             return found
 

@@ -117,7 +117,7 @@ def test_what_is_private_already_does_not_move():
 def test_a_repaired_channel_with_delta_does_not_move_again(delta, form):
     notion = ApproximateLDP(0.1, delta, form)
     once = repair([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], notion).mechanism.channel
-    assert repair(once, notion).moved == 0
+    assert repair(once, notion).moved <= 2**-52
 
 
 def test_no_budget_asks_for_equal_rows():
