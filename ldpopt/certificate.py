@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ldpopt.divergence import Audit
 from ldpopt.errors import CertificateError
 from ldpopt.formulation import Structure
+from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram, Span
 from ldpopt.solution import Solution
 from ldpopt.utility import Float
@@ -119,7 +120,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     worth = _integers(problem.utility.matrix)
     achieved = _achieved(solution, worth)
     costs = sign * weights[:, None] * worth
-    bound = sign * _bound(solution.program, sign * np.asarray(outcome.row_duals), costs)
+    bound = sign * (_bound(solution.program, sign * np.asarray(outcome.row_duals), costs) + _dropped(problem))
     distance = (bound - achieved) * sign
     spread = worth.max(axis=1) - worth.min(axis=1)
     stake = Fraction(int((weights * spread).sum()), 1 << 2 * GRID)
@@ -148,6 +149,15 @@ def _integers(array: Any, *, up: bool = False) -> Exact:
         return np.asarray(left, dtype=object)
     right = np.maximum(-shift, 0).astype(object)
     return np.asarray(-(-left >> right) if up else left >> right, dtype=object)
+
+
+def _dropped(problem: Problem) -> Fraction:
+    """Bound what `_integers` leaves out of the value of any channel: nothing, but for numbers below ``2**-267``."""
+    parts = [problem.utility.matrix] if problem.prior is None else [problem.utility.matrix, problem.prior]
+    if all((np.frexp(part)[1][part != 0] >= 53 - GRID).all() for part in parts):
+        return Fraction(0)
+    largest = Fraction(float(np.abs(problem.utility.matrix).max()))
+    return Fraction(len(problem.inputs), 1 << GRID) * (largest + 2)
 
 
 def _weights(solution: Solution) -> Exact:
@@ -200,7 +210,8 @@ def _relax(reduced: Exact, span: Span, multipliers: Float) -> int:
     terms = scaled[block.row[chosen]] * _integers(block.coefficient[chosen])
     np.subtract.at(reduced, (block.x[chosen], block.y[chosen]), terms)
     used = np.flatnonzero(multipliers)
-    return int((scaled[used] * _integers(side[used])).sum())
+    sides = np.where(multipliers[used] > 0, _integers(side[used], up=True), _integers(side[used]))
+    return int((scaled[used] * sides).sum())
 
 
 def _columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
@@ -225,7 +236,7 @@ def _columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     total = int((duals + shift).sum())
     if structure.delta:
         slack = int(np.maximum(costs - (duals + shift)[:, None], 0).sum())
-        delta = int(_integers(np.array([structure.delta]))[0])
+        delta = int(_integers(np.array([structure.delta]), up=True)[0])
         total += -(-slack * delta >> GRID)
     return total
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.budget import Budget, log_enclosure, round_up
-from ldpopt.errors import MechanismError
+from ldpopt.errors import MechanismError, StatementError
 from ldpopt.utility import real_array
 
 Verdict = Literal["certified", "violated", "undecided"]
@@ -24,6 +24,9 @@ Verdict = Literal["certified", "violated", "undecided"]
 ULPS = 2.0**-50
 """Relative slack around floating-point screening: everything within it is decided in integers."""
 
+
+CANDIDATES = 64
+"""Entries within roundoff of the worst that are told apart in rationals; with more, epsilon is rounded up further."""
 
 HASTY = 500_000
 """Entries times inputs from which a reported delta is an upper bound within 1e-12 or so; a verdict never is."""
@@ -100,13 +103,19 @@ def exact(channel: Any) -> Exact:
         counts = channel.counts
         floats = counts / float(channel.denominator)
         return Exact(counts.astype(object), channel.denominator, floats, channel.inputs, channel.outputs)
-    array = np.asarray(channel)
+    try:
+        array = np.asarray(channel)
+    except ValueError:
+        raise MechanismError("the channel is no rectangular array of real numbers") from None
     if array.dtype == object and array.ndim == 2 and all(isinstance(v, (int, Fraction)) for v in array.flat):
         denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
         floats = np.array([[float(v) for v in row] for row in array])
     else:
-        floats = real_array(channel, "channel")
+        try:
+            floats = real_array(array, "channel")
+        except StatementError as error:
+            raise MechanismError(error.what) from None
         if floats.ndim == 2 and floats.size and np.isfinite(floats).all():
             mantissa, exponent = np.frexp(floats)
             least = int(exponent[floats != 0].min(initial=1)) - 53
@@ -244,22 +253,25 @@ def _worst_of_all(matrix: Exact) -> tuple[float, tuple[Any, Any, Any] | None]:
 
 def _worst_of_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest epsilon over weighted pairs: floats find the candidates, integers and enclosures the bound."""
-    worst, where = 0.0, None
+    worst = 0.0
+    near: list[tuple[float, int, int, int, float]] = []
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
         over, under = matrix.floats[first], matrix.floats[second]
         with np.errstate(divide="ignore", invalid="ignore"):
-            near = over < 2 * under
-            loss = np.where(near, np.log1p((over - under) / under), np.log(over / under))
+            loss = np.where(over < 2 * under, np.log1p((over - under) / under), np.log(over / under))
         loss = np.where(over == 0, -np.inf, loss) / distance[:, None]
-        at = int(np.argmax(loss))
-        if loss.flat[at] > worst:
-            row, y = divmod(at, matrix.shape[1])
-            worst, where = float(loss.flat[at]), (int(first[row]), int(second[row]), y)
-    if where is None:
+        worst = max(worst, float(loss.max(initial=0.0)))
+        for row, y in np.argwhere(loss >= max(worst * (1 - 8 * ULPS), 5e-324))[:CANDIDATES]:
+            near.append((float(loss[row, y]), int(first[row]), int(second[row]), int(y), float(distance[row])))
+    near = [found for found in near if found[0] >= worst * (1 - 8 * ULPS)]
+    if not near:
         return 0.0, None
-    x, k, y = where
-    # The entries were rounded to 53 bits, the logarithm and the quotient to an ulp or two each.
-    return worst * (1 + 8 * ULPS), (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
+    _, x, k, y, _ = near[0]
+    witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
+    if math.isinf(worst) or len(near) >= CANDIDATES:
+        return worst * (1 + 8 * ULPS), witness
+    ratios = {(Fraction(int(matrix.entries[x, y]), int(matrix.entries[k, y])), d) for _, x, k, y, d in near}
+    return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
 
 
 def _decide_all(matrix: Exact, budget: Budget) -> Verdict:

@@ -51,6 +51,7 @@ class Problem:
 
     Examples
     --------
+    >>> from ldpopt import PureLDP
     >>> problem = Problem({"no": 2, "yes": 8}, "identity", PureLDP(0.1))
     >>> problem.inputs, problem.prior.tolist()
     (('no', 'yes'), [0.2, 0.8])
@@ -153,7 +154,8 @@ def _weights(prior: Mapping[Any, float], inputs: Sequence[Hashable] | None) -> t
             raise StatementError(f"the prior gives no weight to input {label!r}", do="state 0 if it never occurs")
     weights = real_array([prior[label] for label in names], "prior")
     _check_weights(weights, names, "weight")
-    total = weights.sum()
+    with np.errstate(over="ignore"):
+        total = weights.sum()
     if not 0 < total < np.inf:
         raise StatementError(f"the weights sum to {total:g}: there is nothing to normalise")
     return weights / total, names

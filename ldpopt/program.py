@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Int = NDArray[np.int64]
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 
 @dataclass(frozen=True)
@@ -189,9 +194,18 @@ class LinearProgram:
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")
-        highs = self.to_highs()
-        if highs.writeModel(text).name != "kOk":
-            raise StatementError(f"cannot write {text!r}", do="check that the folder exists and can be written")
+        target = Path(text)
+        try:
+            # HiGHS takes the process down where it cannot write: it gets a folder of its own.
+            with TemporaryDirectory(prefix=".ldpopt-", dir=target.parent) as folder:
+                written = Path(folder) / target.name
+                done = not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
+                if done:
+                    os.replace(written, target)
+        except OSError as error:
+            raise StatementError(f"cannot write {text!r}: {error.strerror}", do="name a file in a folder") from None
+        if not done:
+            raise StatementError(f"cannot write {text!r}", do="check that it is no folder and can be written")
 
     def to_highs(self, *, named: bool = True) -> highspy.Highs:
         """Build a live HiGHS model, silent, ready to ``run()``; names can be left out for speed.
@@ -226,7 +240,7 @@ class LinearProgram:
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:
         """Build a live PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes two rows.
 
-        PuLP itself replaces brackets by underscores.
+        PuLP itself changes names further where it must.
         """
         import pulp
 
@@ -292,9 +306,8 @@ def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
 
 
 def plain_names(names: list[str]) -> list[str]:
-    """Names that LP files accept: round brackets, no blanks or operators, and no two the same."""
-    table = str.maketrans({"[": "(", "]": ")"} | {c: "_" for c in " +-*/:<>=^\\\"'|"})
-    plain = [name.translate(table) for name in names]
+    """Names that LP and MPS files accept: ASCII, round brackets, no blanks or operators, short, no two the same."""
+    plain = [_FOREIGN.sub("_", name.replace("[", "(").replace("]", ")"))[:200] for name in names]
     if len(set(plain)) < len(plain):
         plain = [f"{name}_{position}" for position, name in enumerate(plain)]
     return plain

@@ -240,12 +240,12 @@ def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
     even = float(cone.slack) if cone.is_even else 0.0
     spare = cone.growth + even * np.count_nonzero(center)
     lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
-    share = lack / spare + values.shape[1] if spare > 0 else np.inf
+    share, reserve = 2 * lack / spare + values.shape[1] if spare > 0 else np.inf, lack / 2
     while share < TOTAL / 8:
-        counts = _fill(values, center, share, spare * share / 2, even, cone)
+        counts = _fill(values, center, share, reserve, even, cone)
         if counts is not None:
             yield counts
-        share *= 2
+        share, reserve = 2 * share, 2 * reserve
 
 
 def _fill(values: Float, center: Float, share: float, reserve: float, even: float, cone: _Cone) -> Float | None:

@@ -38,7 +38,7 @@ class MetricDP:
     Examples
     --------
     >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
-    0.6931471805599453
+    0.6931471805599454
     """
 
     epsilon: Budget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,10 @@ class Cvxpy:
                 raise SolverOptionError(f"cvxpy knows no time limit for {self._solver}", do="use highs, or no limit")
             settings[_TIME_LIMIT[self._solver]] = float(time_limit)
         try:
-            problem.solve(solver=self._solver, **settings)
+            with warnings.catch_warnings():
+                # Inaccuracy is told by the status, and measured by the certificate.
+                warnings.filterwarnings("ignore", "Solution may be inaccurate")
+                problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise SolverOptionError(f"{self._solver} refuses an option: {error}") from None
         except cp.SolverError as error:

@@ -22,6 +22,7 @@ VERBS = (
     "check", "solve", "compare", "audit", "privatize", "estimate", "sweep", "plot", "export", "solvers", "models"
 )  # fmt: skip
 
+
 def run(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, list(args), input=stdin)
 
@@ -285,7 +286,7 @@ def test_export(folder: Path) -> None:
     assert data == {
         "file": "out.mps", "format": "mps", "form": "pairwise", "rows": 6, "columns": 4, "nonzeros": 12
     }  # fmt: skip
-    assert "P[no,yes]" in Path("out.mps").read_text()
+    assert "P(no,yes)" in Path("out.mps").read_text()
 
 
 def test_solvers() -> None:

@@ -130,9 +130,7 @@ def with_budget(notion, epsilon):
 @settings(max_examples=50)
 @given(problems(most=6), st.floats(0, 6), st.floats(0, 6))
 def test_more_budget_is_worth_no_less(problem, one, other):
-    less, more = (
-        value(problem, privacy=with_budget(problem.privacy, epsilon)) for epsilon in sorted((one, other))
-    )
+    less, more = (value(problem, privacy=with_budget(problem.privacy, epsilon)) for epsilon in sorted((one, other)))
     assert less <= more + GAP
 
 
@@ -140,9 +138,7 @@ def test_more_budget_is_worth_no_less(problem, one, other):
 @given(problems(("entry", "event"), most=6), deltas, deltas)
 def test_more_delta_is_worth_no_less(problem, one, other):
     epsilon, form = problem.privacy.epsilon, problem.privacy.form
-    less, more = (
-        value(problem, privacy=lo.ApproximateLDP(epsilon, delta, form)) for delta in sorted((one, other))
-    )
+    less, more = (value(problem, privacy=lo.ApproximateLDP(epsilon, delta, form)) for delta in sorted((one, other)))
     assert less <= more + GAP
 
 

@@ -37,7 +37,8 @@ def tables(draw: st.DrawFn, bits: int) -> np.ndarray:
 def test_rounding_keeps_sums_zeros_and_nearness(channel, bits):
     masses = round_rows(channel, bits)
     assert (masses.sum(axis=1) == 1 << bits).all()
-    assert (masses >= 0).all() and not masses[channel == 0].any()
+    assert (masses >= 0).all()
+    assert not masses[channel == 0].any()
     # From 53 bits on, float rounding of the remainders may move one more unit.
     slack = 1 if bits < 53 else 2
     for row, rounded in zip(channel, masses, strict=True):
@@ -57,7 +58,8 @@ def test_rounding_leaves_the_grid_alone(masses):
 def test_realized_masses_are_the_counts(masses):
     table = AliasTable(masses)
     assert np.array_equal(table.realized(), masses)
-    assert table.threshold.min() >= 0 and table.threshold.max() <= (1 << 53) // table.threshold.shape[1]
+    assert table.threshold.min() >= 0
+    assert table.threshold.max() <= (1 << 53) // table.threshold.shape[1]
 
 
 @given(tables(10))

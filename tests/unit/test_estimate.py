@@ -119,7 +119,8 @@ class TestMaximumLikelihood:
     def test_at_the_boundary(self):
         found = estimate_frequencies(COIN, ["no"] * 9 + ["yes"], method="maximum_likelihood")
         assert found.values.tolist() == [1, 0]
-        assert found.interval.min() >= 0 and found.interval.max() <= 1
+        assert found.interval.min() >= 0
+        assert found.interval.max() <= 1
         assert found.interval[1, 1] > 0.1
 
     @pytest.mark.parametrize("seed", range(6))
@@ -135,7 +136,8 @@ class TestMaximumLikelihood:
         def likelihood(prior):
             return float(q[used] @ np.log((prior @ mechanism.channel)[used]))
 
-        assert found.sum() == pytest.approx(1, abs=1e-12) and found.min() >= 0
+        assert found.sum() == pytest.approx(1, abs=1e-12)
+        assert found.min() >= 0
         assert likelihood(found) >= likelihood(slow) - 1e-11
         assert found == pytest.approx(slow, abs=0.01)
         # A fixed point of the iteration, and no direction of ascent.
@@ -219,7 +221,8 @@ class TestStatements:
 
     def test_one_input(self, method):
         found = estimate_frequencies(Mechanism([[0.5, 0.5]]), [0, 1, 1], method=method)
-        assert found.values == pytest.approx([1]) and found.std_error == pytest.approx([0], abs=1e-7)
+        assert found.values == pytest.approx([1])
+        assert found.std_error == pytest.approx([0], abs=1e-7)
 
     def test_the_mechanism_round_trip(self, method):
         # 5 standard errors, once per frequency: false failure below 1e-5 for any seed, and the seed is fixed.
@@ -239,14 +242,17 @@ class TestEstimate:
 
     def test_a_mean(self):
         mean = Estimate(0.25, 0.1, n_reports=10, method="duchi")
-        assert mean.values.shape == (1,) and mean.labels is None and mean.covariance is None
+        assert mean.values.shape == (1,)
+        assert mean.labels is None
+        assert mean.covariance is None
         assert mean.interval == pytest.approx(np.array([[0.25 - 0.1959964, 0.25 + 0.1959964]]))
         assert list(mean.to_frame().index) == [0]
 
     def test_frame(self):
         frame = estimate_frequencies(COIN, {"no": 600, "yes": 400}).to_frame()
         assert list(frame.columns) == ["estimate", "std_error", "low", "high"]
-        assert list(frame.index) == ["no", "yes"] and frame.index.name == "answer"
+        assert list(frame.index) == ["no", "yes"]
+        assert frame.index.name == "answer"
         assert frame.loc["yes", "low"] < frame.loc["yes", "estimate"] < frame.loc["yes", "high"]
 
     def test_repr(self):

@@ -168,9 +168,7 @@ def test_no_coefficient_is_zero():
 
 
 def test_compressing_sums_what_stands_twice():
-    start, index, value = compress(
-        np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3
-    )
+    start, index, value = compress(np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3)
     assert start.tolist() == [0, 1, 3, 3]
     assert index.tolist() == [1, 0, 2]
     assert value.tolist() == [5.0, 4.0, 3.0]

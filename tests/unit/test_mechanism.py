@@ -142,7 +142,7 @@ def test_sampling_is_of_labels():
         certain.sample("no")
 
 
-@pytest.mark.parametrize("inputs", [["no", "ja"], [1, 2], [0.5, 2.5], ["ü\n\"", "b"], None], ids=str)
+@pytest.mark.parametrize("inputs", [["no", "ja"], [1, 2], [0.5, 2.5], ['ü\n"', "b"], None], ids=str)
 def test_json_reads_back_the_same(tmp_path, inputs):
     mechanism = Mechanism([[0.1, 0.9], [1 / 3, 2 / 3]], inputs)
     mechanism.to_json(tmp_path / "m.json")

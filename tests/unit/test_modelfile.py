@@ -57,16 +57,27 @@ def privacy(lines: str, *, inputs: str = '["a", "b", "c"]') -> str:
 
 def same(one: Problem, other: Problem) -> bool:
     """Equal statements, part by part; the notion by the rows it writes and the exact budget it names."""
+
     def key(problem: Problem) -> list[Any]:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
         blocks = [rows, *problem.constraints]
         return [
-            problem.inputs, problem.outputs, problem.objective, problem.utility.sense, problem.utility.matrix.tolist(),
-            None if problem.prior is None else problem.prior.tolist(), type(problem.privacy),
-            problem.privacy.epsilon.nats, problem.privacy.epsilon.ratio, getattr(problem.privacy, "form", None),
-            *((b.name, *(getattr(b, a).tolist() for a in ("row", "x", "y", "coefficient", "lower", "upper")))
-              for b in blocks),
+            problem.inputs,
+            problem.outputs,
+            problem.objective,
+            problem.utility.sense,
+            problem.utility.matrix.tolist(),
+            None if problem.prior is None else problem.prior.tolist(),
+            type(problem.privacy),
+            problem.privacy.epsilon.nats,
+            problem.privacy.epsilon.ratio,
+            getattr(problem.privacy, "form", None),
+            *(
+                (b.name, *(getattr(b, a).tolist() for a in ("row", "x", "y", "coefficient", "lower", "upper")))
+                for b in blocks
+            ),
         ]
+
     return key(one) == key(other)
 
 
@@ -102,10 +113,15 @@ def test_every_form_of_prior(tmp_path: Path, prior: str, expected: list[float]) 
     [
         ('[prior]\nweights = { b = 1, a = 2 }\n[privacy]\nkind = "pure"\nepsilon = 1', ("b", "a")),
         ('[prior]\nvalues = [0.5, 0.5]\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1)),
-        ('[prior]\ndataset = "fair:religious"\n[privacy]\nkind = "pure"\nepsilon = 1',
-         ("not", "mildly", "fairly", "strongly")),
-        ('[alphabet]\ninputs = [1, 2.5]\n[prior]\nweights = { 1 = 1, "2.5" = 1 }\n'
-         '[privacy]\nkind = "pure"\nepsilon = 1', (1, 2.5)),
+        (
+            '[prior]\ndataset = "fair:religious"\n[privacy]\nkind = "pure"\nepsilon = 1',
+            ("not", "mildly", "fairly", "strongly"),
+        ),
+        (
+            '[alphabet]\ninputs = [1, 2.5]\n[prior]\nweights = { 1 = 1, "2.5" = 1 }\n'
+            '[privacy]\nkind = "pure"\nepsilon = 1',
+            (1, 2.5),
+        ),
         ('objective = "worst_case"\n[utility]\ngain = [[1, 0], [0, 1]]\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1)),
     ],
 )
@@ -178,7 +194,7 @@ BAD = [
     ("epsilon = 0.1", "", ":13: privacy.epsilon", "the key privacy.epsilon is missing"),
     ('kind = "pure"\n', "", ":13: privacy.kind", "kind is missing"),
     ('[privacy]\nkind = "pure"\nepsilon = 0.1\n', "", "model.toml: privacy", "the key privacy is missing"),
-    ('[prior]\nvalues = [0.2, 0.8]\n', "", "model.toml: prior", "[prior] is missing do: worst_case"),
+    ("[prior]\nvalues = [0.2, 0.8]\n", "", "model.toml: prior", "[prior] is missing do: worst_case"),
     ("epsilon = 0.1", "epsilon = -0.1", ":15: privacy.epsilon", "epsilon = -0.1 is negative"),
     ("epsilon = 0.1", "epsilon = nan", ":15: privacy.epsilon", "privacy.epsilon = nan is no finite number"),
     ("epsilon = 0.1", "epsilon = inf", ":15: privacy.epsilon", "privacy.epsilon = inf is no finite number"),

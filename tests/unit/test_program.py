@@ -30,7 +30,10 @@ def test_names_say_what_rows_and_columns_are():
     pairwise = formulate(problem(), "pairwise")
     assert pairwise.column_names() == ["P[no,no]", "P[no,yes]", "P[yes,no]", "P[yes,yes]"]
     assert pairwise.row_names()[2:] == [
-        "privacy[no,yes,no]", "privacy[no,yes,yes]", "privacy[yes,no,no]", "privacy[yes,no,yes]"
+        "privacy[no,yes,no]",
+        "privacy[no,yes,yes]",
+        "privacy[yes,no,no]",
+        "privacy[yes,no,yes]",
     ]
 
 
@@ -95,8 +98,13 @@ def test_the_matrix_is_the_rows():
 
 def test_a_block_knows_how_far_a_channel_is_out_of_it():
     block = RowBlock(
-        "b", np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, -2.0, 4.0]),
-        np.array([0.0, -np.inf]), np.array([0.25, 1.0]),
+        "b",
+        np.array([0, 0, 1]),
+        np.array([0, 1, 1]),
+        np.array([0, 0, 1]),
+        np.array([1.0, -2.0, 4.0]),
+        np.array([0.0, -np.inf]),
+        np.array([0.25, 1.0]),
     )
     channel = np.array([[0.5, 0.5], [0.5, 0.5]])
     assert block.activity(channel).tolist() == [-0.5, 2.0]

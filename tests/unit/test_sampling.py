@@ -56,28 +56,32 @@ class TestRoundRows:
         exact /= exact.sum(axis=1, keepdims=True)
         masses = round_rows(exact * (1 + error))
         assert (masses.sum(axis=1) == TOTAL).all()
-        assert masses.min() >= 0 and not masses[:, 4].any()
+        assert masses.min() >= 0
+        assert not masses[:, 4].any()
         # A deficit of 8 million units put anywhere else than in proportion would show here.
         assert np.abs(masses - exact * TOTAL).max() <= 4
 
     def test_excess_never_makes_a_mass_negative(self):
         row = np.array([[1.0, 1e-10, 1e-17, 5e-324, 0.0]])
         masses = round_rows(row)
-        assert masses.sum() == TOTAL and masses.min() == 0
+        assert masses.sum() == TOTAL
+        assert masses.min() == 0
         assert masses[0, 1] == pytest.approx(1e-10 * TOTAL, abs=1)
 
     def test_many_tiny_entries(self):
         row = np.full((1, 4000), 1e-17)
         row[0, 7] = 1 - 4e-14
         masses = round_rows(row)
-        assert masses.sum() == TOTAL and masses.min() >= 0
+        assert masses.sum() == TOTAL
+        assert masses.min() >= 0
         assert set(np.delete(masses[0], 7)) == {0, 1}
         assert masses[0, 7] == pytest.approx(TOTAL * (1 - 4e-14), abs=3)
 
     @pytest.mark.parametrize("bits", [1, 2, 16, 60, 62])
     def test_other_word_lengths(self, bits):
         masses = round_rows(np.random.default_rng(2).dirichlet(np.ones(5), size=20), bits)
-        assert (masses.sum(axis=1) == 1 << bits).all() and masses.min() >= 0
+        assert (masses.sum(axis=1) == 1 << bits).all()
+        assert masses.min() >= 0
 
     @pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], [np.inf, 0.0]])
     def test_what_is_no_channel_is_refused(self, row):
@@ -127,7 +131,8 @@ class TestAliasTable:
         masses = np.zeros((2, 50), dtype=np.int64)
         masses[0, 49] = masses[1, 0] = TOTAL
         drawn = AliasTable(masses).draw(np.array([0, 1] * 20_000))
-        assert drawn[0::2].tolist() == [49] * 20_000 and not drawn[1::2].any()
+        assert drawn[0::2].tolist() == [49] * 20_000
+        assert not drawn[1::2].any()
 
     @pytest.mark.parametrize("rng", [7, None])
     def test_frequencies_of_draws(self, rng):
