@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt import constraints, errors, utility
 from ldpopt.divergence import Audit, audit
+from ldpopt.extreme_points import ExtremePoints, extreme_points
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 from ldpopt.problem import Problem
@@ -30,6 +31,7 @@ _LATER = {
     "datasets": "",
     "neighbors": "",
     "plot": "",
+    "simplex": "",
     "simulate": "",
     "sweep": "",
     "Budget": "budget",
@@ -47,6 +49,7 @@ _LATER = {
 __all__ = [
     "ApproximateLDP",
     "Audit",
+    "ExtremePoints",
     "GraphDP",
     "LinearProgram",
     "Mechanism",
@@ -58,6 +61,7 @@ __all__ = [
     "audit",
     "constraints",
     "errors",
+    "extreme_points",
     "solve",
     "utility",
     *_LATER,

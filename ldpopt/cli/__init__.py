@@ -9,13 +9,14 @@ from __future__ import annotations
 from ldpopt.cli.auditing import audit
 from ldpopt.cli.comparing import compare
 from ldpopt.cli.drawing import plot, sweep
+from ldpopt.cli.listing import vertices
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import check, export, models, solve, solvers
 from ldpopt.cli.surveying import estimate, privatize
 
 __all__ = ["app", "main"]
 
-for _verb in (check, solve, compare, audit, privatize, estimate, sweep, plot, export, solvers, models):
+for _verb in (check, solve, compare, audit, vertices, privatize, estimate, sweep, plot, export, solvers, models):
     app.command()(_verb)
 
 

@@ -25,6 +25,10 @@ SMALL = 200_000
 """Non-zeros up to which the pairwise program is solved as well."""
 
 
+MOST_ENTRIES = {False: 16, True: 9}
+"""Size of a channel whose extreme points are listed as well, without and with a delta."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What one method found: a mechanism, and a bound on all others where it has one."""
@@ -86,7 +90,26 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
         for form in _forms(problem)
         for solver in _installed()
     ]
-    return formulas + programs
+    return formulas + programs + _extreme_points(problem)
+
+
+def _extreme_points(problem: Problem) -> list[Method]:
+    """Best extreme point, where an optimum is one and the list is short."""
+    n, m = problem.utility.shape
+    exact = getattr(getattr(problem.privacy, "epsilon", None), "ratio", None) is not None
+    listed = n * m <= MOST_ENTRIES[hasattr(problem.privacy, "delta") and problem.privacy.delta > 0]
+    plain = problem.prior is not None and not problem.constraints
+    is_pure = type(problem.privacy).__name__ == "PureLDP"
+    return (
+        [Method("best extreme point", partial(_best_point, problem))] if plain and listed and (exact or is_pure) else []
+    )
+
+
+def _best_point(problem: Problem) -> Answer:
+    from ldpopt.extreme_points import extreme_points
+
+    best = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs).best(problem)
+    return Answer(float(best.value), best.mechanism)
 
 
 def _installed() -> Iterator[str]:

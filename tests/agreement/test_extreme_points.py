@@ -1,0 +1,75 @@
+"""Best extreme point = linear program = closed form, and the two ways to list extreme points agree."""
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.double_description import vertices
+from ldpopt.extreme_points import extreme_points
+from ldpopt.halfspaces import halfspaces
+
+NOTIONS = {
+    "pure": lambda n: lo.PureLDP("log(3)"),
+    "entry": lambda n: lo.ApproximateLDP("log(2)", 0.25, "entry"),
+    "event": lambda n: lo.ApproximateLDP("log(2)", 0.25),
+    "path": lambda n: lo.GraphDP("log(3)", nx.path_graph(n)),
+    "metric": lambda n: lo.MetricDP("log(2)", abs(np.subtract.outer(range(n), range(n))) * 1.0),
+}
+
+
+@pytest.mark.parametrize("n, m", [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2)])
+@pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)"])
+def test_structure_and_double_description_list_the_same(n, m, epsilon):
+    notion = lo.PureLDP(epsilon)
+    plain = {tuple(np.array(vertex).flat) for vertex in vertices(halfspaces(notion, n, m))}
+    assert {tuple(vertex.flat) for vertex in extreme_points(notion, n, m).vertices} == plain
+
+
+@pytest.mark.parametrize("name", NOTIONS)
+@pytest.mark.parametrize("n", [2, 3])
+def test_best_point_is_the_programs_optimum(name, n):
+    notion = NOTIONS[name](n)
+    points = extreme_points(notion, n)
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        problem = lo.Problem(rng.dirichlet(np.ones(n)), rng.random((n, n)), notion)
+        best, solution = points.best(problem), lo.solve(problem)
+        assert float(best.value) == pytest.approx(solution.value, rel=1e-12)
+        assert best.value <= lo.certify(solution).bound
+        assert best.mechanism.audit(notion).verdict == "certified"
+
+
+def test_pure_four_answers_and_their_closed_form():
+    notion, rng = lo.PureLDP("log(7/2)"), np.random.default_rng(4)
+    points = extreme_points(notion, 4)
+    for _ in range(10):
+        prior = rng.multinomial(16, np.full(4, 0.25)) / 16  # exact in binary
+        best = points.best(lo.Problem(prior, "identity", notion))
+        low, high = lo.closed_forms.top_k(prior, "log(7/2)").exact_value()
+        assert low == best.value == high
+
+
+def test_the_closed_form_with_delta_is_the_best_point_exactly():
+    for form in ("entry", "event"):
+        notion = lo.ApproximateLDP("log(3)", 0.25, form)
+        for prior in ([0.5, 0.25, 0.25], [0.625, 0.25, 0.125], [1.0, 0.0, 0.0]):
+            best = extreme_points(notion, 3).best(lo.Problem(prior, "identity", notion))
+            assert best.value == lo.closed_forms.top_k(prior, "log(3)", 0.25).exact_value()[0]
+
+
+def test_event_wise_and_entry_wise_differ_from_three_outputs_on():
+    counts = [extreme_points(lo.ApproximateLDP("log(3)", 0.1, form), 3).count for form in ("entry", "event")]
+    assert counts == [357, 393]
+    assert extreme_points(lo.ApproximateLDP("log(7/2)", 0.1, "entry"), 3).count == 357
+
+
+def test_the_eight_corners_of_the_binary_model():
+    """Figure 5 of Zhou, Lu and Wu 2019, at a rational budget."""
+    alpha, delta = Fraction(11, 10), Fraction(1, 5)
+    points = extreme_points(lo.ApproximateLDP("log(11/10)", 0.2), 2)
+    middle, least = (delta + alpha) / (alpha + 1), (1 - delta) / (alpha + 1)
+    corners = {(0, 1 - delta), (0, 1), (delta, 1), (middle, middle), (1, delta), (1, 0), (1 - delta, 0), (least, least)}
+    assert {(vertex[0, 0], vertex[1, 1]) for vertex in points.vertices} == corners
