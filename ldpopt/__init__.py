@@ -14,7 +14,7 @@ from ldpopt.solve import solve
 from ldpopt.utility import Utility
 
 if TYPE_CHECKING:
-    from ldpopt import closed_forms, datasets, neighbors, plot, simulate, sweep
+    from ldpopt import closed_forms, datasets, neighbors, plot, simplex, simulate, sweep
     from ldpopt.budget import Budget
     from ldpopt.certificate import Certificate, certify
     from ldpopt.estimate import Estimate, estimate_frequencies

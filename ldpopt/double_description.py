@@ -31,7 +31,7 @@ Channel = tuple[tuple[Fraction, ...], ...]
 Progress = Callable[[int, int, int], None]
 """Called as ``progress(rows_read, rows_in_all, rays_in_hand)``."""
 
-MOST_RAYS = 20_000
+MOST_RAYS = 100_000
 """Rays in hand at which an enumeration is refused, unless the caller allows more."""
 
 SAFE = 2**62
@@ -99,7 +99,7 @@ def enumerate_vertices(
     most: int = MOST_RAYS,
     progress: Progress | None = None,
 ) -> Vertices:
-    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded and with an interior, exactly.
+    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none where it is empty.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def enumerate_vertices(
     Raises
     ------
     StatementError
-        If the polytope is unbounded, empty or flat.
+        If the polytope is unbounded.
     NotRepresentableError
         If more than ``most`` rays come together.
 
@@ -135,17 +135,19 @@ def enumerate_vertices(
     (4, [2, 2, 2, 2])
     """
     rows = [scaled([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
-    if rows and len(rows[0]) == 1:
+    if not rows:
+        raise _unbounded()
+    if len(rows[0]) == 1:
         return Vertices(((),), np.array([[row[0] == 0 for row in rows]], bool))
-    rays = extreme_rays(rows, most=most, progress=progress)
-    if any(ray[0] <= 0 for ray in rays):
-        raise StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
-    points = sorted(tuple(Fraction(int(v), int(ray[0])) for v in ray[1:]) for ray in rays)
-    if len({sum(point) for point in points}) <= 1 and rank([[1, *point] for point in points]) < len(rows[0]):
-        raise StatementError("the polytope has no interior", do="eliminate the coordinates that equations fix")
-    integral = [scaled([Fraction(1), *point]) for point in points]
-    incidence = np.array([[not _dot(row, ray) for row in rows] for ray in integral], bool)
-    return Vertices(tuple(points), incidence)
+    at_infinity = [1] + [0] * (len(rows[0]) - 1)
+    rays = extreme_rays([*rows, at_infinity], most=most, progress=progress)
+    if (rays[:, 0] == 0).any():
+        raise _unbounded()
+    points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
+    order = sorted(range(len(points)), key=points.__getitem__)
+    rays = _roomy(rays, [v for row in rows for v in row])
+    incidence = rays[order] @ np.array(rows, dtype=rays.dtype).T == 0
+    return Vertices(tuple(points[i] for i in order), incidence.astype(bool))
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progress: Progress | None = None) -> Integers:
@@ -175,12 +177,12 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progre
     Notes
     -----
     Rows are read in lexicographic order, which keeps the cones in between small. Two rays are adjacent when no third
-    one lies on all the rows that both lie on; sets of rays are the bits of Python integers, so a test is a few ANDs.
+    one lies on all the rows that both lie on.
     """
     order = sorted({tuple(row) for row in rows})
     basis = _independent(order)
     if not order or len(basis) < len(order[0]):
-        raise StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
+        raise _unbounded()
     rays, zero = _simplicial([order[i] for i in basis])
     waiting = [order[i] for i in range(len(order)) if i not in set(basis)]
     for step, row in enumerate(waiting):
@@ -203,7 +205,8 @@ def _cut(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers,
         return rays, zero
     plus, kept = np.flatnonzero(value > 0), np.flatnonzero(value >= 0)
     first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2)
-    rays, value = _roomy(rays, value), value.astype(_roomy(rays, value).dtype)
+    rays = _roomy(rays, value)
+    value = value.astype(rays.dtype)
     fresh = value[first, None] * rays[second] - value[second, None] * rays[first]
     if len(fresh):
         fresh = fresh // np.gcd.reduce(fresh, axis=1)[:, None]
@@ -247,7 +250,7 @@ def _roomy(rays: Integers, factors: Sequence[int] | Integers) -> Integers:
     """Go over to Python integers before a sum of products with ``factors`` could overflow."""
     if rays.dtype == object:
         return rays
-    largest = max((abs(int(factor)) for factor in factors), default=0)
+    largest = int(np.abs(np.asarray(factors)).max(initial=0))
     room = 2 * rays.shape[1] * largest * int(np.abs(rays).max(initial=0))
     return rays if room < SAFE else rays.astype(object)
 
@@ -310,15 +313,15 @@ def scaled(row: Sequence[Fraction | int]) -> list[int]:
     return [v // divisor for v in whole]
 
 
-def _dot(row: Sequence[int], ray: Sequence[int]) -> int:
-    return sum(a * b for a, b in zip(row, ray, strict=True) if a)
+def _unbounded() -> StatementError:
+    return StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
 
 
 def _too_many(read: int, rows: int, rays: int) -> NotRepresentableError:
     """Error for a long enumeration: the rays grow about geometrically with the rows, the work with their square."""
-    growth = math.log(rays) * rows / max(read, 1)
+    final = math.log(rays) * rows / max(read, 1)
     return NotRepresentableError(
-        f"{rays} rays after {read} of {rows} rows; at this rate there would be up to 1e{growth / math.log(10):.0f}",
+        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} in the end",
         where="enumeration of extreme points",
         do="take fewer inputs or outputs, or allow more rays with most=",
     )

@@ -37,8 +37,10 @@ class Tie:
 
     @property
     def symbol(self) -> str:
-        """How names of rows write the factor: ``alpha``, ``alpha^2``."""
-        return "alpha" if self.exponent == 1 else f"alpha^{self.exponent}"
+        """How names of rows write the factor: ``alpha``, ``alpha^2``, ``alpha^(1/2)``."""
+        if self.exponent == 1:
+            return "alpha"
+        return f"alpha^{self.exponent}" if self.exponent.denominator == 1 else f"alpha^({self.exponent})"
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Halfspaces:
         seen: set[bytes] = set()
         names = []
         for name, on in zip(self.names, found.incidence.T, strict=True):
-            facet = [[1, *found.points[i]] for i in np.flatnonzero(on)]
+            facet = [(Fraction(1), *found.points[i]) for i in np.flatnonzero(on)]
             twin = on.tobytes()
             if twin in seen or not facet or rank(facet) < self.dimension:
                 names.append(name)
@@ -168,7 +170,7 @@ class Halfspaces:
         return tuple(names)
 
     def _pieces(self, column: Sequence[Fraction]) -> list[list[Fraction]]:
-        graph = nx.Graph()
+        graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(x for x in range(self.n) if column[x])
         graph.add_edges_from(
             (t.first, t.second) for t in self.ties if column[t.first] and column[t.first] == t.factor * column[t.second]
@@ -187,7 +189,8 @@ def halfspaces(
     ----------
     privacy : Notion
         A notion that describes its ties, with a rational :math:`e^{\epsilon}`: epsilon stated as ``"log(p/q)"``.
-        Its ``delta`` is read as the decimal that it prints, so that 0.1 is 1/10.
+        Its ``delta`` is read as the decimal that it prints: 0.1 is 1/10, as written. Where the decimal lies above the
+        float (0.3 does), an extreme point may exceed the float by less than 1e-16, which an exact audit sees.
     n : int
         Number of inputs.
     m : int, optional
@@ -257,7 +260,7 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
     >>> exact_power(Budget("log(9/4)"), Fraction(3, 2))
     Fraction(27, 8)
     """
-    ratio = Fraction(1) if budget == 0 else budget.ratio
+    ratio = Fraction(1) if float(budget) == 0 else budget.ratio
     if ratio is not None and exponent.denominator <= ROOT and exponent.numerator <= ROOT * ROOT:
         roots = [_root(part, exponent.denominator) for part in (ratio.numerator, ratio.denominator)]
         if None not in roots:

@@ -17,6 +17,8 @@ from ldpopt.utility import Float
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ldpopt.regions import Region
+
 MOST_NUMBERS = 12
 """Largest side of a heat map that has its numbers written into the cells."""
 
@@ -25,6 +27,12 @@ MOST_LABELS = 30
 
 OUTWARD = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
 """Where the names of the corners A to H of a binary polytope stand: apart, however close the corners are."""
+
+APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+"""Where the three certain priors stand in a triangle."""
+
+NARROW = 0.07
+"""Cells of a triangle whose border is closer than this to their middle have their names outside."""
 
 LONGEST_LABEL = 18
 """Characters of a label that are written along an axis."""
@@ -181,6 +189,36 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     return ax
 
 
+def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
+    """Draw the priors of three answers as a triangle, cut into the cells where one mechanism is best.
+
+    Each cell has the name of its mechanism and its share of the area; the more reports, the darker.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+        What `ldpopt.regions.prior_regions` found, for three inputs.
+    ax : matplotlib Axes, optional
+        New ones unless given.
+    """
+    if not regions or len(regions[0].utilities) != 3:
+        raise StatementError("a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)")
+    ax = _axes(ax, size=(7.0, 6.2))
+    for region in regions:
+        outline = np.array(region.corners, dtype=float) @ APEXES
+        shown = region.reports if region.members is None else region.members
+        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(shown), 3) - 1]
+        ax.fill(*outline.T, facecolor=color, edgecolor="#08306b", linewidth=1.2)
+        _name_cell(ax, region, outline)
+    for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
+        ax.text(*(APEXES[x] + (0, lift)), rf"$\pi_{x} = 1$", ha="center", va=side)
+    ax.set_xlim(-0.25, 1.25)
+    ax.set_ylim(-0.2, 1.0)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    return ax
+
+
 def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     """Draw estimated frequencies with their intervals as error bars.
 
@@ -329,3 +367,25 @@ def _level_line(ax: Axes, form: Any) -> None:
     ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
     # Above the region: at one budget or another it fills every corner of the picture.
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
+
+
+def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
+    """Write a cell's name and share into it, or beside the triangle with a line to it where the cell is narrow."""
+    center, middle = outline.mean(axis=0), APEXES.mean(axis=0)
+    along = np.roll(outline, -1, axis=0) - outline
+    across = along[:, 0] * (center - outline)[:, 1] - along[:, 1] * (center - outline)[:, 0]
+    name, share = region.label.replace(": ", " "), f"({100 * float(region.share):.2g} %)"
+    if float(np.abs(across / np.hypot(*along.T)).min()) >= NARROW:
+        ax.text(*center, f"{name.replace(' ', chr(10), 1)}\n{share}", ha="center", va="center", fontsize=8)
+        return
+    held = [x for x in range(3) if region.contains([int(k == x) for k in range(3)])]
+    away = center - middle
+    if len(held) == 1:
+        place = APEXES[held[0]] + ((-0.13, 0.07), (0.13, 0.07), (0.19, -0.02))[held[0]]
+    elif np.hypot(*away) < 0.1:
+        place = np.array([1.05, 0.66])
+    else:
+        place = middle + away / np.hypot(*away) * (0.39 if abs(away[0]) < 0.1 else 0.47)
+    line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
+    text = f"{name}\n{share}"
+    ax.annotate(text, tuple(center), tuple(place), ha="center", va="center", fontsize=8, arrowprops=line)
