@@ -14,7 +14,7 @@ from ldpopt.solve import solve
 from ldpopt.utility import Utility
 
 if TYPE_CHECKING:
-    from ldpopt import closed_forms, datasets, neighbors, plot, simplex, simulate, sweep
+    from ldpopt import closed_forms, convex, datasets, neighbors, plot, regions, simplex, simulate, sweep
     from ldpopt.budget import Budget
     from ldpopt.certificate import Certificate, certify
     from ldpopt.estimate import Estimate, estimate_frequencies
@@ -28,9 +28,11 @@ __version__ = "0.1.0"
 # What a statement does not need is imported when it is first named, so that `import ldpopt` stays light.
 _LATER = {
     "closed_forms": "",
+    "convex": "",
     "datasets": "",
     "neighbors": "",
     "plot": "",
+    "regions": "",
     "simplex": "",
     "simulate": "",
     "sweep": "",

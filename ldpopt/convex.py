@@ -55,7 +55,7 @@ class ConvexUtility:
     n: int
     columns: Callable[[Float], Float] = field(repr=False)
 
-    def value(self, channel: ArrayLike) -> Any:
+    def value(self, channel: Any) -> Any:
         """Evaluate one channel (a float), or a stack of channels of shape (N, n, m) (an array of N).
 
         Parameters
@@ -170,9 +170,7 @@ class ConvexOptimum:
         return "randomized response" if self.randomized_response >= enough else "between"
 
 
-def best_channel(
-    utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None
-) -> ConvexOptimum:
+def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None) -> ConvexOptimum:
     r"""Maximize a convex utility over all purely private channels, whatever their number of outputs.
 
     .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
@@ -231,7 +229,7 @@ def best_channel(
     pairs = worth[1:] + worth[:0:-1]
     singles = worth[1 << np.arange(n)].sum() if n > 2 else pairs[0]
     return ConvexOptimum(
-        value=utility.value(fixed),
+        value=utility.value(fixed.channel),
         bound=bound,
         mechanism=fixed,
         patterns=tuple(tuple(map(int, np.flatnonzero(members[:, j]))) for j in used),
@@ -309,7 +307,7 @@ def _solve(members: Any, worth: Float, budget: Budget) -> tuple[Float, float]:
     scale = float(np.abs(worth).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
-    result = linprog(np.append(-worth / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
+    result: Any = linprog(np.append(-worth / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
     if result.status != 0:
         raise LdpoptError(f"the program over {count} patterns was not solved: {result.message}")
     # Any weights of sum zero bound the optimum; the solver's are the good ones (docs, "Convex utilities").
@@ -325,7 +323,7 @@ def _distribution(weights: ArrayLike, what: str) -> Float:
     values = real_array(weights, what)
     if values.ndim != 1 or not len(values) or not (values >= 0).all() or not abs(values.sum() - 1) <= CLOSE:
         raise StatementError(f"{what} = {values.tolist()} is no distribution", do="state weights >= 0 that sum to 1")
-    return values / values.sum()
+    return np.asarray(values / values.sum())
 
 
 def _excess(p: Float, q: Float) -> Float:
@@ -338,7 +336,7 @@ def _excess(p: Float, q: Float) -> Float:
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
     near = q * np.polyval(_SERIES, r) * r * r
     found = np.where(np.abs(r) < 0.03, near, away)
-    return np.where(q > 0, found, np.where(p > 0, np.inf, 0.0))
+    return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
 
 
 _SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]

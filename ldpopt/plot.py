@@ -211,7 +211,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         ax.fill(*outline.T, facecolor=color, edgecolor="#08306b", linewidth=1.2)
         _name_cell(ax, region, outline)
     for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
-        ax.text(*(APEXES[x] + (0, lift)), rf"$\pi_{x} = 1$", ha="center", va=side)
+        ax.text(APEXES[x, 0], APEXES[x, 1] + lift, rf"$\pi_{x} = 1$", ha="center", va=side)
     ax.set_xlim(-0.25, 1.25)
     ax.set_ylim(-0.2, 1.0)
     ax.set_aspect("equal")
@@ -374,16 +374,23 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
     center, middle = outline.mean(axis=0), APEXES.mean(axis=0)
     along = np.roll(outline, -1, axis=0) - outline
     across = along[:, 0] * (center - outline)[:, 1] - along[:, 1] * (center - outline)[:, 0]
-    name, share = region.label.replace(": ", " "), f"({100 * float(region.share):.2g} %)"
+    name, share = region.label, f"({100 * float(region.share):.2g} %)"
     if float(np.abs(across / np.hypot(*along.T)).min()) >= NARROW:
-        ax.text(*center, f"{name.replace(' ', chr(10), 1)}\n{share}", ha="center", va="center", fontsize=8)
+        ax.text(
+            center[0],
+            center[1],
+            f"{name.replace(':', '').replace(' ', chr(10), 1)}\n{share}",
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
         return
     held = [x for x in range(3) if region.contains([int(k == x) for k in range(3)])]
     away = center - middle
     if len(held) == 1:
         place = APEXES[held[0]] + ((-0.13, 0.07), (0.13, 0.07), (0.19, -0.02))[held[0]]
     elif np.hypot(*away) < 0.1:
-        place = np.array([1.05, 0.66])
+        place = np.array([1.08, 0.29])
     else:
         place = middle + away / np.hypot(*away) * (0.39 if abs(away[0]) < 0.1 else 0.47)
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,7 @@ class Region:
             )
         if len(first) < 3:
             return abs(_determinant([first, *others]))
-        fan = zip(others, others[1:], strict=False)
-        return sum((abs(_determinant([first, *pair])) for pair in fan), Fraction(0))
+        return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
         """Tell whether the vertex is best for a prior, its border included; floats are read exactly.
@@ -323,10 +323,8 @@ def _facets(cells: Sequence[tuple[Point, list[Point]]]) -> Iterable[tuple[tuple[
         for other, others in cells:
             if other != mine and _spans([c for c in corners if c in set(others)], n - 1):
                 rows.append(tuple(scaled([a - b for a, b in zip(mine, other, strict=True)])))
-        for x in range(n):
-            if _spans([c for c in corners if not c[x]], n - 1):
-                rows.append(tuple(int(k == x) for k in range(n)))
-        yield tuple(rows)
+        sides = [x for x in range(n) if _spans([c for c in corners if not c[x]], n - 1)]
+        yield (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 
 
 def _spans(corners: Sequence[Point], dimension: int) -> bool:
@@ -345,9 +343,7 @@ def _around(corners: Sequence[Point]) -> tuple[Point, ...]:
         return tuple(sorted(corners))
     center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
     # Barycentric directions (1, 2) are affine coordinates of the triangle, so angles in them keep the cyclic order.
-    return tuple(
-        sorted(sorted(corners), key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1])))
-    )
+    return tuple(sorted(sorted(corners), key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1]))))
 
 
 def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
@@ -355,9 +351,7 @@ def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
     if len(rows) == 1:
         return rows[0][0]
     minors = ([[v for k, v in enumerate(row) if k != j] for row in rows[1:]] for j in range(len(rows)))
-    return sum(
-        ((-1) ** j * rows[0][j] * _determinant(minor) for j, minor in enumerate(minors)), Fraction(0)
-    )
+    return sum(((-1) ** j * rows[0][j] * _determinant(minor) for j, minor in enumerate(minors)), Fraction(0))
 
 
 def _log(ratio: Fraction) -> float:

@@ -49,7 +49,7 @@ def save(figure, path):
 def polytopes(folder):
     """Figures 1 and 5, and the corners to six digits."""
     for number, privacy in ((1, PureLDP(0.1)), (5, ApproximateLDP(0.1, DELTA))):
-        ax = plot.polytope(privacy)
+        ax = plot.polytope(privacy, prior=[0.5, 0.5])
         delta = getattr(privacy, "delta", 0.0)
         ax.set_title(rf"$\varepsilon = 0.1$, $\delta = {delta:g}$")
         corners = closed_forms.binary([0.5, 0.5], 0.1, delta).vertices

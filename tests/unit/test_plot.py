@@ -9,6 +9,7 @@ import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, Problem, PureLDP, estimate_frequencies, neighbors, plot
 from ldpopt.errors import StatementError
+from ldpopt.regions import prior_regions
 from ldpopt.sweep import SweepResult, sweep
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -135,3 +136,16 @@ def test_delta_curve_falls_to_zero_at_epsilon() -> None:
     assert (np.diff(deltas) <= 0).all()
     drawn(plot.delta_curve(Mechanism([[1.0, 0.0], [0.0, 1.0]]).audit()))
     drawn(plot.delta_curve(Mechanism([[0.5, 0.5], [0.5, 0.5]]).audit()))
+
+
+@pytest.mark.parametrize("ratio", ["3/2", "3", "12"])
+def test_regions_names_every_cell(ratio: str) -> None:
+    cells = prior_regions(PureLDP(f"log({ratio})"), 3)
+    ax = plot.regions(cells)
+    drawn(ax)
+    assert len(ax.patches) == 7
+    shown = [text.get_text().replace("\n", " ").replace(":", "") for text in ax.texts]
+    for cell in cells:
+        assert sum(text.startswith(cell.label.replace(":", "")) for text in shown) == 1
+    with pytest.raises(StatementError, match="three answers"):
+        plot.regions(prior_regions(PureLDP(1.0), 2))
