@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ldpopt.modelfile import load_model, save_model
     from ldpopt.solution import Solution
     from ldpopt.solvers import Status
+    from ldpopt.statistical import audit_sampler
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _LATER = {
     "simplex": "",
     "simulate": "",
     "sweep": "",
+    "audit_sampler": "statistical",
     "Budget": "budget",
     "Certificate": "certificate",
     "certify": "certificate",

@@ -26,6 +26,10 @@ ROW_SUM_TOLERANCE = 1e-9
 """How far a row given by a user may sum from 1; what is sampled always sums to exactly 1."""
 
 
+LARGEST_FILE = 2**30
+"""Bytes of a mechanism's file: 5000 x 5000 probabilities take half of it."""
+
+
 class Mechanism:
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
@@ -227,7 +231,10 @@ class Mechanism:
             If the file is missing or no mechanism.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
+            if os.path.getsize(path) > LARGEST_FILE:
+                raise ValueError(f"the file has more than {LARGEST_FILE // 2**20} MiB")
+            text = Path(path).read_text(encoding="utf-8")
+            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
             data = data.get("mechanism", data)
             return cls(data["channel"], data["inputs"], data["outputs"])
         except OSError as error:
@@ -362,6 +369,13 @@ def _stochastic(channel: ArrayLike) -> Float:
             do="normalise the rows, or find the missing mass",
         )
     return array
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    twice = first_duplicate([key for key, _ in pairs])
+    if twice is not None:
+        raise ValueError(f"the key {twice[0]!r} stands twice")
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> float:

@@ -208,3 +208,10 @@ def test_tables_carry_the_labels():
     assert list(frame.columns) == [("a", 1), "b", "c"]
     assert "0.25" in mechanism._repr_html_()
     assert repr(mechanism).startswith("Mechanism(2 inputs, 3 outputs, inputs=['no', 'yes']")
+
+
+def test_a_file_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "twice.json"
+    path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
+    with pytest.raises(lo.errors.ModelFileError, match="stands twice"):
+        lo.Mechanism.from_json(path)
