@@ -8,17 +8,13 @@ from typing import Any
 
 from ldpopt import solvers
 from ldpopt.errors import StatementError
-from ldpopt.formulation import Form, add_rows, default_form, formulate, program_blocks
+from ldpopt.formulation import Form, default_form, formulate, program_blocks
+from ldpopt.generation import generate
 from ldpopt.problem import Problem
-from ldpopt.program import LinearProgram
 from ldpopt.repair import repair
 from ldpopt.sampling import BITS
 from ldpopt.solution import Solution
-from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.utility import Float
-
-MOST_ROUNDS = 200
-"""Rounds of row generation; two to five are usual."""
+from ldpopt.solvers import ProgramSolver, Status
 
 
 def solve(
@@ -72,9 +68,8 @@ def solve(
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise StatementError(f"time_limit = {time_limit!r} is no positive number of seconds")
     backend = solvers.find("highs" if solver == "auto" else solver)
-    program = formulate(problem, form)
-    program, outcome, rounds = _run(problem, program, backend, time_limit, options)
-    notes = _notes(problem, rounds)
+    made = generate(problem, formulate(problem, form), backend, time_limit, options)
+    program, outcome, notes = made.program, made.outcome, _notes(problem, made.rounds)
     solution = Solution(
         problem,
         outcome.status,
@@ -89,42 +84,10 @@ def solve(
     )
     if outcome.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, backend))
-    if outcome.status is Status.OPTIMAL and outcome.point is not None:
-        channel = program.structure.channel(outcome.point)
-        fixed = repair(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+    if made.channel is not None:
+        fixed = repair(made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
         solution = replace(solution, repaired=fixed)
     return replace(solution, runtime=time.perf_counter() - began)
-
-
-def _run(
-    problem: Problem, program: LinearProgram, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]
-) -> tuple[LinearProgram, Outcome, int]:
-    """Solve, and as long as the notion finds violated rows that are new, add them and solve again."""
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
-    generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
-    seen: set[bytes] = set()
-    outcome = backend.solve(program, time_limit=time_limit, **options)
-    for rounds in range(MOST_ROUNDS):
-        if rounds:
-            left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-            going = {"basis": outcome.basis} if getattr(backend, "continues", False) else {}
-            outcome = backend.solve(program, time_limit=left, **going, **options)
-        if not generates or outcome.status is not Status.OPTIMAL or outcome.point is None:
-            return program, outcome, rounds
-        block = problem.privacy.separate(_stochastic(program.structure.channel(outcome.point)), problem.inputs)
-        key = b"" if block is None else block.x.tobytes() + block.y.tobytes()
-        if block is None or key in seen:
-            return program, outcome, rounds
-        seen.add(key)
-        program = add_rows(program, block, problem)
-    return program, replace(outcome, status=Status.LIMIT, raw_status=f"{MOST_ROUNDS} rounds of row generation"), rounds
-
-
-def _stochastic(channel: Float) -> Float:
-    """Take the solver's rounding out of the rows, so that an excess is a matter of the notion alone."""
-    positive = channel.clip(min=0.0)
-    normal: Float = positive / positive.sum(axis=1, keepdims=True)
-    return normal
 
 
 def _conflict(problem: Problem, backend: ProgramSolver) -> tuple[str, ...]:
