@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 
 from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.extreme_points import Exact, ExtremePoints
+from ldpopt.extreme_points import ExtremePoints
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
+from ldpopt.staircase import Exact
 from ldpopt.utility import Float, real_array
 
 LARGEST = 10

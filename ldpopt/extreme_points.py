@@ -9,28 +9,22 @@ listed by the double description method.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement, permutations, product
+from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpopt.balanced import Collection, collection_orbits
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
-
-LOW, HIGH, FREE = 0, 1, 2
-Pattern = tuple[tuple[int, ...], ...]
-"""Columns of levels, sorted: what an extreme point of pure privacy is, up to the order of its columns."""
-
-Exact = NDArray[np.object_]
+from ldpopt.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ class Best:
         return len(self.vertices) == 1
 
 
-class ExtremePoints:
+class ExtremePoints(ABC):
     """All extreme points of the channels that a notion allows.
 
     Attributes
@@ -116,14 +110,14 @@ class ExtremePoints:
         return dict(sorted(counts.items()))
 
     @property
+    @abstractmethod
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under permutations of inputs and outputs, by number of columns."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def vertices(self) -> Iterator[Exact]:
         """Every extreme point once, shape (n, m) of Fractions, made as it is asked for."""
-        raise NotImplementedError
 
     def best(self, problem: Problem) -> Best:
         """Evaluate a problem at every extreme point.
@@ -188,7 +182,7 @@ class StaircasePoints(ExtremePoints):
         n, m = self.shape
         found = []
         # At epsilon = 0 rows cannot differ, so that one output is used.
-        for pattern, images in _patterns(n, m if self.alpha > 1 else 1):
+        for pattern, images in patterns(n, m if self.alpha > 1 else 1):
             u = len(pattern)
             size = images * math.perm(m, u)
             stabilizer = math.factorial(n) * math.factorial(m) // size
@@ -200,7 +194,7 @@ class StaircasePoints(ExtremePoints):
         """Every extreme point once: each orbit's distinct row orders, each placed on the outputs in every way."""
         n, m = self.shape
         for orbit in self.orbits:
-            for pattern in _row_images(orbit.pattern, n):
+            for pattern in row_images(orbit.pattern, n):
                 values = self._columns(pattern)
                 for places in permutations(range(m), len(pattern)):
                     yield _placed(values, places, (n, m))
@@ -213,7 +207,7 @@ class StaircasePoints(ExtremePoints):
         best, near = -math.inf, []
         for orbit in self.orbits:
             places = np.array(list(permutations(range(m), orbit.columns)))
-            for pattern in _row_images(orbit.pattern, n):
+            for pattern in row_images(orbit.pattern, n):
                 values = self._columns(pattern)
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), places].sum(axis=1)
@@ -234,7 +228,7 @@ class StaircasePoints(ExtremePoints):
 
     def _columns(self, pattern: Pattern) -> Exact:
         """Exact entries of the used columns, shape (n, u)."""
-        return _entries(pattern, self.alpha)
+        return entries_of(pattern, self.alpha)
 
 
 class ListedPoints(ExtremePoints):
@@ -262,7 +256,7 @@ class ListedPoints(ExtremePoints):
         found = []
         while left:
             vertex = next(iter(left.values()))
-            images = {_key(vertex[list(rows)][:, list(columns)]) for rows in relabelings for columns in _orders(m)}
+            images = {_key(vertex[list(rows)][:, list(columns)]) for rows in relabelings for columns in orders(m)}
             for image in images:
                 del left[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
@@ -341,103 +335,6 @@ def extreme_points(
 
 def _is_pure(privacy: Any) -> bool:
     return isinstance(privacy, PureLDP) or (isinstance(privacy, ApproximateLDP) and not privacy.delta)
-
-
-@lru_cache(maxsize=32)
-def _patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
-    """Representatives of all patterns with at most ``m`` columns, and how many row orders of each are distinct."""
-    found: dict[Pattern, int] = {((LOW,) * n,): 1}
-    for free in range(n - 1):
-        for collection in collection_orbits(n - free, min(m, n - free)):
-            choices = _free_rows(collection) if free else []
-            if free and not choices:
-                continue
-            for rows in combinations_with_replacement(choices, free):
-                pattern = _least(_pattern(collection, rows), n)
-                if pattern not in found:
-                    found[pattern] = sum(1 for _ in _row_images(pattern, n))
-    return tuple(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
-
-
-def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
-    r"""Rows of levels with one free entry that fits strictly: :math:`c - \theta_j < \theta(B) < c`."""
-    u, rows = len(collection.sets), []
-    for j in range(u):
-        for levels in product((LOW, HIGH), repeat=u - 1):
-            row = (*levels[:j], FREE, *levels[j:])
-            high = sum(w for w, level in zip(collection.weights, row, strict=True) if level == HIGH)
-            if collection.total - collection.weights[j] < high < collection.total:
-                rows.append(row)
-    return rows
-
-
-def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern:
-    """Columns of levels: the collection's points first, the free rows after them."""
-    columns = []
-    for j, mask in enumerate(collection.sets):
-        bound = tuple(mask >> point & 1 for point in range(collection.points))
-        columns.append(bound + tuple(row[j] for row in rows))
-    return tuple(columns)
-
-
-@lru_cache(maxsize=16)
-def _orders(size: int) -> NDArray[np.int64]:
-    return np.array(list(permutations(range(size))))
-
-
-def _images_of(pattern: Pattern, n: int) -> NDArray[np.int64]:
-    """Columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
-    powers = 3 ** np.arange(n)[::-1]
-    codes = np.array(pattern)[:, _orders(n)] @ powers
-    return np.sort(codes.T, axis=1)
-
-
-def _least(pattern: Pattern, n: int) -> Pattern:
-    codes = _images_of(pattern, n)
-    return _decoded(codes[np.lexsort(codes.T[::-1])[0]], n)
-
-
-def _row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
-    """Distinct patterns that the orders of the rows make of one."""
-    for codes in np.unique(_images_of(pattern, n), axis=0):
-        yield _decoded(codes, n)
-
-
-def _decoded(codes: NDArray[np.int64], n: int) -> Pattern:
-    return tuple(tuple(int(code) // 3**place % 3 for place in range(n - 1, -1, -1)) for code in codes)
-
-
-@lru_cache(maxsize=4096)
-def _solved(sets: tuple[int, ...], points: int) -> Collection:
-    from ldpopt.balanced import balance
-
-    order = sorted(range(len(sets)), key=lambda j: sets[j])
-    collection = balance(points, tuple(sets[j] for j in order))
-    assert collection is not None
-    weights = [0] * len(sets)
-    for rank, j in enumerate(order):
-        weights[j] = collection.weights[rank]
-    return Collection(points, sets, tuple(weights), collection.total)
-
-
-def _entries(pattern: Pattern, alpha: Fraction) -> Exact:
-    """Exact entries of a pattern's columns, shape (n, u)."""
-    levels = np.array(pattern).T
-    n, u = levels.shape
-    if u == 1:
-        return np.full((n, 1), Fraction(1), dtype=object)
-    bound = [x for x in range(n) if FREE not in levels[x]]
-    sets = tuple(sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u))
-    collection = _solved(sets, len(bound))
-    weights, growth = collection.weights, alpha - 1
-    unit = 1 / (sum(weights) + growth * collection.total)
-    entries = np.empty((n, u), dtype=object)
-    for x in range(n):
-        high = sum(w for w, level in zip(weights, levels[x], strict=True) if level == HIGH)
-        for j in range(u):
-            raised = {LOW: 0, HIGH: weights[j], FREE: collection.total - high}[int(levels[x, j])]
-            entries[x, j] = (weights[j] + growth * raised) * unit
-    return entries
 
 
 def _placed(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:

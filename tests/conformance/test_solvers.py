@@ -13,8 +13,9 @@ from scipy.optimize import linprog
 
 import ldpopt as lo
 from ldpopt import solvers
-from ldpopt.divergence import Audit, exact
+from ldpopt.divergence import Audit
 from ldpopt.errors import SolverNotFoundError, SolverOptionError, StatementError
+from ldpopt.exact import exact
 from ldpopt.solvers import Outcome, Status
 from ldpopt.testing import Tolerances, check_solver, checks
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from ldpopt.budget import Budget
-from ldpopt.divergence import exact, max_divergence
+from ldpopt.divergence import max_divergence
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.exact import exact
 
 RATIOS = ("log(1)", "log(5/4)", "log(3)", "log(16)")
 

@@ -1,0 +1,74 @@
+"""A channel as the exact numbers that it holds: integers over one denominator."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.utility import real_array
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A channel as integers over one denominator, with the labels to speak of it.
+
+    ``floats`` are the same numbers rounded to nearest, for screening only.
+    """
+
+    entries: NDArray[np.object_]
+    denominator: int
+    floats: NDArray[np.float64]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of inputs and outputs."""
+        return self.floats.shape[0], self.floats.shape[1]
+
+
+def exact(channel: Any) -> Exact:
+    """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly.
+
+    Raises
+    ------
+    MechanismError
+        If it is no matrix of non-negative numbers with rows that sum to 1 within 1e-9.
+    """
+    if hasattr(channel, "counts") and hasattr(channel, "denominator"):
+        counts = channel.counts
+        floats = counts / float(channel.denominator)
+        return Exact(counts.astype(object), channel.denominator, floats, channel.inputs, channel.outputs)
+    try:
+        array = np.asarray(channel)
+    except ValueError:
+        raise MechanismError("the channel is no rectangular array of real numbers") from None
+    if array.dtype == object and array.ndim == 2 and all(isinstance(v, (int, Fraction)) for v in array.flat):
+        denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
+        entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
+        floats = np.array([[float(v) for v in row] for row in array])
+    else:
+        try:
+            floats = real_array(array, "channel")
+        except StatementError as error:
+            raise MechanismError(error.what) from None
+        if floats.ndim == 2 and floats.size and np.isfinite(floats).all():
+            mantissa, exponent = np.frexp(floats)
+            least = int(exponent[floats != 0].min(initial=1)) - 53
+            shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
+            entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
+            denominator = 1 << max(0, -least)
+            entries = entries << max(0, least)
+    if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
+        raise MechanismError(f"an array of shape {floats.shape} is no channel: finite, non-negative, (inputs, outputs)")
+    sums = floats.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > 1e-9:
+        raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
+    return Exact(entries, denominator, floats, tuple(range(len(floats))), tuple(range(floats.shape[1])))
