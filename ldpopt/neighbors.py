@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,6 +136,81 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph(names, [*down, *across])
+
+
+def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
+    """Tie integers that differ by a generator: modulo ``N``, or within a range.
+
+    Parameters
+    ----------
+    elements : int or range
+        ``N >= 2`` for the cyclic group of 0 .. N-1; a range for a window of the integers.
+    generators : iterable of int
+        Steps, used both ways; 0 (and multiples of N) tie nothing.
+
+    Returns
+    -------
+    networkx.Graph
+        On the cyclic group every node looks like every other (vertex-transitive); at the ends of a range it does not.
+
+    Raises
+    ------
+    StatementError
+        If there is no element, or a generator is no integer.
+
+    Examples
+    --------
+    >>> sorted(cayley(8, [1, 3])[0]), sorted(cayley(range(8), [1, 3])[0])
+    ([1, 3, 5, 7], [1, 3])
+    """
+    steps = list(generators)
+    wrong = [step for step in steps if isinstance(step, bool) or not isinstance(step, (int, np.integer))]
+    if wrong:
+        raise StatementError(f"the generator {wrong[0]!r} is no integer")
+    if isinstance(elements, range):
+        held = elements
+        return _graph(_distinct(held), ((x, x + int(s)) for x in held for s in steps if s and x + int(s) in held))
+    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)) or elements < 2:
+        raise StatementError(f"{elements!r} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range")
+    n = int(elements)
+    return _graph(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
+
+
+def histograms(bins: int, most: int) -> Graph:
+    """Tie histograms that differ by one record: the data sets of the central model, up to the order of records.
+
+    Parameters
+    ----------
+    bins : int
+        Kinds of records, at least 1.
+    most : int
+        Largest number of records, at least 0.
+
+    Returns
+    -------
+    networkx.Graph
+        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them.
+
+    Raises
+    ------
+    StatementError
+        If there is no bin or a negative number of records.
+
+    Notes
+    -----
+    A linear query is a ``value`` such as ``lambda h: 3 * h[0] + 5 * h[1]``, that is ``A h`` made hashable; its steps
+    are the columns of A.
+
+    Examples
+    --------
+    >>> sorted(histograms(2, 1))
+    [(0, 0), (0, 1), (1, 0)]
+    """
+    if bins < 1 or most < 0:
+        raise StatementError(f"{bins} bins with up to {most} records are no histograms")
+    held = [h for h in product(range(most + 1), repeat=bins) if sum(h) <= most]
+    fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in held if sum(h) < most for k in range(bins))
+    return _graph(held, fuller)
 
 
 def within(
