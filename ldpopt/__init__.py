@@ -14,7 +14,20 @@ from ldpopt.solve import solve
 from ldpopt.utility import Utility
 
 if TYPE_CHECKING:
-    from ldpopt import closed_forms, convex, datasets, neighbors, plot, regions, simplex, simulate, sweep
+    from ldpopt import (
+        closed_forms,
+        convex,
+        datasets,
+        layers,
+        mean,
+        neighbors,
+        noise,
+        plot,
+        regions,
+        simplex,
+        simulate,
+        sweep,
+    )
     from ldpopt.budget import Budget
     from ldpopt.certificate import Certificate, certify
     from ldpopt.estimate import Estimate, estimate_frequencies
@@ -31,7 +44,10 @@ _LATER = {
     "closed_forms": "",
     "convex": "",
     "datasets": "",
+    "layers": "",
+    "mean": "",
     "neighbors": "",
+    "noise": "",
     "plot": "",
     "regions": "",
     "simplex": "",

@@ -1,0 +1,27 @@
+"""Mean estimation under local privacy: protocols with their true privacy in closed form, one a file."""
+
+from ldpopt.mean.designed import Designed, designed
+from ldpopt.mean.duchi import Duchi
+from ldpopt.mean.hybrid import Hybrid
+from ldpopt.mean.laplace import Laplace
+from ldpopt.mean.no_privacy import NoPrivacy
+from ldpopt.mean.piecewise import Piecewise
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mean.sampled import Sampled, sampled
+from ldpopt.mean.square_wave import SquareWave
+
+__all__ = [
+    "Designed",
+    "Duchi",
+    "Hybrid",
+    "Laplace",
+    "NoPrivacy",
+    "Piecewise",
+    "Protocol",
+    "RandomCensoring",
+    "Sampled",
+    "SquareWave",
+    "designed",
+    "sampled",
+]

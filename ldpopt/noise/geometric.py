@@ -1,0 +1,154 @@
+"""Two-sided geometric noise on the integers, and its truncation to a range as a mechanism."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.mechanism import Mechanism
+from ldpopt.neighbors import within
+from ldpopt.noise.level_noise import TOTAL, coins
+from ldpopt.noise.noise import Float, Noise, Random, read_size
+from ldpopt.privacy import GraphDP
+from ldpopt.repair import repair
+from ldpopt.sampling import bit_source
+
+
+class Geometric(Noise):
+    r"""Two-sided geometric noise on the integers.
+
+    .. math:: P(k) = \frac{1-b}{1+b} b^{|k|}, \qquad b = e^{-\epsilon / \Delta}
+
+    Parameters
+    ----------
+    sensitivity : int
+        Largest change of the whole-numbered answer between neighbors, positive.
+    epsilon : float or str
+        Nats, positive, or ``"log(3)"``.
+
+    Raises
+    ------
+    StatementError
+        If the sensitivity is no positive whole number, or epsilon is not positive.
+
+    Notes
+    -----
+    `sample` is exact: it tosses coins of the rational weight `decay`, ``b`` rounded up to ``2**-53``, so that it is
+    private for the real ``e**epsilon``. About ``sensitivity / epsilon`` coins a draw.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan 2012.
+
+    Examples
+    --------
+    >>> Geometric(1, "log(3)").pdf([0, 1]).round(12).tolist()
+    [0.5, 0.166666666667]
+    """
+
+    def __init__(self, sensitivity: float, epsilon: float | str) -> None:
+        super().__init__(sensitivity, epsilon)
+        if self.sensitivity != int(self.sensitivity):
+            raise StatementError(
+                f"sensitivity = {sensitivity!r} is no whole number", do="use Laplace(...).on_grid(step)"
+            )
+
+    @property
+    def _rate(self) -> float:
+        return float(self.epsilon) / self.sensitivity
+
+    @property
+    def decay(self) -> Fraction:
+        """The rational that is drawn for ``exp(-epsilon / sensitivity)``, rounded up to ``2**-53``."""
+        low = self.epsilon.enclosure(Fraction(1, int(self.sensitivity)))[0]
+        return Fraction(-int(-TOTAL / low // 1), TOTAL)
+
+    def mass(self, k: int) -> Fraction:
+        """Exact probability of ``k`` in what `sample` draws."""
+        b = self.decay
+        return (1 - b) / (1 + b) * b ** abs(int(k))
+
+    @property
+    def expected_abs(self) -> float:
+        """``1 / sinh(epsilon / sensitivity)``."""
+        return 2 * math.exp(-self._rate) / -math.expm1(-2 * self._rate)
+
+    @property
+    def variance(self) -> float:
+        """``2 b / (1 - b)**2``."""
+        return 2 * math.exp(-self._rate) / math.expm1(-self._rate) ** 2
+
+    @property
+    def normalizer(self) -> float:
+        """``(1 + b) / (1 - b)``."""
+        return (1 + math.exp(-self._rate)) / -math.expm1(-self._rate)
+
+    def pdf(self, r: ArrayLike) -> Float:
+        """Probability of each ``r``, 0 off the integers."""
+        r = np.asarray(r, dtype=np.float64)
+        return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
+
+    def cdf(self, r: ArrayLike) -> Float:
+        """See `Noise.cdf`."""
+        k = np.floor(np.asarray(r, dtype=np.float64))
+        tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
+        return np.where(k >= 0, 1 - tail, tail)
+
+    def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
+        """Draw exactly, with the masses of `mass`; see `Noise.sample`."""
+        source, weight = bit_source(rng), int(self.decay * TOTAL)
+        if weight == TOTAL:
+            raise StatementError("epsilon is below 2**-53 a step: the noise has no finite law")
+        drawn = np.zeros(read_size(size), dtype=np.int64)
+        waiting = np.arange(size)
+        while len(waiting):
+            size_of = coins(weight, len(waiting), source)
+            minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
+            drawn[waiting] = np.where(minus, -size_of, size_of)
+            waiting = waiting[minus & (size_of == 0)]  # minus zero would count zero twice
+        return drawn
+
+    def on_grid(self, step: float) -> Geometric:
+        """Return itself for ``step = 1``, its own grid.
+
+        Raises
+        ------
+        StatementError
+            If ``step`` is not 1.
+        """
+        if step != 1:
+            raise StatementError(f"step = {step!r}: this noise lives on the integers already", do="use step=1")
+        return self
+
+    def truncated(self, n: int) -> Mechanism:
+        """Clamp answer plus noise to ``0 .. n-1``, as an exactly private mechanism on the path.
+
+        Parameters
+        ----------
+        n : int
+            Number of answers, ``n >= 2``.
+
+        Returns
+        -------
+        Mechanism
+            Channel ``(n, n)``, repaired and certified for answers at most `sensitivity` apart.
+
+        Raises
+        ------
+        StatementError
+            If ``n`` is less than 2.
+        """
+        if n < 2:
+            raise StatementError(f"n = {n!r} answers leave nothing to hide", do="state n >= 2")
+        places = np.arange(n)
+        distance = np.subtract.outer(-places, -places)
+        channel = np.exp(-self._rate * np.abs(distance)) / self.normalizer
+        outer = np.exp(-self._rate * places) / (1 + math.exp(-self._rate))
+        channel[:, 0], channel[:, -1] = outer, outer[::-1]
+        labels = range(n)
+        graph = within(labels, lambda x, y: abs(x - y), self.sensitivity)
+        return repair(channel, GraphDP(self.epsilon, graph), inputs=labels, outputs=labels).mechanism

@@ -1,0 +1,93 @@
+"""Laplace noise: the classical rival."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.noise.geometric import Geometric
+from ldpopt.noise.noise import Float, Noise, Random, positive, uniforms
+
+
+class Laplace(Noise):
+    r"""Laplace noise of scale ``sensitivity / epsilon``.
+
+    .. math:: p(r) = \frac{\epsilon}{2\Delta} e^{-\epsilon |r| / \Delta}
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest change of the answer between neighbors, positive.
+    epsilon : float or str
+        Nats, positive, or ``"log(3)"``.
+
+    Raises
+    ------
+    StatementError
+        If a parameter is not positive and finite.
+
+    Notes
+    -----
+    `sample` works in floats and is for simulation; ``on_grid`` gives two-sided geometric noise, drawn exactly.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim and Smith 2006.
+
+    Examples
+    --------
+    >>> Laplace(1.0, 0.5).expected_abs
+    2.0
+    """
+
+    @property
+    def scale(self) -> float:
+        """``sensitivity / epsilon``."""
+        return self.sensitivity / float(self.epsilon)
+
+    @property
+    def expected_abs(self) -> float:
+        """``sensitivity / epsilon``."""
+        return self.scale
+
+    @property
+    def variance(self) -> float:
+        """Twice the squared scale."""
+        return 2 * self.scale**2
+
+    @property
+    def normalizer(self) -> float:
+        """Twice the scale."""
+        return 2 * self.scale
+
+    def pdf(self, r: ArrayLike) -> Float:
+        """See `Noise.pdf`."""
+        return np.asarray(np.exp(-np.abs(np.asarray(r, dtype=np.float64)) / self.scale) / self.normalizer)
+
+    def cdf(self, r: ArrayLike) -> Float:
+        """See `Noise.cdf`."""
+        r = np.asarray(r, dtype=np.float64)
+        tail = np.exp(-np.abs(r) / self.scale) / 2
+        return np.asarray(np.where(r < 0, tail, 1 - tail))
+
+    def sample(self, size: int, *, rng: Random = None) -> Float:
+        """Draw for simulation; see `Noise.sample`."""
+        u = uniforms(size, rng) - 0.5
+        return np.asarray(-self.scale * np.sign(u) * np.log1p(-2 * np.abs(u)))
+
+    def on_grid(self, step: float) -> Geometric:
+        """Return the geometric noise on multiples of ``step``, for answers rounded to them.
+
+        Parameters
+        ----------
+        step : float
+            Grid, in the unit of the answer, positive.
+
+        Returns
+        -------
+        Geometric
+            In whole multiples of ``step``; rounding may move two answers ``ceil(sensitivity / step)`` apart.
+        """
+        return Geometric(math.ceil(self.sensitivity / positive(step, "step")), self.epsilon)

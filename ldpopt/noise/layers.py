@@ -1,0 +1,145 @@
+"""Neighbor sets that have no closed form: layers by exact interval arithmetic, levels on the integers by search."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.noise.intervals import Union, difference, dilate, merge, scaled, symmetric
+
+Levels = NDArray[np.int64]
+
+MOST_STEPS = 20_000
+"""Layers beyond which a partition is not computed: time grows with the square."""
+
+MOST_INTERVALS = 20_000_000
+"""Intervals that the layers of a general union may add up to: about half a minute."""
+
+MOST_WORK = 200_000_000
+"""Integers times steps that a search over an integer set may touch."""
+
+
+def grow(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Union], int]:
+    """Widened unions ``B_0 .. B_n0`` in ints, until they are one interval for good, and their common denominator.
+
+    Parameters
+    ----------
+    pairs : list of (Fraction, Fraction)
+        Joined absolute values of the neighbor set.
+    d : Fraction
+        Widening, positive.
+
+    Returns
+    -------
+    tuple of list and int
+        Widened unions and scale.
+
+    Notes
+    -----
+    Once ``B_t = [-A, A]`` with ``2 A`` at least the widest gap of ``W``, all later ones are intervals.
+    """
+    cores, scale = scaled(pairs, d)
+    width, steps = int(d * scale), symmetric(cores)
+    widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
+    found: list[Union] = []
+    core: Union = [(0, 0)]
+    work = 0
+    while True:
+        found.append([(low - width, high + width) for low, high in core])
+        if len(core) == 1 and 2 * (core[0][1] + width) >= widest:
+            return found, scale
+        work += len(core) * len(steps)
+        if len(found) > MOST_STEPS or work > MOST_INTERVALS:
+            raise StatementError(
+                f"{len(found)} layers have not become intervals", do="widen more, or join some of the intervals"
+            )
+        core = dilate(core, steps, 2 * width)
+
+
+def converges(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> bool:
+    """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is no lonely point."""
+    clusters = merge(symmetric(pairs), 2 * d)  # type: ignore[arg-type]
+    return len(clusters) == 1 or clusters[-1][0] < clusters[-1][1]
+
+
+def halves(found: list[Union], scale: int) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Positive half of each layer: left ends and lengths."""
+    pieces = []
+    for t, union in enumerate(found):
+        layer = difference([(max(a, 0), b) for a, b in union if b > 0], found[t - 1] if t else [])
+        pieces.append((np.array([a / scale for a, _ in layer]), np.array([(b - a) / scale for a, b in layer])))
+    return pieces
+
+
+def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
+    r"""Levels of ``0, 1, 2, ...`` for a set of whole numbers, up to where they repeat.
+
+    Parameters
+    ----------
+    values : list of int
+        Positive members of the set; the largest is ``c``.
+    d : int
+        Widening, ``d >= 0``.
+
+    Returns
+    -------
+    tuple
+        Levels of ``0 .. start + c - 1``; ``start``, from which ``L(r + c) = L(r) + 1``; and Definition 2's step ``n``:
+        from layer ``n`` on, each is the one before moved out by ``c``.
+
+    Raises
+    ------
+    StatementError
+        If integers are left out for good (common divisor), or the search is too long.
+
+    Notes
+    -----
+    Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c`` and are no fewer than the steps ``c`` that
+    replace them. So at most ``c - 1`` of them are needed, and levels repeat from ``(c - 1) v + d`` on, ``v`` the
+    second largest member. The search ends earlier where all integers up to a bound are reached without a gap.
+    """
+    values = sorted(set(values))
+    c, divisor = values[-1], math.gcd(*values)
+    if 2 * d + 1 < divisor:
+        raise StatementError(
+            f"all members are multiples of {divisor}: other integers are never reached",
+            do=f"count in units of {divisor}",
+        )
+    second = values[-2] if len(values) > 1 else 0
+    start = (c - 1) * second + d
+    steps = np.array([*values, *(-v for v in values)])
+    levels = np.full(d + 1, 0, dtype=np.int64)
+    widest = int(np.diff([0, *values]).max())
+    frontier, t, work = np.arange(d + 1), 0, 0
+    full = start + 2 * c + d  # a shortest path can be reordered to overshoot by less than one step
+    count = top = d
+    while True:
+        # B_t holds every integer up to its end (not cut off by the search), and will keep doing so.
+        if count == top == d + t * c and 2 * top + 1 >= widest:
+            return np.concatenate((levels[: top + 1], np.full(c, t + 1))), top + 1, t + 1
+        if len(levels) > full and (levels[: start + c] >= 0).all():
+            return levels[: start + c], start, _repeating(levels[: start + c], start, c)
+        t, work = t + 1, work + len(frontier) * len(steps)
+        if work > MOST_WORK:
+            raise StatementError("the set of whole numbers takes too long to search", do="use intervals, or a subset")
+        longer = min(d + t * c, full) + 1
+        levels = np.concatenate((levels, np.full(longer - len(levels), -1, dtype=np.int64)))
+        new = np.unique(np.abs(np.add.outer(frontier, steps)))
+        new = new[new <= full]
+        frontier = new[levels[new] < 0]
+        levels[frontier] = t
+        count, top = count + len(frontier), max(top, int(frontier.max(initial=0)))
+
+
+def _repeating(levels: Levels, start: int, c: int) -> int:
+    """First layer from which all layers are copies of the one before, moved by ``c``."""
+    longer = np.concatenate((levels, levels[start:] + 1))
+    now, then = longer[: start + c], longer[c : start + 2 * c]
+    broken = now + 1 != then
+    bad = np.concatenate((now[broken], then[broken] - 1, longer[:c] - 1))
+    return max(1, int(bad.max()) + 1)

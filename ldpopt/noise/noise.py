@@ -1,0 +1,130 @@
+"""What every additive noise can tell about itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.budget import Budget
+from ldpopt.errors import StatementError
+from ldpopt.sampling import BITS, bit_source
+
+Float = NDArray[np.float64]
+Random = np.random.Generator | int | None
+
+LEAST = 1e-100
+"""Smallest budget: below it the third power of ``1 - exp(-epsilon)`` leaves the range of floats."""
+
+
+class Noise:
+    """Symmetric noise that is added to the answer of a query; each subclass knows its law.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest change of the answer between neighbors, in the unit of the answer, positive.
+    epsilon : Budget
+        Nats, positive.
+
+    Notes
+    -----
+    `sample` of a continuous law works in floats, whose low bits tell the answer apart: it is for simulation. `on_grid`
+    gives the noise on a public grid, drawn exactly.
+
+    References
+    ----------
+    Mironov 2012, on the significance of the least significant bits.
+    """
+
+    def __init__(self, sensitivity: float, epsilon: float | str) -> None:
+        self.sensitivity = positive(sensitivity, "sensitivity")
+        self.epsilon = Budget(epsilon)
+        if not self.epsilon >= LEAST:
+            raise StatementError(f"epsilon = {self.epsilon!r} asks for boundless noise", do="state a larger epsilon")
+
+    def __repr__(self) -> str:
+        """Kind, sensitivity and budget."""
+        return f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
+
+    def pdf(self, r: ArrayLike) -> Float:
+        """Density at each ``r``; for noise on a grid the probability, 0 off the grid."""
+        raise NotImplementedError
+
+    def cdf(self, r: ArrayLike) -> Float:
+        """Probability of noise at most ``r``."""
+        raise NotImplementedError
+
+    def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
+        """Draw ``size`` independent values; see the class for when they may be published.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws, ``size >= 0``.
+        rng : numpy.random.Generator or int, optional
+            Makes the draws repeatable; None draws from the operating system's generator.
+        """
+        raise NotImplementedError
+
+    def on_grid(self, step: float) -> Noise:
+        """Return noise in whole multiples of ``step``, private for answers rounded to that grid, drawn exactly."""
+        raise NotImplementedError
+
+    @property
+    def expected_abs(self) -> float:
+        """Expected absolute noise."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """Variance; the mean is 0."""
+        raise NotImplementedError
+
+    @property
+    def normalizer(self) -> float:
+        """What the density would sum to if it were 1 at its peak."""
+        raise NotImplementedError
+
+    @property
+    def rate(self) -> float:
+        r"""Expected absolute noise over that of the optimal staircase at the same sensitivity and budget.
+
+        .. math:: \text{rate} = E|r| \, (e^\epsilon - 1) / (\Delta e^{\epsilon/2})
+        """
+        least = staircase_error(self.sensitivity, self.epsilon)
+        if least == 0:  # beyond 1400 nats: the staircase is narrower than any float
+            return math.inf if self.expected_abs > 0 else math.nan
+        return self.expected_abs / least
+
+
+def staircase_error(sensitivity: float, epsilon: float) -> float:
+    r"""Least expected absolute noise that knows the sensitivity alone: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
+    # The sine would overflow beyond 1400 nats, its inverse does not.
+    return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
+
+
+def uniforms(size: int, rng: Random) -> Float:
+    """Floats strictly between 0 and 1, from 53-bit words; for simulation."""
+    words = bit_source(rng, BITS - 1)(read_size(size))
+    return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
+
+
+def read_size(size: int) -> int:
+    """Read a number of draws, or say what it is."""
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        raise StatementError(f"size = {size!r} is no number of draws", do="state a whole number >= 0")
+    return int(size)
+
+
+def positive(value: Any, name: str) -> float:
+    """Read a positive finite number, or say what it is."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise StatementError(f"{name} = {value!r} is no number") from None
+    if not (number > 0 and math.isfinite(number)):
+        raise StatementError(f"{name} = {value!r} is not positive and finite")
+    return number

@@ -1,0 +1,74 @@
+"""Staircase noise: the optimum among all noises that know the sensitivity alone."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ldpopt.budget import Budget
+from ldpopt.errors import StatementError
+from ldpopt.noise.level_noise import LevelNoise
+from ldpopt.noise.noise import LEAST, positive
+from ldpopt.noise.partition import NeighborPartition
+
+
+class Staircase(LevelNoise):
+    r"""Steps of width ``sensitivity``, the innermost of half-width ``gamma * sensitivity``.
+
+    .. math:: p(r) \propto e^{-\epsilon \lceil |r|/\Delta - \gamma \rceil^+}, \qquad
+              \gamma^*_{1} = \frac{1}{1 + e^{\epsilon/2}}
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest change of the answer between neighbors, positive.
+    epsilon : float or str
+        Nats, positive, or ``"log(3)"``.
+    gamma : float, optional
+        Share of the innermost step, ``0 < gamma < 1``; the optimum of ``loss`` unless told.
+    loss : {"l1", "l2"}
+        Whether the default minimises the expected absolute or squared noise.
+
+    Raises
+    ------
+    StatementError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum is
+    ``((b (1 + b) / 2)**(1/3) - b) / (1 - b)``. `sample` is for simulation.
+
+    References
+    ----------
+    Geng and Viswanath 2016.
+
+    Examples
+    --------
+    >>> round(Staircase(1.0, 1.0).rate, 12), round(Staircase(1.0, 1.0).gamma, 4)
+    (1.0, 0.3775)
+    """
+
+    def __init__(
+        self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
+    ) -> None:
+        size, budget = positive(sensitivity, "sensitivity"), Budget(epsilon)
+        if loss not in ("l1", "l2"):
+            raise StatementError(f"loss = {loss!r} is unknown", do='use "l1" or "l2"')
+        if gamma is None:
+            gamma = best_gamma(float(budget), loss)
+        if not 0 < gamma < 1:
+            raise StatementError(f"gamma = {gamma!r} is not between 0 and 1")
+        self.gamma = float(gamma)
+        super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
+
+
+def best_gamma(epsilon: float, loss: str) -> float:
+    """Innermost share that minimises the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
+    if not epsilon >= LEAST:
+        raise StatementError(f"epsilon = {epsilon!r} asks for boundless noise", do="state a larger epsilon")
+    if loss == "l1":
+        return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
+    # (b (1 + b) / 2)**(1/3) and b are both near 1 for small epsilon: subtract what they lack of it.
+    root = (-epsilon + math.log1p(math.expm1(-epsilon) / 2)) / 3
+    return (math.expm1(root) - math.expm1(-epsilon)) / -math.expm1(-epsilon)

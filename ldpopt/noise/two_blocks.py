@@ -1,0 +1,142 @@
+r"""Neighbor sets ``[0, a] u [b, c]``: levels, layers and moments in closed form.
+
+.. math:: tW = \bigcup_{0 \le k \le t} \pm [k b - E_{t-k}, k c + E_{t-k}], \qquad
+          E_r = \max(r a, \lfloor r/2 \rfloor (c - b) + (r \bmod 2) a)
+
+Lower and upper ends ascend with ``k``, so what the widened set leaves out of ``[0, t c + d]`` are the gaps between
+neighboring ``k``, and a layer is what these gaps lose in one step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.noise.intervals import Union
+from ldpopt.noise.noise import Float
+
+Levels = NDArray[np.int64]
+
+
+class TwoBlocks:
+    """The closed form for one set and one widening.
+
+    Parameters
+    ----------
+    a, b, c : Fraction
+        ``0 <= a <= b <= c``, ``c > 0``; a single block ``[0, c]`` is ``a = b = c``.
+    d : Fraction
+        Widening, ``d > 0``.
+    """
+
+    def __init__(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:
+        self.exact = a, b, c, d
+        self.a, self.b, self.c, self.d, self.w = (float(v) for v in (a, b, c, d, c - b))
+        gap = b - a - 2 * d
+        # None: the block [b, c] is a point, so the gap below k c never closes.
+        self.settled: int | None = 0 if gap <= 0 else None if c == b else 1 + math.ceil(gap / (c - b))
+
+    def reach(self, last: int) -> Float:
+        """Return ``E_0 .. E_last``."""
+        r = np.arange(last + 1)
+        return np.asarray(np.maximum(r * self.a, (r // 2) * self.w + (r % 2) * self.a))
+
+    def level(self, r: Float) -> Levels:
+        r"""Least number of steps that reach ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
+        size = np.abs(np.asarray(r, dtype=np.float64))
+        best = np.full(size.shape, np.inf)
+        top = size.max(initial=0.0)
+        most = int(top / self.b) + 1 if self.b > 0 else 0
+        if self.settled is not None:
+            most = min(most, self.settled + 1)
+        for k in range(most + 1):
+            short = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
+            np.minimum(best, k + self._steps(short), out=best)
+        if self.settled is not None:
+            far = self.settled * self.c + self.d
+            best = np.where(size > far, self.settled + np.ceil((size - far) / self.c), best)
+        return best.astype(np.int64)
+
+    def _steps(self, x: Float) -> Float:
+        found = np.where(x > 0, np.inf, 0.0)
+        if self.a > 0:
+            np.minimum(found, np.ceil(x / self.a), out=found)
+        if self.w > 0:
+            np.minimum(found, 2 * np.ceil(x / self.w), out=found)
+            np.minimum(found, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=found)
+        return np.where(x > 0, found, 0.0)
+
+    def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
+        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each, lengths not cancelled.
+
+        A layer is computed from its differences of ``E``, never as a difference of far ends, so that lengths and
+        their sums are accurate to rounding.
+        """
+        a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
+        reach = self.reach(last + 2)
+        both, grown, place = reach[1:] + reach[:-1], np.diff(reach), np.arange(last + 1)
+        room, tops, bottoms = b - place * w - 2 * d, place * c + d, (place + 1) * b - d
+        yield np.zeros(1), np.array([d])
+        for t in range(1, last + 1):
+            is_closed = self.settled is not None and t >= self.settled
+            # Gap k = 1 .. t-1 lies between the blocks k-1 and k; reversed arrays hold what depends on t - k.
+            before, after = room[: t - 1] - both[t - 2 :: -1][: t - 1], room[: t - 1] - both[t - 1 : 0 : -1]
+            low, high = tops[: t - 1] + reach[t - 1 : 0 : -1], bottoms[: t - 1] - reach[t - 2 :: -1][: t - 1]
+            shrinks = (after > 0) & (not is_closed)
+            left, right = grown[t - 1 : 0 : -1], grown[t - 2 :: -1][: t - 1]
+            if not shrinks.all():
+                left = np.where(shrinks, left, np.maximum(before, 0.0))
+                right = np.where(shrinks, right, 0.0)
+                keep = before > 0
+                low, high, left, right = low[keep], high[keep], left[keep], right[keep]
+            if b - (t - 1) * w - both[0] - 2 * d > 0 and not is_closed:
+                outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
+            else:
+                outer = np.array([(t - 1) * c + d]), np.array([c])
+            yield (
+                np.concatenate((low, high - right, outer[0])),
+                np.concatenate((left, right, outer[1])),
+            )
+
+    def find_leak(self, last: int, scale: int, gap: int) -> int | None:
+        r"""Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, in whole numbers; None if none is.
+
+        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``B_t``. O(t log t) each.
+        """
+        a, b, c = (int(v * scale) for v in self.exact[:3])
+        kind: Any = np.int64 if (last + 2) * (c + gap) < 2**62 else object
+        moves = [(-c, -b), (-a, a), (b, c)]
+        before = np.zeros(1, dtype=kind), np.zeros(1, dtype=kind)
+        for t in range(1, last + 1):
+            k = np.arange(t + 1).astype(kind)
+            r = t - k
+            reach = np.maximum(r * a, (r // 2) * (c - b) + (r % 2) * a)
+            low, high = k * b - reach, k * c + reach
+            low, high = np.concatenate((-high[:0:-1], low)), np.concatenate((-low[:0:-1], high))
+            starts = np.flatnonzero(np.concatenate(([True], low[1:] > np.maximum.accumulate(high)[:-1] + gap)))
+            left, right = low[starts], np.maximum.reduceat(high, starts)
+            for down, up in moves:
+                piece = np.searchsorted(left, before[0] + down, side="right") - 1
+                if (piece < 0).any() or (right[piece] < before[1] + up).any():
+                    return t
+            before = low, high
+        return None
+
+    def core(self, t: int, scale: int, gap: int) -> Union:
+        """Return ``t W`` in ints, joined across ``gap``, in O(t) without sorting."""
+        a, b, c = (int(v * scale) for v in self.exact[:3])
+        joined: Union = []
+        for k in range(-t, t + 1):
+            r = t - abs(k)
+            reach = max(r * a, (r // 2) * (c - b) + (r % 2) * a)
+            low, high = (k * b - reach, k * c + reach) if k >= 0 else (k * c - reach, k * b + reach)
+            if joined and low <= joined[-1][1] + gap:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        return joined

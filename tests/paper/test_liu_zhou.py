@@ -1,0 +1,140 @@
+"""Liu and Zhou 2023, number by number: what holds, and what does not."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt import mean
+from ldpopt.errors import PrivacyViolationError
+
+EPSILONS = [0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0]
+
+
+def test_rivals_worst_variance_at_epsilon_1():
+    assert mean.Duchi(1.0).worst_case_variance == pytest.approx(4.682694377, abs=5e-10)
+    assert mean.Piecewise(1.0).worst_case_variance == pytest.approx(5.223597452, abs=5e-10)
+    assert mean.Laplace(1.0).worst_case_variance == 8.0
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_theorem_1(epsilon):
+    """G1, the variance of symmetric random censoring."""
+    big, mu = math.exp(epsilon), np.linspace(0, 1, 11)
+    assert np.allclose(mean.RandomCensoring(epsilon).variance(mu), mu - mu**2 + big / (big - 1) ** 2, rtol=1e-12)
+
+
+def test_theorem_1_worst_case():
+    assert mean.RandomCensoring(1.0).worst_case_variance == pytest.approx(1.170673594, abs=5e-10)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_symmetric_censoring_is_duchi(epsilon):
+    t = np.linspace(-1, 1, 9)
+    assert np.allclose(4 * mean.RandomCensoring(epsilon).variance((t + 1) / 2), mean.Duchi(epsilon).variance(t))
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta1, true_epsilon, delta",
+    [(0.1, 0.5, 0.2666, 0.0476), (1.0, 0.5, 1.6231, 0.3161), (1.0, 0.99, 5.4613, 0.6258)],
+)
+def test_theorem_2_is_not_private(epsilon, delta1, true_epsilon, delta):
+    """The range's own example points, delta2 = delta1 / E; only output 1 keeps the budget."""
+    protocol = mean.RandomCensoring(epsilon, delta1, delta1 * math.exp(-epsilon))
+    audit = protocol.audit()
+    assert audit.epsilon == pytest.approx(true_epsilon, abs=5e-5)
+    assert (
+        audit.delta
+        == audit.delta_at(epsilon)
+        == pytest.approx((math.exp(epsilon) * delta1 - protocol.delta2) / (math.exp(epsilon) + 1))
+    )
+    if epsilon == 1.0:
+        assert audit.delta == pytest.approx(delta, abs=5e-5)
+    assert audit.witness == (0.0, 1.0, 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_every_point_of_theorem_2s_range_violates_the_budget(epsilon):
+    for delta1 in (1e-6, 0.01, 0.3, 0.7, 1.0):
+        for share in (0.0, 0.25, 0.5, 1.0):
+            delta2 = delta1 * (math.exp(-epsilon) * (1 - share) + share)
+            audit = mean.RandomCensoring(epsilon, delta1, delta2).audit()
+            assert audit.verdict == "violated"
+            assert audit.epsilon > epsilon
+            with pytest.raises(PrivacyViolationError, match="not"):
+                _ = mean.RandomCensoring(epsilon, delta1, delta2).mechanism
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 50.0])
+def test_single_is_private(epsilon):
+    protocol = mean.RandomCensoring(epsilon)
+    assert protocol.audit().verdict == "certified"
+    assert protocol.audit().epsilon == epsilon
+    assert protocol.mechanism.audit().epsilon <= epsilon
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.1, 0.0952), (1.0, 0.6321), (5.0, 0.9933)])
+def test_corollary_1(epsilon, delta):
+    """Gopt, and what it costs: no budget holds, delta is 1 - 1/E at all of them."""
+    protocol = mean.RandomCensoring(epsilon, 1.0, math.exp(-epsilon))
+    big, mu = math.exp(epsilon), np.linspace(0, 1, 11)
+    assert np.allclose(protocol.variance(mu), (big - 2) / (big - 1) * mu - mu**2 + 1 / (big - 1))
+    audit = protocol.audit()
+    assert (audit.epsilon, audit.verdict) == (math.inf, "violated")
+    assert "NOT" in repr(protocol)
+    for budget in (0.0, epsilon, 3 * epsilon, 700.0):
+        assert audit.delta_at(budget) == pytest.approx(-math.expm1(-epsilon), rel=1e-12)
+        assert audit.delta_at(budget) == pytest.approx(delta, abs=5e-5)
+
+
+def test_corollary_1_worst_case():
+    protocol = mean.RandomCensoring(1.0, 1.0, math.exp(-1.0))
+    assert protocol.worst_case_variance == pytest.approx(0.6256625753, abs=5e-11)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_gap_of_the_two_has_no_knee(epsilon):
+    """G1 - Gopt = mu / (E - 1) + 1 / (E - 1)**2."""
+    big, mu = math.exp(epsilon), np.linspace(0, 1, 5)
+    gap = mean.RandomCensoring(epsilon).variance(mu) - mean.RandomCensoring(epsilon, 1.0, 1 / big).variance(mu)
+    assert np.allclose(gap, mu / (big - 1) + 1 / (big - 1) ** 2)
+
+
+@pytest.mark.parametrize("m", [2, 36])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_g3(epsilon, m):
+    """The paper's variance of RCP_Multiple and its optimized form, which are Horvitz-Thompson on bits."""
+    big, mu = math.exp(epsilon), np.linspace(0, 1, 7)
+    single = mean.sampled(mean.RandomCensoring(epsilon), attributes=m, method="horvitz_thompson")
+    g3 = (m * (big + 1) - 2) / (big - 1) * mu - mu**2 + (m * (big + 1) - 1) / (big - 1) ** 2
+    assert np.allclose(single.variance(mu), g3)
+    best = mean.sampled(mean.RandomCensoring(epsilon, 1.0, 1 / big), attributes=m, method="horvitz_thompson")
+    assert np.allclose(best.variance(mu), (m * big - 2) / (big - 1) * mu - mu**2 + (m * big - 1) / (big - 1) ** 2)
+    assert best.audit().epsilon == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_symmetric_interval_is_optimal_for_every_answer(epsilon):
+    """All private intervals on a grid: none has a smaller variance anywhere."""
+    x = np.linspace(0, 1, 21)
+    best = mean.RandomCensoring(epsilon).variance(x)
+    private = 0
+    for delta1 in np.linspace(-1, 1, 21):
+        for delta2 in np.linspace(-1, 3, 41):
+            if delta2 - delta1 >= math.expm1(epsilon) - 1e-9:
+                continue
+            protocol = mean.RandomCensoring(epsilon, delta1, delta2)
+            if protocol.audit().verdict == "certified":
+                private += 1
+                assert np.all(protocol.variance(x) >= best * (1 - 1e-12))
+    assert private > 5
+
+
+def test_censoring_without_privacy():
+    protocol = mean.NoPrivacy()
+    assert protocol.variance(0.3) == pytest.approx(0.21)
+    assert protocol.audit().epsilon == math.inf
+    assert protocol.audit().delta_at(10.0) == 1.0
+    # Half the answers 0, half 1: the bits are the answers, where the paper's "lower bound" is (mu - mu**2) / n.
+    answers = np.repeat([0.0, 1.0], 5000)
+    assert protocol.estimate(protocol.randomize(answers, rng=1)).values[0] == 0.5

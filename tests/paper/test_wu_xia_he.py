@@ -1,0 +1,122 @@
+"""Wu, Xia and He: their sets, the rates that follow, and the places where the print is wrong."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt.errors import StatementError
+from ldpopt.noise import Laplace, NeighborPartition, Staircase, optimal_widening
+from ldpopt.noise.intervals import difference, dilate, merge
+
+V1, V2, V3, V4 = [(0, 1), (1000, 1001)], [(0, 100), (1000, 1001)], [(0, 500), (1000, 1001)], [(0, 1001)]
+V5, V7 = [(0, 1), (100, 101)], [(0, 1), (2000, 2001)]
+BUDGETS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    "intervals, widening, rates",
+    [
+        (V1, 0.5, [1.3321, 1.3186, 1.2727, 1.0713, 0.7805, 0.3248]),
+        (V1, 100, [1.0423, 0.9855, 0.9162, 0.7405, 0.6196, 0.7601]),
+        (V2, 20, [1.0049, 0.9943, 0.9392, 0.7341, 0.5238, 0.3099]),
+        (V3, 100, [1.0010, 1.0011, 0.9964, 0.9439, 0.8435, 0.8762]),
+        (V4, 0.5, [1.0012, 1.0313, 1.1272, 1.5393, 2.3323, 5.7176]),
+        (V5, 0.5, [1.3208, 1.3142, 1.2701, 1.0727, 0.7873, 0.3506]),
+    ],
+)
+def test_rates(intervals, widening, rates):
+    part = NeighborPartition(intervals, widening)
+    assert [round(part.noise(epsilon).rate, 4) for epsilon in BUDGETS] == rates
+
+
+@pytest.mark.parametrize(
+    "intervals, widenings, rates",
+    [
+        (V1, "499.5 127.763 48.187 19.094 10.431 3.684", "1.000001 .985043 .909840 .682156 .465252 .207012"),
+        (V5, "49.5 49.5 14.616 5.865 3.244 1.161", "1 1.000340 .954899 .751573 .548788 .300312"),
+    ],
+)
+def test_best_widenings(intervals, widenings, rates):
+    found = [optimal_widening(intervals, epsilon) for epsilon in BUDGETS]
+    assert [round(float(part.widening), 3) for part in found] == [float(d) for d in widenings.split()]
+    got = [round(part.noise(epsilon).rate, 6) for part, epsilon in zip(found, BUDGETS, strict=True)]
+    assert got == [float(rate) for rate in rates.split()]
+
+
+def test_steps_until_convergence():
+    assert NeighborPartition(V1, 0.5).steps == 1000
+    assert NeighborPartition(V7, 0.5).steps == 2000
+    for intervals in (V1, V2, V3, V4, V5, V7):
+        assert all(NeighborPartition(intervals, d).steps <= 2000 for d in (0.5, 1, 7.3, 100, 499.5, 2000))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0, 100.0])
+def test_one_block_is_the_staircase(epsilon):
+    part = NeighborPartition(V4, 1001 / (1 + math.exp(epsilon / 2)))
+    assert part.noise(epsilon).rate == pytest.approx(1, abs=1e-12)
+    stairs = Staircase(1001, epsilon)
+    assert stairs.rate == pytest.approx(1, abs=1e-12)
+    assert Laplace(1001, epsilon).rate >= 1
+
+
+def slow_layers(intervals, d, last):
+    """Algorithm 1 by its definition, in whole numbers over 2: every layer widened, all earlier ones subtracted."""
+    steps = merge([(0, 0)] + [(s * 2 * e[i], s * 2 * e[1 - i]) for e in intervals for s, i in ((1, 0), (-1, 1))])
+    width, found, core, inside = int(2 * d), [], [(0, 0)], []
+    for _ in range(last + 1):
+        union = merge((low - width, high + width) for low, high in core)
+        found.append(difference(union, inside))
+        inside, core = union, dilate(core, steps)
+    return found
+
+
+@pytest.mark.parametrize(
+    "intervals, d", [(V1, 450), (V2, 400), (V3, 200), (V4, 0.5), (V5, 10), (V5, 20.5), (V7, 950), (V4, 300)]
+)
+def test_normalizer_and_mean_against_slow_rational_construction(intervals, d):
+    part = NeighborPartition(intervals, d)
+    n, c, x = part.steps, intervals[-1][1], Fraction(1, 3)
+    layers = slow_layers(intervals, d, n + 1)
+    end = max(high for _, high in layers[n - 1])
+    assert layers[n] == [(-end - 2 * c, -end), (end, end + 2 * c)]
+    measure = [sum((Fraction(b - a, 2) for a, b in layer), Fraction(0)) for layer in layers]
+    first = [sum((abs(Fraction(b * abs(b) - a * abs(a), 8)) for a, b in layer), Fraction(0)) for layer in layers]
+    z = sum(x**t * measure[t] for t in range(n + 1)) + 2 * c * x ** (n + 1) / (1 - x)
+    a_n = Fraction(end, 2)
+    tail = x**n * c * ((2 * a_n + c) * x / (1 - x) + 2 * c * x / (1 - x) ** 2)
+    first[0] = Fraction(int(2 * d), 2) ** 2  # the one interval that holds 0
+    mean = (sum(x**t * first[t] for t in range(n + 1)) + tail) / z
+    noise = part.noise("log(3)")
+    assert noise.normalizer == pytest.approx(float(z), rel=1e-12)
+    assert noise.expected_abs == pytest.approx(float(mean), rel=1e-12)
+
+
+@pytest.mark.parametrize("intervals", [V1, V2, V3, V5, V7])
+def test_layers_at_the_smallest_widening(intervals):
+    part, layers = NeighborPartition(intervals, 0.5), slow_layers(intervals, 0.5, 30)
+    measure = np.array([sum(b - a for a, b in layer) / 2 for layer in layers])
+    first = np.array([sum(abs(b * abs(b) - a * abs(a)) for a, b in layer) / 8 for layer in layers])
+    first[0] = 0.25
+    assert part.moments.measure[:31] == pytest.approx(measure, rel=1e-12)
+    assert part.moments.first[:31] == pytest.approx(first, rel=1e-12)
+
+
+def test_erratum_the_tail_starts_at_one():
+    """A geometric law on {0, 1, ...} visits layer n a second time: its density step is (1 + x) / x**2."""
+    part, x = NeighborPartition(V4, 0.5), math.exp(-1.0)
+    n, noise = part.steps, part.noise(1.0)
+    density = [x**n / noise.normalizer * (1 + x), x ** (n + 2) / noise.normalizer]
+    assert round(math.log(density[0] / density[1]), 2) == 2.31
+    r = noise.sample(200_000, rng=11)
+    counts = np.bincount(part.level(r))
+    assert counts[n] / counts[n + 1] == pytest.approx(math.e, rel=0.05)  # 10.1 with the printed law
+
+
+def test_erratum_it_need_not_converge():
+    with pytest.raises(StatementError, match="never become intervals"):
+        NeighborPartition([(0, 1), (10, 10)], 0.5)
+    assert NeighborPartition([(0, 1), (10, 10)], 4.5).steps == 1

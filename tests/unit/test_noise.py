@@ -1,0 +1,170 @@
+"""Statements about noise: what is refused, and small cases by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from ldpopt.errors import CertificateError, StatementError
+from ldpopt.noise import Geometric, Laplace, NeighborPartition, Staircase, optimal_widening
+from ldpopt.noise.intervals import difference, dilate, is_inside, merge, read_intervals
+from ldpopt.privacy import GraphDP
+
+
+def test_interval_arithmetic():
+    assert merge([(3, 4), (0, 1), (1, 2)]) == [(0, 2), (3, 4)]
+    assert dilate([(0, 1), (10, 10)], [(-1, 1)]) == [(-1, 2), (9, 11)]
+    assert difference([(0, 5)], [(0, 1), (2, 3)]) == [(1, 2), (3, 5)]
+    assert is_inside([(1, 2), (4, 4)], [(0, 2), (3, 4)])
+    assert not is_inside([(1, 3)], [(0, 2), (3, 4)])
+
+
+def test_sets_are_read_by_absolute_value():
+    assert read_intervals([(-3, -2)])[0] == [(0, 0), (2, 3)]
+    assert read_intervals([(-3, 1)])[0] == [(0, 3)]
+    assert read_intervals({-2, 1})[0] == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    "intervals, widening, match",
+    [
+        ([(0, 1), (10, 10)], 1.0, "never become"),
+        ([(0, 0)], 1.0, "nothing but 0"),
+        ([], 1.0, "nothing but 0"),
+        ([(2, 1)], 1.0, "ends before"),
+        ([(0, math.inf)], 1.0, "no interval"),
+        (["ab"], 1.0, "no interval"),
+        ([(0, 1)], 0.0, "not positive"),
+        ([(0, 1)], "wide", "no finite number"),
+        ({1, 2}, 0.5, "no whole number"),
+        ({4, 6}, 0, "multiples of 2"),
+    ],
+)
+def test_refusals(intervals, widening, match):
+    with pytest.raises(StatementError, match=match):
+        NeighborPartition(intervals, widening).steps  # noqa: B018
+
+
+@pytest.mark.parametrize("law", [Laplace, Staircase, Geometric])
+def test_parameters_are_checked(law):
+    for wrong in ((0, 1), (-1, 1), (1, 0), (1, math.inf), ("x", 1), (math.nan, 1)):
+        with pytest.raises(StatementError):
+            law(*wrong)
+    with pytest.raises(StatementError):
+        law(1, 1).sample(-1)
+    with pytest.raises(StatementError):
+        law(1, 1).sample(3, rng="seed")
+
+
+def test_more_refusals():
+    for call in (
+        lambda: Staircase(1, 1, gamma=1.5),
+        lambda: Staircase(1, 1, loss="l3"),
+        lambda: Geometric(1.5, 1),
+        lambda: Geometric(1, 1).on_grid(0.5),
+        lambda: Geometric(1, 1).truncated(1),
+        lambda: NeighborPartition({1}, 0).level(0.5),
+        lambda: NeighborPartition([(0, 1)], 1).level(math.nan),
+        lambda: NeighborPartition({1}, 0).noise(1).on_grid(2),
+        lambda: NeighborPartition([(0, 1)], 1).noise(0),
+        lambda: optimal_widening({1, 2}, 1),
+        lambda: optimal_widening([(0, 1), (10, 10)], 0),
+    ):
+        with pytest.raises(StatementError):
+            call()
+
+
+def test_layers_by_hand():
+    part = NeighborPartition([(0, 1), (4, 6)], 0.5)
+    assert part.steps == 3
+    assert part.layers[1] == ((Fraction(1, 2), Fraction(3, 2)), (Fraction(7, 2), Fraction(13, 2)))
+    assert part.level([0.4, 1.0, 2.0, 5.0, 7.0, -7.0]).tolist() == [0, 1, 2, 1, 2, 2]
+    whole = NeighborPartition({1, 5}, 0)
+    assert whole.level([0, 1, 2, 3, 4, 5, 6, -8]).tolist() == [0, 1, 2, 3, 2, 1, 2, 4]
+    assert whole.layers[1] == ((1, 1), (5, 5))
+
+
+def test_a_broken_partition_is_not_certified():
+    part = NeighborPartition([(0, 1), (20, 21)], 0.5)
+    part._closed.settled = 4  # an n that is assumed, not checked
+    with pytest.raises(CertificateError, match="not converged"):
+        part.certify()
+    part = NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5)
+    part._grown[0][2].pop()
+    with pytest.raises(CertificateError, match="leaves layer 2"):
+        part.certify()
+    part = NeighborPartition({1, 5}, 0)
+    table, start, n = part._integers
+    part.__dict__["_integers"] = np.where(table == 3, 4, table), start, n
+    with pytest.raises(CertificateError, match="changes the level"):
+        part.certify()
+
+
+def test_moments_match_the_layers():
+    for part in (
+        NeighborPartition([(0, 1), (30, 32)], 0.7),
+        NeighborPartition([(0, 1), (7, 9), (30, 32)], 0.3),
+        NeighborPartition([(5, 6)], 0.1),
+    ):
+        exact = [2 * sum(high - low for low, high in layer) for layer in part.layers]
+        first = [sum(high**2 - low**2 for low, high in layer) for layer in part.layers]
+        assert part.moments.measure == pytest.approx([float(v) for v in exact], rel=1e-12)
+        assert part.moments.first == pytest.approx([float(v) for v in first], rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 8.0])
+def test_best_staircases(epsilon):
+    for loss, value in (("l1", "expected_abs"), ("l2", "variance")):
+        best = minimize_scalar(
+            lambda g, value=value: getattr(Staircase(1.0, epsilon, g), value),
+            bounds=(1e-6, 1 - 1e-6),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        found = Staircase(1.0, epsilon, loss=loss)
+        assert found.gamma == pytest.approx(best.x, abs=1e-3)
+        assert getattr(found, value) <= best.fun * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2])
+def test_truncated_geometric_is_certified(sensitivity):
+    import networkx as nx
+
+    mechanism = Geometric(sensitivity, 1.0).truncated(6)
+    graph = nx.Graph((x, y) for x in range(6) for y in range(x) if x - y <= sensitivity)
+    assert mechanism.audit(GraphDP(1.0, graph)).verdict == "certified"
+    if sensitivity == 1:
+        assert mechanism.channel[0, 0] == pytest.approx(math.e / (1 + math.e), abs=1e-12)
+
+
+def test_supersets_are_never_worse_than_the_staircase():
+    for epsilon in (0.1, 0.5, 1.0, 4.0):
+        for intervals in ([(0, 1), (100, 101)], [(0, 1), (20, 21)], [(0, 5), (12, 14), (30, 31)]):
+            part = optimal_widening(intervals, epsilon, supersets=True)
+            assert part.noise(epsilon).rate <= 1 + 1e-12
+            assert part.certify()
+    assert optimal_widening([(0, 1), (10, 10)], 1.0, supersets=True).noise(1.0).rate <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [40.0, 200.0, 700.0])
+def test_large_budgets_have_a_limit(epsilon):
+    part = optimal_widening([(0, 1), (100, 101)], epsilon)
+    assert part.noise(epsilon).rate == pytest.approx(math.sqrt(1 + 101**2 - 100**2) / 101, rel=1e-6)
+
+
+def test_a_grid_covers_rounded_answers():
+    part = NeighborPartition([(0, 0.3), (2.2, 2.5)], 0.5).noise(1.0).on_grid(0.25).partition
+    assert part.blocks == [(0, 2), (8, 10)]
+    assert part.widening == 2
+    assert Laplace(1.0, 1.0).on_grid(0.3).sensitivity == 4
+
+
+def test_noise_of_a_partition_serves_all_budgets_at_once():
+    part = NeighborPartition([(0, 1), (20, 21)], 1.0)
+    moments = part.moments
+    assert part.noise(1.0).partition.moments is moments
+    assert np.all(np.diff([part.noise(e).expected_abs for e in np.linspace(0.1, 5, 20)]) < 0)
