@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt import sampling
 from ldpopt.divergence import Audit, max_divergence
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.files import replacing
 from ldpopt.utility import Float, Utility, frozen, real_array, resolve
 
 if TYPE_CHECKING:
@@ -207,8 +207,11 @@ class Mechanism:
         ------
         MechanismError
             If a label is neither text nor a number.
+        ModelFileError
+            If the file cannot be written; an old one is left as it was.
         """
-        write_text(path, json.dumps(self.to_dict(), indent=1) + "\n")
+        with replacing(path) as stream:
+            stream.write(json.dumps(self.to_dict(), indent=1) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """``{"inputs", "outputs", "channel"}`` of plain Python values."""
@@ -327,27 +330,6 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file or leave the old one (temporary file, fsync, replace); a pipe is written as it is."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _stochastic(channel: ArrayLike) -> Float:

@@ -17,7 +17,7 @@ from ldpopt.budget import Budget
 from ldpopt.certificate import certify
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.mechanism import write_text
+from ldpopt.files import replacing
 from ldpopt.problem import Problem
 from ldpopt.solve import solve
 from ldpopt.utility import Float, frozen, real_array
@@ -119,7 +119,8 @@ class SweepResult:
         for record in self.records():
             writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in record.items()})
         if path is not None:
-            write_text(path, stream.getvalue())
+            with replacing(path) as file:
+                file.write(stream.getvalue())
         return stream.getvalue()
 
     def _header(self) -> list[str]:

@@ -16,7 +16,6 @@ from ldpopt.cli.output import (
     print_table,
     printable,
     progress_bar,
-    replacing,
     report,
     require_places,
     save_figure,
@@ -25,6 +24,7 @@ from ldpopt.cli.output import (
 from ldpopt.cli.shell import INTERRUPTED, NO_SOLUTION
 from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
 from ldpopt.errors import StatementError
+from ldpopt.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.mechanism import Mechanism

@@ -6,18 +6,17 @@ import json
 import math
 import os
 import shutil
-import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from ldpopt.errors import ModelFileError
+from ldpopt.files import replacing
 
 Json = Annotated[
     str | None,
@@ -84,43 +83,6 @@ def report(data: dict[str, Any], target: str | None, show: Callable[[], None]) -
     if target is not None:
         with replacing(target) as stream:
             stream.write(text)
-
-
-@contextmanager
-def replacing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that appears as a whole, or not at all, when the block ends; a device or pipe is written as it is.
-
-    Raises
-    ------
-    ModelFileError
-        If it cannot be written.
-    """
-    text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
-    target = Path(os.path.realpath(path))
-    try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            with target.open("wb" if binary else "w", **text) as stream:
-                yield stream
-            return
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb" if binary else "w", **text) as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        why = error.strerror or str(error)
-        do = "check the folder and its rights"
-        raise ModelFileError(f"cannot write the file: {why}", where=path, do=do) from None
 
 
 def require_places(*paths: str | None, picture: str | None = None) -> None:

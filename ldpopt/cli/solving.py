@@ -17,7 +17,6 @@ from ldpopt.cli.output import (
     print_mechanism,
     print_table,
     printable,
-    replacing,
     report,
     require_places,
     save_figure,
@@ -26,6 +25,7 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import BAD_STATEMENT, refuse
 from ldpopt.errors import CertificateError, LdpoptError, ModelFileError, NotRepresentableError
+from ldpopt.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate

@@ -21,13 +21,13 @@ from ldpopt.cli.output import (
     new_axes,
     number,
     print_table,
-    replacing,
     report,
     require_places,
     save_figure,
     say,
 )
 from ldpopt.errors import ModelFileError
+from ldpopt.files import replacing
 
 CHUNK = 1 << 16
 """Rows that are read, privatized and written at a time."""

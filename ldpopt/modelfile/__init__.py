@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.mechanism import write_text
+from ldpopt.files import replacing
 from ldpopt.modelfile.text import LARGEST_FILE, Page, format_tables
 from ldpopt.problem import Problem
 
@@ -131,8 +131,9 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
     if len(text) > LARGEST_FILE:
         raise StatementError(f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}")
     try:
-        write_text(path, text)
-    except (OSError, UnicodeEncodeError) as error:
+        with replacing(path) as stream:
+            stream.write(text)
+    except UnicodeEncodeError as error:
         raise ModelFileError(f"cannot write the model: {error}", where=os.fspath(path)) from None
 
 

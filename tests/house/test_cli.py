@@ -14,8 +14,9 @@ from typer.testing import CliRunner, Result
 from ldpopt import Mechanism
 from ldpopt.cli import app
 from ldpopt.cli.drawing import parse_grid
-from ldpopt.cli.output import plain, printable, replacing
+from ldpopt.cli.output import plain, printable
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (

@@ -432,7 +432,7 @@ def test_what_has_no_form_is_refused_and_leaves_the_file(tmp_path: Path, monkeyp
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="cannot write the model"):
+    with pytest.raises(ModelFileError, match="cannot write the file"):
         save_model(PROBLEMS[0], tmp_path / "no" / "folder" / "x.toml")
 
 
