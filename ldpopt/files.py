@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,8 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
     ModelFileError
         If it cannot be written.
     """
+    import tempfile
+
     text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     target = Path(os.path.realpath(path))
     try:

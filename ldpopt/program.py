@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,6 +190,8 @@ class LinearProgram:
         StatementError
             If the ending is another, or the file cannot be written.
         """
+        from tempfile import TemporaryDirectory
+
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -106,6 +105,8 @@ class Ties:
 
 def installed() -> dict[str, type]:
     """Notions that other packages offer under the entry point group ``ldpopt.privacy``, by name."""
+    from importlib.metadata import entry_points
+
     return {point.name: point.load() for point in entry_points(group="ldpopt.privacy")}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
@@ -127,6 +126,8 @@ def _offered() -> dict[str, Any]:
             return getattr(import_module(module), attribute)
 
         return load
+
+    from importlib.metadata import entry_points
 
     others = {point.name: point.load for point in entry_points(group="ldpopt.solvers")}
     return others | {name: loader(target) for name, target in BUILT_IN.items()}

@@ -70,7 +70,7 @@ def test_built_in_solver(name, check):
 def with_scipy(monkeypatch):
     """Offer the plug-in as an installed package would, and one that tries to replace HiGHS."""
     points = [types.SimpleNamespace(name=name, load=lambda: Scipy) for name in ("scipy", "highs")]
-    monkeypatch.setattr(solvers, "entry_points", lambda group: points if group == "ldpopt.solvers" else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "ldpopt.solvers" else [])
 
 
 def test_a_plug_in_passes_by_name_and_serves_solve(with_scipy):
@@ -207,5 +207,5 @@ def test_a_notion_of_ones_own_survives_a_rough_solver():
 
 def test_installed_notions_are_found(monkeypatch):
     point = types.SimpleNamespace(name="additive", load=lambda: Additive)
-    monkeypatch.setattr("ldpopt.privacy.notion.entry_points", lambda group: [point])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
     assert lo.privacy.installed() == {"additive": Additive}
