@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SMALL = 200_000
 """Non-zeros up to which the pairwise program is solved as well."""
 
-
 MOST_ENTRIES = {False: 16, True: 9}
 """Size of a channel whose extreme points are listed as well, without and with a delta."""
 
@@ -95,11 +94,13 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
 
 def _extreme_points(problem: Problem) -> list[Method]:
     """Best extreme point, where an optimum is one and the list is short."""
+    from ldpopt.privacy import PureLDP
+
     n, m = problem.utility.shape
     exact = getattr(getattr(problem.privacy, "epsilon", None), "ratio", None) is not None
     listed = n * m <= MOST_ENTRIES[hasattr(problem.privacy, "delta") and problem.privacy.delta > 0]
     plain = problem.prior is not None and not problem.constraints
-    is_pure = type(problem.privacy).__name__ == "PureLDP"
+    is_pure = isinstance(problem.privacy, PureLDP)
     return (
         [Method("best extreme point", partial(_best_point, problem))] if plain and listed and (exact or is_pure) else []
     )
