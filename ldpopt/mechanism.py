@@ -7,16 +7,15 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt import sampling
-from ldpopt.divergence import Audit, max_divergence
+from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.files import replacing
+from ldpopt.files import replacing, strict_json
 from ldpopt.utility import Float, Utility, frozen, real_array, resolve
 
 if TYPE_CHECKING:
@@ -107,10 +106,7 @@ class Mechanism:
         Audit
             epsilon in nats (rounded up), delta, the witness by label and the verdict.
         """
-        if privacy is None:
-            return max_divergence(self)
-        result: Audit = privacy.audit(self)
-        return result
+        return audit(self, privacy)
 
     def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
         """Draw one report for each answer, with exactly the certified masses.
@@ -234,17 +230,14 @@ class Mechanism:
             If the file is missing or no mechanism.
         """
         try:
-            if os.path.getsize(path) > LARGEST_FILE:
-                raise ValueError(f"the file has more than {LARGEST_FILE // 2**20} MiB")
-            text = Path(path).read_text(encoding="utf-8")
-            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+            data = strict_json(path, LARGEST_FILE)
             data = data.get("mechanism", data)
             return cls(data["channel"], data["inputs"], data["outputs"])
         except OSError as error:
             raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
         except (MechanismError, StatementError) as error:
             raise ModelFileError(error.what, where=str(path), do=error.do) from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelFileError(
                 f"no mechanism in JSON: {type(error).__name__}: {error}",
                 where=str(path),
@@ -274,6 +267,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
     """
     if given is None:
         return tuple(range(size))
+    require_labels(given, kind)
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
     if len(names) != size:
         raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
@@ -281,6 +275,26 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
     if duplicate is not None:
         raise MechanismError(f"the {kind} label {duplicate[0]!r} stands twice")
     return names
+
+
+def require_labels(given: Any, kind: str) -> None:
+    """Refuse what is no sequence of hashable labels; a set has no order.
+
+    Raises
+    ------
+    MechanismError
+        Naming what it is.
+    """
+    do = "pass a list of labels"
+    if isinstance(given, (bytes, set, frozenset)) or not hasattr(given, "__iter__") or not hasattr(given, "__len__"):
+        raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
+    for place, label in enumerate(given):
+        try:
+            hash(label)
+        except TypeError:
+            raise MechanismError(f"the {kind} label {label!r:.60} at {place} cannot be looked up: not hashable", do=do) from None
+        if isinstance(label, float) and label != label:
+            raise MechanismError(f"the {kind} label {label!r} at {place} does not equal itself", do=do)
 
 
 def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
@@ -351,17 +365,6 @@ def _stochastic(channel: ArrayLike) -> Float:
             do="normalise the rows, or find the missing mass",
         )
     return array
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = first_duplicate([key for key, _ in pairs])
-    if twice is not None:
-        raise ValueError(f"the key {twice[0]!r} stands twice")
-    return dict(pairs)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def _short(names: Sequence[Hashable]) -> str:

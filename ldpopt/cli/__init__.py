@@ -7,6 +7,7 @@ inside the verbs: ``ldpopt --help`` costs little more than ``import ldpopt``.
 from __future__ import annotations
 
 from ldpopt.cli.auditing import audit
+from ldpopt.cli.certifying import certify
 from ldpopt.cli.comparing import compare
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
@@ -16,7 +17,21 @@ from ldpopt.cli.surveying import estimate, privatize
 
 __all__ = ["app", "main"]
 
-for _verb in (check, solve, compare, audit, vertices, privatize, estimate, sweep, plot, export, solvers, models):
+for _verb in (
+    check,
+    solve,
+    compare,
+    audit,
+    certify,
+    vertices,
+    privatize,
+    estimate,
+    sweep,
+    plot,
+    export,
+    solvers,
+    models,
+):
     app.command()(_verb)
 
 

@@ -82,6 +82,9 @@ def solve(
     form: Form = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
+    proof: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate as JSON, for `ldpopt certify`.")
+    ] = None,
     gap: Gap = 1e-6,
     json: Json = None,
 ) -> None:
@@ -92,9 +95,11 @@ def solve(
     """
     from ldpopt.modelfile import read_model
 
-    require_places(output, json, picture=plot)
+    require_places(output, json, proof, picture=plot)
     stated = read_model(model)
-    solution, certificate = wait_for(lambda: _solved(stated, solver, time_limit, form), f"solving {Path(model).name}")
+    solution, certificate = wait_for(
+        lambda: solve_and_certify(stated, solver, time_limit, form), f"solving {Path(model).name}"
+    )
     if solution.repaired is None:
         report(_no_mechanism(solution), "-" if json == "-" else None, lambda: None)
     mechanism = solution.mechanism
@@ -103,6 +108,8 @@ def solve(
         say(f"note: {note}")
     if output is not None:
         save_mechanism(output, mechanism)
+    if proof is not None and certificate is not None:
+        certificate.save(proof)
     if plot is not None:
         from ldpopt import plot as pictures
 
@@ -236,9 +243,10 @@ def audit_record(audit: Any) -> dict[str, Any]:
     return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
 
 
-def _solved(
+def solve_and_certify(
     stated: Model, solver: str | None, time_limit: float | None, form: FormName | None
 ) -> tuple[Solution, Certificate | None]:
+    """Solve a model by its own settings unless told others; no certificate where there are no duals."""
     from ldpopt.certificate import certify
     from ldpopt.solve import solve
 

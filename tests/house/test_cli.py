@@ -20,7 +20,8 @@ from ldpopt.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
-    "check", "solve", "compare", "audit", "privatize", "estimate", "sweep", "plot", "export", "solvers", "models"
+    "check", "solve", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "export", "solvers",
+    "models",
 )  # fmt: skip
 
 

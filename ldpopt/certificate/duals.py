@@ -1,0 +1,263 @@
+r"""The safe dual bound: from a statement and any numbers as multipliers of its rows, what no private channel exceeds.
+
+.. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y), \qquad c' = c - \sum_r \mu_r a_r,
+
+where ``s_r`` is the side of row ``r`` that the sign of its multiplier picks, and the maximum runs over row-stochastic
+channels (pairwise form) or over column-tied ones (compact form). Privacy rows of the library's own notions are written
+here once more, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ldpopt.budget import Budget
+from ldpopt.certificate.columns import columns_bound
+from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
+from ldpopt.errors import CertificateError
+from ldpopt.formulation import Form, Structure
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.problem import Problem
+from ldpopt.program import Int, RowBlock
+from ldpopt.solution import Solution
+from ldpopt.utility import Float
+
+KNOWN = (PureLDP, ApproximateLDP, GraphDP, MetricDP)
+"""Notions whose rows are written from their definition."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
+
+    They are scaled as a program's are: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
+
+    Attributes
+    ----------
+    first, second : int arrays, shape (rows,)
+        ``x`` and ``x'``.
+    row, y : int arrays, shape (nnz,)
+        The outputs ``y`` of each row's event ``S``; ``row`` does not decrease.
+    value : float array, shape (rows,)
+        Multipliers, positive.
+    """
+
+    first: Int
+    second: Int
+    row: Int
+    y: Int
+    value: Float
+
+    @classmethod
+    def of(cls, block: RowBlock, values: Float) -> PairRows:
+        """Read the pairs and events of a notion's rows with positive multipliers."""
+        under = block.coefficient < 0
+        ends = np.searchsorted(block.row[under], np.arange(len(block)))
+        kept = np.flatnonzero(values > 0)
+        place = np.full(len(block), -1)
+        place[kept] = np.arange(len(kept))
+        inside = place[block.row[under]] >= 0
+        first, second = block.x[~under][ends[kept]], block.x[under][ends[kept]]
+        return cls(first, second, place[block.row[under]][inside], block.y[under][inside], values[kept])
+
+    @classmethod
+    def joined(cls, parts: list[PairRows]) -> PairRows:
+        """Put several runs of rows together."""
+        offsets = np.cumsum([0, *(len(part.value) for part in parts)])
+        rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
+        none: list[Int] = [np.zeros(0, np.int64)]
+        return cls(
+            np.concatenate([*none, *(part.first for part in parts)]),
+            np.concatenate([*none, *(part.second for part in parts)]),
+            np.concatenate([*none, *rows]),
+            np.concatenate([*none, *(part.y for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.value for part in parts)]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign changed).
+
+    Attributes
+    ----------
+    form : {"compact", "pairwise"}
+        Whether privacy of all pairs lies in the columns' structure, or in rows with multipliers.
+    row_sums : float array, shape (n,), or None
+        Of the row sums; for the compact form.
+    worst_case : float array, shape (n,), or None
+        Of the inputs, for a worst-case objective: non-negative weights of any sum.
+    pairs : PairRows
+        Of privacy rows: all of them (pairwise form), or the events that were generated (compact form).
+    blocks : tuple of (RowBlock, float array)
+        Of the side constraints, and of a plug-in notion's rows.
+    """
+
+    form: Form
+    row_sums: Float | None
+    worst_case: Float | None
+    pairs: PairRows
+    blocks: tuple[tuple[RowBlock, Float], ...]
+
+    @classmethod
+    def of(cls, solution: Solution) -> Multipliers:
+        """Read a solver's duals.
+
+        Raises
+        ------
+        CertificateError
+            If it gave none.
+        """
+        program, outcome = solution.program, solution.outcome
+        if program is None or outcome is None or outcome.row_duals is None:
+            raise CertificateError(f"{solution.solver} gave no duals", do="solve with highs, cbc or cvxpy")
+        duals = np.asarray(outcome.row_duals, float)
+        duals = np.where(np.isfinite(duals), duals, 0.0)
+        if solution.problem.utility.sense == "loss":
+            duals = -duals
+        known = type(solution.problem.privacy) in KNOWN
+        pairs: list[PairRows] = []
+        blocks: list[tuple[RowBlock, Float]] = []
+        named: dict[str, Float] = {}
+        for span in program.rows:
+            if span.block is None:
+                named[span.name] = duals[span.slice]
+            elif known and span.name == "privacy":
+                pairs.append(PairRows.of(span.block, duals[span.slice]))
+            else:
+                blocks.append((span.block, duals[span.slice]))
+        form = program.structure.form
+        row_sums = named["row_sum"] if form == "compact" else None
+        worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
+        return cls(form, row_sums, worst_case, PairRows.joined(pairs), tuple(blocks))
+
+
+def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
+    """Bound the value of every private channel: from above for a gain, from below for a loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement; nothing else is trusted.
+    multipliers : Multipliers
+        Any numbers; good ones make the bound tight.
+
+    Returns
+    -------
+    Fraction
+        In the utility's unit.
+
+    Raises
+    ------
+    CertificateError
+        If a multiplier belongs to a row that the statement does not imply.
+
+    Notes
+    -----
+    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
+    """
+    sign = 1 if problem.utility.sense == "gain" else -1
+    costs = sign * weights(problem, multipliers)[:, None] * integers(problem.utility.matrix)
+    constant = _relax_pairs(costs, problem, multipliers.pairs)
+    for block, values in multipliers.blocks:
+        constant += _relax(costs, block, values)
+    if multipliers.form == "pairwise":
+        best = int(costs.max(axis=1).sum())
+    else:
+        best = columns_bound(costs, integers(multipliers.row_sums) << GRID, _structure(problem))
+    return sign * (Fraction(constant + best, 1 << 2 * GRID) + _dropped(problem))
+
+
+def weights(problem: Problem, multipliers: Multipliers) -> Exact:
+    """Prior over ``2**GRID``; for a worst case, the inputs' multipliers, as any prior bounds the worst case."""
+    if problem.prior is not None:
+        return integers(problem.prior)
+    duals = multipliers.worst_case
+    n = len(problem.inputs)
+    duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
+    found = integers(duals)
+    found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
+    return found
+
+
+def _structure(problem: Problem) -> Structure:
+    """What ties the columns, from the statement."""
+    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
+    if ties is None or not ties.is_complete:
+        raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
+    return Structure("compact", problem.utility.matrix, True, ties.budget.b, ties.budget.beta, ties.delta)
+
+
+def _dropped(problem: Problem) -> Fraction:
+    """Bound what `integers` leaves out of the value of any channel: nothing, but for numbers below ``2**-267``."""
+    parts = [problem.utility.matrix] if problem.prior is None else [problem.utility.matrix, problem.prior]
+    if exact_grid(*parts) == GRID:
+        return Fraction(0)
+    largest = Fraction(float(np.abs(problem.utility.matrix).max()))
+    return Fraction(len(problem.inputs), 1 << GRID) * (largest + 2)
+
+
+def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows) -> int:
+    """Move privacy rows into the objective, in place; return the constant that they add."""
+    if not len(pairs.value):
+        return 0
+    ratios, delta = _ratios(problem, pairs)
+    scaled = integers(pairs.value)
+    first, second = pairs.first[pairs.row], pairs.second[pairs.row]
+    np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
+    np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
+    if not delta:
+        return 0
+    slack = Fraction(delta)
+    return sum(-(-int(v) * slack.numerator // slack.denominator) for v in scaled * ratios)
+
+
+def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
+    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; rows that are not true are refused."""
+    privacy: PureLDP | ApproximateLDP | GraphDP | MetricDP = problem.privacy
+    n = len(problem.inputs)
+    distance = np.ones((n, n))
+    if isinstance(privacy, MetricDP):
+        distance = privacy.matrix(problem.inputs)
+    elif isinstance(privacy, GraphDP):
+        ties = privacy.ties(problem.inputs)
+        distance = np.zeros((n, n))
+        distance[ties.pairs()] = 1.0
+    np.fill_diagonal(distance := distance.copy(), 0.0)
+    chosen = distance[pairs.first, pairs.second]
+    delta = privacy.delta if isinstance(privacy, ApproximateLDP) else 0.0
+    if (chosen <= 0).any():
+        k = int(np.argmax(chosen <= 0))
+        names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
+        raise CertificateError(f"{privacy!r} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
+    if delta and getattr(privacy, "form", "") == "entry" and (np.bincount(pairs.row) > 1).any():
+        raise CertificateError(f"{privacy!r} says nothing about events of several outputs, but a multiplier does")
+    levels, place = np.unique(chosen, return_inverse=True)
+    floors = np.array([_ratio(privacy.epsilon, float(d)) for d in levels], dtype=object)
+    return floors[place], delta
+
+
+def _ratio(epsilon: Budget, distance: float) -> int:
+    """``exp(-epsilon d)`` over ``2**GRID``, rounded down: 0 where the grid holds nothing of it."""
+    if float(epsilon) * distance > GRID:
+        return 0
+    high = epsilon.enclosure(Fraction(distance))[1]
+    return (high.denominator << GRID) // high.numerator
+
+
+def _relax(costs: Exact, block: RowBlock, values: Float) -> int:
+    """Move other rows into the objective, in place; return the constant that they add."""
+    side = np.where(values > 0, block.upper, block.lower)
+    values = np.where(np.isfinite(side), values, 0.0)
+    chosen = values[block.row] != 0
+    row, coefficient = block.row[chosen], block.coefficient[chosen]
+    scaled = integers(values)
+    # Channels are not negative: a coefficient may only be rounded so that its row takes less from the costs.
+    rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
+    np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
+    used = np.flatnonzero(values)
+    sides = np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
+    return int((scaled[used] * sides).sum())

@@ -1,0 +1,163 @@
+"""A certificate as JSON that says everything itself: statement, masses, multipliers and claim, each exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.duals import Multipliers, PairRows
+from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.record import Certificate
+from ldpopt.certificate.statement import plain_problem, read_problem
+from ldpopt.errors import CertificateError, ModelFileError
+from ldpopt.files import replacing, strict_json
+from ldpopt.mechanism import Mechanism
+from ldpopt.problem import Problem
+from ldpopt.utility import Float
+
+FORMAT = "ldpopt certificate 1"
+
+LARGEST_FILE = 2**30
+"""Bytes of a certificate's file: 3000 x 3000 masses take a third of it."""
+
+
+def write(proof: Certificate, path: str | os.PathLike[str]) -> None:
+    """Write a certificate; see `Certificate.save`."""
+    problem, mechanism, multipliers = proof.problem, proof.mechanism, proof.multipliers
+    if problem is None or mechanism is None or multipliers is None:
+        raise CertificateError("this certificate was made by hand and does not say what it is about")
+    if not proof.exact:
+        raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
+    data = {
+        "format": FORMAT,
+        "statement": plain_problem(problem),
+        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts.tolist()},
+        "multipliers": _plain_multipliers(multipliers, problem),
+        "claim": {
+            "achieved": str(proof.achieved),
+            "bound": str(proof.bound),
+            "gap": str(proof.gap),
+            "relative_gap": proof.relative_gap.hex(),
+            "residuals": {name: off.hex() for name, off in proof.residuals.items()},
+        },
+    }
+    with replacing(path) as stream:
+        stream.write(_formatted(data))
+
+
+def read(path: str | os.PathLike[str]) -> Certificate:
+    """Read a certificate; see `Certificate.load`."""
+    name = os.fspath(path)
+    try:
+        whole = Entry(strict_json(path, LARGEST_FILE), name)
+    except OSError as error:
+        raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
+    except ValueError as error:
+        raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+    table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
+    table["format"].text(FORMAT)
+    problem = read_problem(table["statement"])
+    mechanism = _mechanism(table["mechanism"], problem)
+    multipliers = _multipliers(table["multipliers"], problem)
+    claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
+    off = claim["residuals"].table(*(block.name for block in problem.constraints))
+    return Certificate(
+        claim["achieved"].rational(),
+        claim["bound"].rational(),
+        claim["gap"].rational(),
+        claim["relative_gap"].hexadecimal(),
+        True,
+        mechanism.audit(problem.privacy),
+        {block: entry.hexadecimal() for block, entry in off.items()},
+        problem,
+        mechanism,
+        multipliers,
+    )
+
+
+def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
+    table = entry.table("bits", "masses")
+    n, m = problem.utility.shape
+    if table["bits"].value != 53:
+        raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "state them over 2**53")
+    counts = table["masses"].counts(n, m, 1 << 53)
+    sums = counts.astype(object).sum(axis=1)
+    wrong = np.flatnonzero(sums != 1 << 53)
+    if len(wrong):
+        raise table["masses"].error(f"row {wrong[0]} of the masses sums to {sums[wrong[0]]}, not {1 << 53}")
+    mechanism = Mechanism(counts / float(1 << 53), problem.inputs, problem.outputs)
+    if not np.array_equal(mechanism.counts, counts):  # pragma: no cover - rounding leaves the grid as it is
+        raise table["masses"].error("the masses are not those that would be drawn")
+    return mechanism
+
+
+def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
+    pairs = multipliers.pairs
+    ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
+    places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
+    return {
+        "form": multipliers.form,
+        "row_sums": _hex(multipliers.row_sums),
+        "worst_case": _hex(multipliers.worst_case),
+        "privacy": [
+            [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places)
+        ],
+        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks},
+    }
+
+
+def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
+    table = entry.table("form", "row_sums", "worst_case", "privacy", "constraints")
+    n, m = problem.utility.shape
+    form: Any = table["form"].text("compact", "pairwise")
+    row_sums = table["row_sums"].hexadecimals(n) if form == "compact" else None
+    worst_case = table["worst_case"].hexadecimals(n) if problem.prior is None else None
+    if worst_case is not None and (worst_case < 0).any():
+        raise table["worst_case"].error("a weight of the worst case is negative")
+    first, second, row, y, value = [], [], [], [], []
+    for r, stated in enumerate(table["privacy"].list()):
+        x, k, event, number = stated.list(4)
+        outputs = [output.whole(m) for output in event.list()]
+        if sorted(set(outputs)) != outputs:
+            raise event.error("the outputs of an event are each named once, in order")
+        first.append(x.whole(n))
+        second.append(k.whole(n))
+        row += [r] * len(outputs)
+        y += outputs
+        value.append(number.hexadecimal())
+        if value[-1] <= 0:
+            raise number.error(f"the multiplier {value[-1]} is not positive")
+    places = [np.array(part, np.int64) for part in (first, second, row, y)]
+    pairs = PairRows(places[0], places[1], places[2], places[3], np.array(value, float))
+    given = table["constraints"].table(*(block.name for block in problem.constraints))
+    blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
+    return Multipliers(form, row_sums, worst_case, pairs, blocks)
+
+
+def _hex(values: Float | None) -> list[str] | None:
+    return None if values is None else [value.hex() for value in values.tolist()]
+
+
+def _formatted(data: dict[str, Any]) -> str:
+    """One line for each row of a matrix, so that people and their tools can follow."""
+    lines = []
+    for key, part in data.items():
+        if not isinstance(part, dict):
+            lines.append(f" {json.dumps(key)}: {_flat(part)}")
+            continue
+        inner = [f"  {json.dumps(name)}: {_rows(value)}" for name, value in part.items()]
+        lines.append(f" {json.dumps(key)}: {{\n" + ",\n".join(inner) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _rows(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return "[\n" + ",\n".join(f"   {_flat(row)}" for row in value) + "\n  ]"
+    return _flat(value)
+
+
+def _flat(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)

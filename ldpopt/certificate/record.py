@@ -1,0 +1,203 @@
+"""Certificate and certify: the mechanism's exact value, a bound on every private channel's, and the gap between."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ldpopt.budget import round_up
+from ldpopt.certificate.duals import Multipliers, bound, weights
+from ldpopt.certificate.grid import GRID, exact_grid, integers
+from ldpopt.divergence import Audit
+from ldpopt.errors import CertificateError
+from ldpopt.mechanism import Mechanism
+from ldpopt.problem import Problem
+from ldpopt.program import RowBlock
+from ldpopt.solution import Solution
+
+STAKE_SHARE = 100
+"""A bound smaller than this share of the stake is measured against the stake: losses may be 0."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof that a mechanism is private and how near it is to the best.
+
+    Attributes
+    ----------
+    achieved : Fraction
+        Value of the mechanism's integer masses; prior and utility read exactly. A float where not ``exact``.
+    bound : Fraction
+        No private channel gains more (or loses less), for the real ``e**epsilon``.
+    gap : Fraction
+        Distance between the two: how much better anything could be.
+    relative_gap : float
+        ``gap`` over ``abs(bound)``, or over a hundredth of the stake (the prior's average spread of the utility)
+        where the bound is smaller than that, as that of a loss may be.
+    exact : bool
+        Whether the numbers are rationals.
+    audit : Audit
+        The exact check of the privacy claim.
+    residuals : dict of str to float
+        Largest violation of each side constraint by the mechanism, rounded up: rounding to the grid moves equations by
+        about 1e-15.
+    problem, mechanism, multipliers : Problem, Mechanism, Multipliers
+        What is claimed about what, and the numbers that prove it: all that `save` writes and `recheck` needs.
+    """
+
+    achieved: Fraction | float
+    bound: Fraction | float
+    gap: Fraction | float
+    relative_gap: float
+    exact: bool
+    audit: Audit
+    residuals: dict[str, float] = field(default_factory=dict)
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+    mechanism: Mechanism | None = field(default=None, repr=False, compare=False)
+    multipliers: Multipliers | None = field(default=None, repr=False, compare=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.
+
+        Raises
+        ------
+        CertificateError
+            If the notion is a plug-in's, a label is neither text nor a number, or the certificate is in floats.
+        ModelFileError
+            If the file cannot be written; an old one is left as it was.
+        """
+        from ldpopt.certificate.files import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read what `save` wrote: the numbers as they are claimed, which `recheck` computes again.
+
+        Only the audit is made here, from the masses.
+
+        Raises
+        ------
+        ModelFileError
+            With file and key, if it is missing or no certificate.
+        """
+        from ldpopt.certificate.files import read
+
+        return read(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, for JSON."""
+        return {
+            "achieved": in_float(self.achieved),
+            "bound": in_float(self.bound),
+            "gap": in_float(self.gap),
+            "relative_gap": self.relative_gap,
+        }
+
+
+def certify(solution: Solution, *, exact: bool = True, gap: float | None = None) -> Certificate:
+    """Prove the value of a solution's mechanism and bound what any private channel could reach.
+
+    Parameters
+    ----------
+    solution : Solution
+        With a mechanism and duals.
+    exact : bool
+        Hand out Fractions; otherwise the same numbers rounded to floats.
+    gap : float, optional
+        Largest relative gap to accept.
+
+    Returns
+    -------
+    Certificate
+        Its audit says ``"certified"``.
+
+    Raises
+    ------
+    NoSolutionError
+        If the solution has no mechanism.
+    CertificateError
+        If the relative gap exceeds ``gap``, or the solver gave no duals to bound with.
+
+    Notes
+    -----
+    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP, solve
+    >>> proof = certify(solve(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))))
+    >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
+    (True, True)
+    """
+    mechanism = solution.mechanism
+    found = prove(solution.problem, mechanism, Multipliers.of(solution))
+    if gap is not None and found.relative_gap > gap:
+        raise CertificateError(
+            f"the certified gap is {found.relative_gap:.3g}, more than the {gap:.3g} asked for",
+            where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound {in_float(found.bound):.12g}",
+            do="solve again with solver='highs', or with tighter tolerances",
+        )
+    if exact:
+        return found
+    achieved, best, distance = (in_float(value) for value in (found.achieved, found.bound, found.gap))
+    return replace(found, exact=False, achieved=achieved, bound=best, gap=distance)
+
+
+def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
+    """Compute every number of a certificate: from the statement, the masses and the multipliers, and nothing else."""
+    achieved = _achieved(problem, mechanism)
+    best = bound(problem, multipliers)
+    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
+    relative = relative_gap(problem, multipliers, best, distance)
+    audit = mechanism.audit(problem.privacy)
+    residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
+    return Certificate(achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers)
+
+
+def in_float(value: Fraction | float) -> float:
+    """Round to a float; infinite beyond their range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
+    """Exact value of the masses under the problem's objective."""
+    grid = exact_grid(problem.utility.matrix)
+    by_input = (mechanism.masses * integers(problem.utility.matrix, grid=grid)).sum(axis=1)
+    unit = Fraction(1, mechanism.denominator << grid)
+    if problem.prior is not None:
+        fine = exact_grid(problem.prior)
+        return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
+    worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
+    return int(worst) * unit
+
+
+def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
+    """Distance over the bound, or over a hundredth of the stake where that is more."""
+    worth = integers(problem.utility.matrix)
+    spread = worth.max(axis=1) - worth.min(axis=1)
+    stake = Fraction(int((weights(problem, multipliers) * spread).sum()), 1 << 2 * GRID)
+    scale = max(abs(best), stake / STAKE_SHARE)
+    return round_up(distance / scale) if scale else 0.0
+
+
+def _residual(block: RowBlock, mechanism: Mechanism) -> float:
+    """Largest violation of a block's rows by the masses, exactly, rounded up."""
+    sides = np.concatenate([block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]])
+    grid = exact_grid(block.coefficient, sides)
+    activity = np.zeros(len(block), dtype=object)
+    np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.masses[block.x, block.y])
+    worst = 0
+    for side, sign in ((block.lower, 1), (block.upper, -1)):
+        rows = np.isfinite(side)
+        over = sign * (integers(side[rows], grid=grid) * mechanism.denominator - activity[rows])
+        worst = max([worst, *over.tolist()])
+    return round_up(Fraction(int(worst), mechanism.denominator << grid))

@@ -1,0 +1,107 @@
+"""The verb certify: check a certificate's file again without a solver, or make one of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli.output import Json, number, print_table, printable, report, require_places, say, wait_for
+from ldpopt.cli.shell import refuse
+from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
+
+if TYPE_CHECKING:
+    from ldpopt.certificate import Recheck
+
+NUMBERS = ("achieved", "bound", "gap", "relative_gap")
+
+
+def certify(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Of a model: the certificate as JSON.")
+    ] = None,
+    solver: Solver = None,
+    time_limit: TimeLimit = None,
+    form: Form = None,
+    gap: Annotated[
+        float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept; 1e-6 for a model.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Recheck a certificate, without a solver.
+
+    Privacy, value and bound are computed again from the statement, the masses and the multipliers in the file. Exit 1
+    where the claim does not hold. A model is solved and certified first.
+    """
+    from ldpopt.certificate import Certificate, recheck
+
+    require_places(output, json)
+    if Path(file).suffix.lower() == ".toml":
+        gap = 1e-6 if gap is None else gap
+        claimed = _of_model(file, output, (solver, time_limit, form))
+    else:
+        given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+        useless = [name for name, value in given.items() if value is not None]
+        if useless:
+            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
+        claimed = Certificate.load(file)
+    checked = wait_for(lambda: recheck(claimed), f"checking {Path(file).name}")
+    report(_record(checked), json, lambda: _show(checked, file))
+    if not checked.holds:
+        refuse(f"the certificate does not hold: {'; '.join(checked.failures)}")
+    if gap is not None and claimed.relative_gap > gap:
+        refuse(f"the certified relative gap is {claimed.relative_gap:.3g}, more than {gap:g}")
+
+
+def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:
+    """Solve a model, certify it and write the certificate."""
+    from ldpopt.modelfile import read_model
+
+    stated = read_model(file)
+    solution, proof = wait_for(lambda: solve_and_certify(stated, *how), f"solving {Path(file).name}")
+    if not solution.mechanism or proof is None:  # where there is no mechanism, asking for it says why
+        refuse(f"{solution.solver} gave no duals, so nothing bounds what could be reached")
+    for note in solution.notes:
+        say(f"note: {note}")
+    if output is not None:
+        proof.save(output)
+    return proof
+
+
+def _record(checked: Recheck) -> dict[str, Any]:
+    claimed, found = checked.claimed, checked.found
+    assert claimed.problem is not None
+    return {
+        "holds": checked.holds,
+        "failures": list(checked.failures),
+        "privacy": notion(claimed.problem.privacy),
+        "objective": claimed.problem.objective,
+        "sense": claimed.problem.utility.sense,
+        "claimed": claimed.to_dict(),
+        "found": None if found is None else found.to_dict(),
+        "residuals": claimed.residuals if found is None else found.residuals,
+        "audit": audit_record(claimed.audit),
+    }
+
+
+def _show(checked: Recheck, file: str) -> None:
+    claimed, found = checked.claimed, checked.found
+    assert claimed.problem is not None
+    problem, audit = claimed.problem, claimed.audit
+    n, m = problem.utility.shape
+    aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+    print(printable(f"{file}: {n} answers, {m} reports, {aim}, {notion(problem.privacy)}"))
+    rows = [[name, *(_shown(proof, name) for proof in (claimed, found))] for name in NUMBERS]
+    for name in claimed.residuals:
+        ends = (number(proof.residuals[name], 3) if proof else "-" for proof in (claimed, found))
+        rows.append([f"off {printable(name)} by", *ends])
+    print_table(["", "claimed", "computed again"], rows)
+    print(f"\naudit: epsilon {number(audit.epsilon, 12)}, delta {number(audit.delta, 12)}: {audit.verdict}")
+    if checked.holds:
+        print("the certificate holds" + ("" if checked.is_same else "; what is computed again is better still"))
+
+
+def _shown(proof: Any, name: str) -> str:
+    return "-" if proof is None else number(proof.to_dict()[name], 3 if "gap" in name else 15)

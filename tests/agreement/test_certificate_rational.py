@@ -1,0 +1,97 @@
+"""The optimum by exact pivots lies between a certificate's two ends, which share no line with it."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Utility,
+    certify,
+    constraints,
+    extreme_points,
+    solve,
+)
+from ldpopt.certificate import exact_optimum
+from ldpopt.errors import InfeasibleError, NotRepresentableError
+
+BUDGETS = [1e-3, 0.5, 1.0, 3.0, 20.0, "log(7/2)", "1/3"]
+KINDS = ("pure", "event", "small event", "entry", "graph", "metric")
+
+
+def random_problem(rng, kind, n, m):
+    epsilon = BUDGETS[rng.integers(len(BUDGETS))]
+    points = np.cumsum(rng.choice([0.5, 1.0, 1.7], n))
+    notion = {
+        "pure": lambda: PureLDP(epsilon),
+        "event": lambda: ApproximateLDP(epsilon, 0.1),
+        "small event": lambda: ApproximateLDP(epsilon, 1e-3),
+        "entry": lambda: ApproximateLDP(epsilon, 0.1, "entry"),
+        "graph": lambda: GraphDP(epsilon, (nx.path_graph, nx.cycle_graph)[int(rng.integers(2))](n)),
+        "metric": lambda: MetricDP(epsilon, np.abs(np.subtract.outer(points, points))),
+    }[kind]()
+    utility = Utility(rng.random((n, m)), ("gain", "loss")[int(rng.integers(2))])
+    blocks = [constraints.linear(rng.random((n, m)), upper=0.6 * n)] if rng.random() < 0.3 else []
+    if rng.random() < 0.4:
+        return Problem(None, utility, notion, objective="worst_case", constraints=blocks)
+    return Problem(rng.dirichlet(np.ones(n)), utility, notion, constraints=blocks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_exact_optimum_lies_between_the_ends(kind):
+    rng = np.random.default_rng(KINDS.index(kind))
+    checked = 0
+    while checked < 8:
+        problem = random_problem(rng, kind, *rng.integers(2, 5, 2))
+        try:
+            proof = certify(solve(problem))
+        except InfeasibleError:
+            with pytest.raises(InfeasibleError):
+                exact_optimum(problem)
+            continue
+        checked += 1
+        low, high = exact_optimum(problem)
+        assert low <= high
+        assert high - low <= 1e-25
+        sign = 1 if problem.utility.sense == "gain" else -1
+        worst, best = (low, high) if sign == 1 else (high, low)
+        if not problem.constraints:  # a constraint is kept up to rounding, and may be worth as much
+            assert sign * (proof.achieved - best) <= 0
+        assert sign * (worst - proof.bound) <= 0
+        assert abs(proof.bound - best) <= 1e-12 * max(1, abs(best))
+        assert abs(proof.achieved - worst) <= 1e-10 * max(1, abs(worst))
+
+
+def test_the_exact_optimum_is_the_best_extreme_point():
+    rng = np.random.default_rng(3)
+    for notion in (PureLDP("log(3)"), ApproximateLDP("log(3)", 0.125)):
+        corners = extreme_points(notion, 3)
+        for _ in range(4):
+            problem = Problem(rng.dirichlet(np.ones(3)), rng.random((3, 3)), notion)
+            best = corners.best(problem).value
+            assert exact_optimum(problem) == (best, best)
+
+
+def test_eight_answers_are_solved_exactly_and_nine_refused():
+    rng = np.random.default_rng(4)
+    for notion in (PureLDP("log(3)"), ApproximateLDP(1.0, 0.05)):
+        problem = Problem(rng.dirichlet(np.ones(8)), np.eye(8) + rng.random((8, 8)) / 2, notion)
+        low, high = exact_optimum(problem)
+        proof = certify(solve(problem))
+        assert proof.achieved <= high
+        assert low <= proof.bound
+        assert proof.bound - proof.achieved < 1e-12
+    with pytest.raises(NotRepresentableError, match="9 x 9"):
+        exact_optimum(Problem([1 / 9] * 9, "identity", PureLDP(1.0)))
+
+    class Homemade(PureLDP):
+        pass
+
+    with pytest.raises(NotRepresentableError, match="plug-in"):
+        exact_optimum(Problem([0.5, 0.5], "identity", Homemade(1.0)))
