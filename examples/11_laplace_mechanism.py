@@ -1,0 +1,83 @@
+"""
+Noise for a table
+=================
+
+Question: 944 voters told a pollster their age. How many are 65 or over, and how old are they on average, if the answer
+must not tell whether any one of them is in the table? This is the other model of privacy: a trusted curator adds noise.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ldpopt import PureLDP, datasets, neighbors, noise
+
+ages = datasets.load("anes96:age")
+years = np.asarray(ages.labels)[ages.codes]
+truth, epsilon = int((years >= 65).sum()), 0.5
+print(f"{ages}: {ages.source}")
+
+# %%
+# Sensitivity: how far the answer moves between neighbors. One person added or removed moves a count by 1 and a whole
+# histogram by 1; one person *replaced* moves the histogram by 2. Which is meant must be said.
+
+tables = neighbors.histograms(3, 4)
+full = {table: table for table in tables.nodes if sum(table) == 4}
+replaced = neighbors.within(full, lambda x, y: sum(abs(a - b) for a, b in zip(x, y, strict=True)), 2)
+print("count, add or remove:    ", noise.sensitivity(lambda table: table[0], tables))
+print("histogram, add or remove:", noise.sensitivity(lambda table: table, tables))
+print("histogram, replace:      ", noise.sensitivity(lambda table: table, replaced))
+
+# %%
+# Laplace noise of scale sensitivity / epsilon. The sum of ages has the sensitivity 100 if ages are cut off there; the
+# mean is the sum over the count, each with half of the budget.
+
+law = noise.Laplace(1.0, epsilon)
+print(f"true count {truth}, published {truth + law.sample(1, rng=1)[0]:.1f} +- {law.expected_abs:g} on average")
+total, people = noise.Laplace(100.0, epsilon / 2), noise.Laplace(1.0, epsilon / 2)
+rng = np.random.default_rng(2)
+published = (years.sum() + total.sample(2000, rng=rng)) / (ages.rows + people.sample(2000, rng=rng))
+print(f"true mean {years.mean():.2f}, published {published[0]:.2f}; spread {published.std():.2f} years")
+
+# %%
+# The low bits of a float tell which answer it was added to. What is published is noise on the whole numbers, drawn from
+# integer masses; cut off to 0 .. 944 it is a mechanism, and the audit finds its true budget between neighbors.
+
+counted = law.on_grid(1.0)
+draws = truth + counted.sample(20_000, rng=3)
+pair = counted.truncated(12)
+print(f"drawn exactly: {draws[:8].tolist()}, mean {draws.mean():.2f}")
+steps = [float(np.log(pair.channel[x] / pair.channel[x + 1]).max()) for x in range(11)]
+print(f"largest loss between neighbors {max(steps):.12f} of {epsilon}; 11 apart {pair.audit().epsilon:.6f}")
+
+# %%
+# Left: the densities of two neighbors; their ratio is nowhere beyond e^epsilon. Right: the draws.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+grid = np.linspace(truth - 9, truth + 10, 800)
+left.plot(grid, law.pdf(grid - truth), color="#08519c", label=f"{truth} people of 65 or over")
+left.plot(grid, law.pdf(grid - truth - 1), color="#cb181d", label="one more")
+left.fill_between(grid, law.pdf(grid - truth) * np.exp(-epsilon), law.pdf(grid - truth), alpha=0.12, color="#08519c")
+left.set(xlabel="published count", ylabel="density", ylim=(0, 0.36))
+left.legend(frameon=False)
+shown, counts = np.unique(draws, return_counts=True)
+right.bar(shown, counts / len(draws), color="#9ecae1", label="20 000 draws")
+right.plot(shown, counted.pdf(shown - truth), "k.", label="law")
+right.set(xlabel="published count", ylabel="share", xlim=(truth - 15, truth + 15))
+right.legend(frameon=False)
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
+folder.mkdir(parents=True, exist_ok=True)
+figure.savefig(folder / "11_laplace_mechanism.png", dpi=120)
+print(folder / "11_laplace_mechanism.png")
+
+assert noise.sensitivity(lambda table: table, tables) == 1
+assert noise.sensitivity(lambda table: table, replaced) == 2
+assert max(steps) <= epsilon + 1e-12
+assert pair.audit(PureLDP(11 * epsilon)).verdict == "certified"
+assert abs(draws.mean() - truth) < 5 * np.sqrt(counted.variance / len(draws))
