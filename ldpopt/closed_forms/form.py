@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,14 +15,14 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from ldpopt.utility import Float, frozen, real_array, require_memory
+from ldpopt.utility import Float, frozen, real_array, real_number, require_memory
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Notion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClosedForm:
+class ClosedForm(ABC):
     """An optimal mechanism that is known in closed form, with what it is worth.
 
     Each family is a subclass of its own, which adds the family's facts: thresholds, region, bins, dual.
@@ -51,9 +52,9 @@ class ClosedForm:
         return ApproximateLDP(self.epsilon, self.delta) if self.delta else PureLDP(self.epsilon)
 
     @property
+    @abstractmethod
     def channel(self) -> Float:
         """The formula in floats, shape ``(n, n)``: built anew at each call, and private only up to rounding."""
-        raise NotImplementedError
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -139,13 +140,7 @@ def read_delta(delta: Any) -> float:
     StatementError
         If it is no number in that range.
     """
-    try:
-        number = float(delta)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not 0 <= number <= 1:
-        raise StatementError(f"delta = {delta!r} is no probability", do="state delta from 0 to 1")
-    return number
+    return real_number(delta, "delta", 0, 1, do="state a probability")
 
 
 def exact_sum(values: Float) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,7 @@ Source = Callable[[int], NDArray[np.uint64]]
 TOTAL = 1 << BITS
 
 
-class Sampler:
+class Sampler(ABC):
     """Draws reports; each subclass knows its exact law.
 
     Parameters
@@ -82,12 +83,13 @@ class Sampler:
             drawn[start : start + CHUNK] = self._draw(part, source)
         return drawn
 
+    @abstractmethod
     def law(self, code: int) -> dict[int, Fraction]:
         """Return the exact probabilities of the report codes, those that are zero left out; they sum to 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw(self, answers: Codes, source: Source) -> Codes:
-        raise NotImplementedError
+        """Reports of a chunk of answers that fits in the cache."""
 
 
 class ResponseSampler(Sampler):
@@ -227,27 +229,33 @@ class TableSampler(Sampler):
         super().__init__(mechanism.inputs)
         self.mechanism = mechanism
 
-    def draw(self, answers: Codes, *, rng: np.random.Generator | int | None = None) -> Codes:
-        """See `Sampler.draw`."""
-        return self.mechanism.sampler.draw(np.asarray(answers), rng=rng)
-
-    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
-        """See `Sampler.sample`."""
-        return self.mechanism.sample(x, rng=rng)
-
     def law(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.law`."""
         row = self.mechanism.counts[code].tolist()
         return {report: Fraction(mass, TOTAL) for report, mass in enumerate(row) if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        return self.mechanism.sampler.choose(answers, source(len(answers)))
 
 
 def uniform_below(bound: int, size: int, source: Source) -> Codes:
     """Draw whole numbers ``0 .. bound-1``, all exactly equally likely; words past the last multiple are redrawn."""
     if bound <= 1:
         return np.zeros(size, dtype=np.int64)
+    if bound < 1 << (64 - BITS):
+        return _scaled(bound, size, source)
     words = source(size)
     limit = np.uint64(TOTAL - TOTAL % bound)
     while len(late := np.flatnonzero(words >= limit)):
         words = np.array(words)  # words of the operating system are read-only
         words[late] = source(len(late))
     return (words % np.uint64(bound)).astype(np.int64)
+
+
+def _scaled(bound: int, size: int, source: Source) -> Codes:
+    """Do the same by the upper part of a product, which fits in 64 bits for small bounds: no division (Lemire 2019)."""
+    products = source(size) * np.uint64(bound)
+    least = np.uint64(TOTAL % bound)  # each number has at least TOTAL // bound words, the surplus lies below this
+    while len(late := np.flatnonzero((products & np.uint64(TOTAL - 1)) < least)):
+        products[late] = source(len(late)) * np.uint64(bound)
+    return (products >> np.uint64(BITS)).view(np.int64)

@@ -15,7 +15,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float
+from ldpopt.utility import Float, real_number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -227,8 +227,7 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     1.0986122886681098
     """
     delta, weights = read_delta(delta), read_prior(prior)[0]
-    if not 0 <= value <= 1:
-        raise StatementError(f"value = {value!r} is no probability", do="ask for a share from 0 to 1")
+    value = real_number(value, "value", 0, 1, do="ask for a share from 0 to 1")
     ranking = Ranking(weights)
     everything = ranking.total()
     if delta == 1 or ranking.support == 1:

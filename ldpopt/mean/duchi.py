@@ -2,15 +2,15 @@ r"""Duchi, Jordan and Wainwright's two-point mechanism, which is Harmony in one 
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.divergence import Verdict
 from ldpopt.errors import StatementError
-from ldpopt.mean.protocol import Protocol, Source
+from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mechanism import Mechanism
 from ldpopt.utility import Float
@@ -25,6 +25,13 @@ class Duchi(Protocol):
     ----------
     epsilon : float or str
         Budget in nats, positive.
+
+    Attributes
+    ----------
+    bit : RandomCensoring
+        The bit behind the report.
+    size : float
+        ``C``.
 
     Notes
     -----
@@ -41,15 +48,18 @@ class Duchi(Protocol):
     4.682694377
     """
 
+    _is_ternary = True
+
     def __init__(self, epsilon: float | str) -> None:
         super().__init__(epsilon)
-        self.size = (1 + math.exp(-self.epsilon)) / -math.expm1(-self.epsilon)
+        self.bit = RandomCensoring(self.epsilon)
+        self.size = 1 / self.bit.slope
         self.report_range = (-self.size, self.size)
 
-    @cached_property
-    def bit(self) -> RandomCensoring:
-        """The bit behind the report."""
-        return RandomCensoring(self.epsilon)
+    @property
+    def bias(self) -> float:
+        """Half the distance of two points to which answers are rounded."""
+        return 2 * self.bit.bias
 
     @property
     def mechanism(self) -> Mechanism:
@@ -68,5 +78,9 @@ class Duchi(Protocol):
     def _variance(self, x: Any) -> Any:
         return (self.size - x) * (self.size + x)
 
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        epsilon, _, verdict = self.bit._privacy()
+        return epsilon, (1.0, -1.0, self.size), verdict
+
     def _delta(self, epsilon: float) -> float:
-        return max(0.0, -math.expm1(min(epsilon - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon)))
+        return self.bit._delta(epsilon)

@@ -3,14 +3,18 @@ r"""The hybrid mechanism of Wang et al.: piecewise or two-point, by a coin that 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.divergence import Verdict
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.piecewise import Piecewise
-from ldpopt.mean.protocol import Protocol, Source, uniforms
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.randomizer import TOTAL, below
 from ldpopt.utility import Float
 
 THRESHOLD = math.log(
@@ -33,8 +37,8 @@ class Hybrid(Protocol):
 
     Notes
     -----
-    Delta is the mixture of the two deltas, as the answers -1 and 1 are the worst pair of both. For simulation, see
-    `Protocol`.
+    Delta is the mixture of the two deltas, as the answers -1 and 1 are the worst pair of both. The coin's probability
+    is rounded to a multiple of ``2**-53``, which does not touch the privacy: both sides are exactly private.
 
     References
     ----------
@@ -49,23 +53,41 @@ class Hybrid(Protocol):
     def __init__(self, epsilon: float | str) -> None:
         super().__init__(epsilon)
         self.piecewise, self.duchi = Piecewise(self.epsilon), Duchi(self.epsilon)
-        self.weight = self.piecewise.share if self.epsilon > THRESHOLD else 0.0
-        size = self.piecewise.size if self.weight else self.duchi.size
+        self.mass = round(TOTAL * -math.expm1(-self.epsilon / 2)) if self.epsilon > THRESHOLD else 0
+        self.weight, self._other = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
+        size = self.piecewise.size if self.mass else self.duchi.size
         self.report_range = (-size, size)
 
+    @property
+    def _is_ternary(self) -> bool:  # type: ignore[override]
+        # Beyond 36 nats the two sides reach different epsilons, as masses are multiples of 2**-53.
+        return math.isclose(self.piecewise._privacy()[0], self.duchi._privacy()[0], rel_tol=1e-12)
+
+    @property
+    def bias(self) -> float:
+        """The larger of the two biases."""
+        return max(self.piecewise.bias, self.duchi.bias)
+
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        two_point = self.duchi._randomize(x, source)
-        if not self.weight:
-            return two_point
-        coin = uniforms(source, x.size) < self.weight
-        return np.where(coin, self.piecewise._randomize(x, source), two_point)
+        return self._toss(x, source, self.piecewise._randomize)
+
+    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
+        return self._toss(x, source, self.piecewise._simulate)
+
+    def _toss(self, x: Float, source: Source, piecewise: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
+        coin = below(self.mass, x.size, source)
+        reports, first, second = np.empty(x.size), np.flatnonzero(coin), np.flatnonzero(~coin)
+        reports[first] = piecewise(x[first], source)
+        reports[second] = self.duchi._randomize(x[second], source)
+        return reports
 
     def _variance(self, x: Any) -> Any:
-        if not self.weight:
-            return self.duchi._variance(x)
-        r, gap = self.piecewise.inverse, self.piecewise.share
-        # The coefficients of x**2 cancel: gap * r / gap - r = 0.
-        return np.full(np.shape(x), r * (1 + 3 * r) / (3 * gap) + r * self.duchi.size**2)
+        return self.weight * self.piecewise._variance(x) + self._other * self.duchi._variance(x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        # The reports of the two sides differ: the larger epsilon is attained, if its side is ever tossed.
+        sides = [side for side, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]
+        return max((side._privacy() for side in sides), key=lambda found: found[0])
 
     def _delta(self, epsilon: float) -> float:
-        return self.weight * self.piecewise._delta(epsilon) + (1 - self.weight) * self.duchi._delta(epsilon)
+        return self.weight * self.piecewise._delta(epsilon) + self._other * self.duchi._delta(epsilon)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.divergence import Audit
-from ldpopt.mean.protocol import Protocol, Source, uniforms
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.divergence import Audit, Verdict
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.randomizer import uniforms
 from ldpopt.utility import Float
 
 
@@ -44,12 +46,24 @@ class NoPrivacy(Protocol):
         """Name."""
         return "NoPrivacy()"
 
+    @property
+    def bias(self) -> float:
+        """What rounding answers to multiples of ``2**-53`` leaves."""
+        return 2.0**-54
+
     def audit(self) -> Audit:
         """Tell that every report of 0 or 1 excludes an answer: epsilon ``inf``, delta 1 at every budget."""
-        return Audit(math.inf, 1.0, (1.0, 0.0, 1), "violated", "any epsilon", curve=lambda _: 1.0)
+        epsilon, witness, verdict = self._privacy()
+        return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         return np.asarray(uniforms(source, x.size) < x, dtype=np.uint8)
 
     def _variance(self, x: Any) -> Any:
         return x * (1 - x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        return math.inf, (1.0, 0.0, 1), "violated"
+
+    def _delta(self, epsilon: float) -> float:
+        return 1.0

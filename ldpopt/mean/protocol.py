@@ -3,27 +3,25 @@ r"""What every protocol for means shares: a domain, reports that are affine in t
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.budget import Budget
+from ldpopt.budget import Budget, log_enclosure, round_up
+from ldpopt.closed_forms.samplers import Source
 from ldpopt.divergence import Audit, Verdict
 from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate, normal_quantile
-from ldpopt.sampling import BITS, bit_source
+from ldpopt.mean.randomizer import Random, Randomizer, chunks
+from ldpopt.sampling import bit_source
 from ldpopt.utility import Float, real_array
 
-Random = np.random.Generator | int | None
-Source = Callable[[int], NDArray[np.uint64]]
 
-GRID_BITS = 30
-"""Real-valued reports are published on a grid of about this many bits across their range."""
-
-
-class Protocol:
+class Protocol(Randomizer):
     r"""A randomizer of one bounded number a user, and the unbiased estimate of the users' mean.
 
     The mean of a report is affine in the answer, so that its inverse is unbiased:
@@ -45,6 +43,8 @@ class Protocol:
         Least and largest report, infinite where there is none.
     offset, slope : float
         The numbers ``o`` and ``s`` above.
+    bias : float
+        Bound on what rounding answers to the grid does to the mean of a report's unbiased value.
     knots : tuple of float
         Answers between which the variance is a quadratic.
 
@@ -55,10 +55,10 @@ class Protocol:
 
     Notes
     -----
-    Bits and designed reports are drawn exactly, in integers, and are private as they are. The other reports are floats
-    first, whose low bits would tell answers apart; they are then rounded at random, without bias, to a public grid of
-    about ``2**-30`` of their range. That takes the fingerprint away, but the law on the grid is only as exact as
-    floats are: use them to simulate, and the exact ones on people.
+    Every report is drawn exactly, by comparing whole random words: bits and two points from integer masses, real
+    reports on a public grid of about ``2**40`` points. `variance` and `audit` tell of what is drawn, which differs from
+    the continuous law by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of floats that follow a continuous
+    law would tell answers apart; `simulate` draws them, to compare with. Theory: docs, "Means".
 
     References
     ----------
@@ -70,10 +70,16 @@ class Protocol:
     offset: float = 0.0
     slope: float = 1.0
 
+    _is_ternary = False
+    """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
+
+    @property
+    @abstractmethod
+    def bias(self) -> float:
+        """Bound on what rounding answers to the grid does to the mean of a report's unbiased value."""
+
     def __init__(self, epsilon: float | str) -> None:
-        self.epsilon = Budget(epsilon)
-        if not self.epsilon > 0:
-            raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+        self.epsilon = read_budget(epsilon)
 
     def __repr__(self) -> str:
         """Kind and budget."""
@@ -104,12 +110,15 @@ class Protocol:
         StatementError
             If the answers are no vector, one is outside the domain, or ``rng`` is no source.
         """
-        source, answers = bit_source(rng), self._answers(x)
-        if answers.ndim != 1:
-            raise StatementError(
-                f"answers have shape {answers.shape}; they are a vector", do="pass a list, even of one"
-            )
-        return self._randomize(answers, source)
+        return self._draw(x, rng, self._randomize)
+
+    def simulate(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+        """Draw from the continuous law of the literature, in floats: **for simulation, not for people**.
+
+        The low bits of floats tell answers apart, whatever the law on paper says. Arguments and reports are those of
+        `randomize`, from which it differs only where reports are real numbers.
+        """
+        return self._draw(x, rng, self._simulate)
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
         r"""Estimate the mean answer from the reports, without bias.
@@ -146,27 +155,6 @@ class Protocol:
         value = (float(array.mean()) - self.offset) / self.slope
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
-    def variance(self, x: ArrayLike) -> Any:
-        """Variance of one report's unbiased value, in the squared unit of the answers.
-
-        Parameters
-        ----------
-        x : array_like
-            Answers within the domain.
-
-        Returns
-        -------
-        float or ndarray
-            In the shape of ``x``.
-        """
-        array = self._answers(x)
-        return self._variance(array) if array.ndim else float(self._variance(array))
-
-    @property
-    def worst_case_variance(self) -> float:
-        """Largest `variance` over the whole domain."""
-        return quadratic_maximum(lambda x: self._variance(x), self.knots)
-
     def audit(self) -> Audit:
         """Tell the true two-sided privacy of the law, in closed form.
 
@@ -177,22 +165,9 @@ class Protocol:
             the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
         """
         epsilon, witness, verdict = self._privacy()
-        claim = f"{float(self.epsilon):.6g}-LDP"
         delta = 0.0 if verdict == "certified" else self._delta(float(self.epsilon))
+        claim = f"{float(self.epsilon):.6g}-LDP"
         return Audit(epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget)))
-
-    def _answers(self, x: ArrayLike) -> Float:
-        array = real_array(x, "list of answers")
-        low, high = self.domain
-        # Two reductions without temporaries; nan fails both comparisons.
-        if array.size and not (array.min() >= low and array.max() <= high):
-            bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
-            raise StatementError(
-                f"answer {float(array.ravel()[bad])!r} lies outside [{low:g}, {high:g}]",
-                where=f"entry {bad}",
-                do="scale the answers into the domain; nothing is clipped in silence",
-            )
-        return array
 
     def _reports(self, reports: ArrayLike) -> Float:
         array = np.asarray(reports)
@@ -201,9 +176,10 @@ class Protocol:
             raise StatementError(f"reports have shape {array.shape}; they are a vector of at least one")
         low, high = self.report_range
         slack = 1e-9 * max(abs(low), abs(high)) if math.isfinite(high - low) else 0.0
-        fits = np.isfinite(array) & (array >= low - slack) & (array <= high + slack)
-        if not fits.all():
-            bad = int(np.argmin(fits))
+        least, most = array.min(), array.max()
+        # Two reductions without temporaries; nan fails every comparison.
+        if not (low - slack <= least and most <= high + slack and math.isfinite(least) and math.isfinite(most)):
+            bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
                 f"report {float(array[bad])!r} cannot come from {self!r}",
                 where=f"entry {bad}",
@@ -211,43 +187,53 @@ class Protocol:
             )
         return array
 
+    def _draw(self, x: ArrayLike, rng: Random, law: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
+        source, answers = bit_source(rng), self._answers(x)
+        if answers.ndim != 1:
+            raise StatementError(
+                f"answers have shape {answers.shape}; they are a vector", do="pass a list, even of one"
+            )
+        if not answers.size:
+            return law(answers, source)
+        return np.concatenate([law(answers[part], source) for part in chunks(len(answers))])
+
+    @abstractmethod
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        raise NotImplementedError
+        """Reports of some users, drawn exactly."""
 
-    def _variance(self, x: Any) -> Any:
-        raise NotImplementedError
+    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
+        return self._randomize(x, source)
 
+    @abstractmethod
     def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
         """True epsilon, witness (x, x', event) and the verdict on the nominal epsilon."""
-        low, high = self.domain
-        return float(self.epsilon), (high, low, "the largest reports"), "certified"
 
+    @abstractmethod
     def _delta(self, epsilon: float) -> float:
-        raise NotImplementedError
+        """Largest delta over all pairs of answers, at a budget ``>= 0``."""
 
 
-def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:
-    """Return the exact maximum of a function that is a quadratic between neighboring knots: ends and vertices."""
-    grid = np.asarray(knots, float)
-    left, right = grid[:-1], grid[1:]
-    start, middle, stop = (np.asarray(function(x), float) for x in (left, (left + right) / 2, right))
-    bend = 2 * (start + stop - 2 * middle)
-    rise = stop - start - bend
-    with np.errstate(divide="ignore", invalid="ignore"):
-        vertex = np.where(bend < 0, np.clip(-rise / (2 * bend), 0.0, 1.0), 0.0)
-    return float(max(start.max(), stop.max(), (start + rise * vertex + bend * vertex**2).max()))
+def read_budget(epsilon: float | str) -> Budget:
+    """Read a positive budget."""
+    budget = Budget(epsilon)
+    if not budget > 0:
+        raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+    return budget
 
 
-def uniforms(source: Source, size: int) -> Float:
-    """Floats in [0, 1) from whole words."""
-    return np.asarray(source(size) * 2.0**-BITS, np.float64)
+def least_nats(budget: Budget) -> Fraction:
+    """Return the budget in nats, exactly, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
+    if budget.nats is not None:
+        return budget.nats
+    assert budget.ratio is not None
+    return log_enclosure(budget.ratio)[0]
 
 
-def grid_step(low: float, high: float) -> float:
-    """Return the power of two that cuts a range into about ``2**30`` steps."""
-    return 2.0 ** (math.ceil(math.log2(high - low)) - GRID_BITS)
-
-
-def to_grid(values: Float, step: float, source: Source) -> Float:
-    """Round at random to a neighboring multiple of ``step``, without bias; adds at most ``step**2 / 4`` of variance."""
-    return np.asarray(np.floor(values / step + uniforms(source, len(values))) * step)
+def judge(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
+    """Turn the exact largest ratio of two probabilities into an epsilon, rounded up, and a verdict on the budget."""
+    low, high = budget.enclosure()
+    verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
+    if not isinstance(ratio, Fraction):
+        return math.inf, verdict
+    epsilon = round_up(log_enclosure(ratio)[1])
+    return (min(epsilon, float(budget)) if verdict == "certified" and budget.ratio is None else epsilon), verdict

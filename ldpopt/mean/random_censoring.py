@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.closed_forms.samplers import Source
 from ldpopt.divergence import Verdict
 from ldpopt.errors import PrivacyViolationError, StatementError
-from ldpopt.mean.protocol import Protocol, Source
+from ldpopt.mean.protocol import Protocol, judge
+from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
-from ldpopt.sampling import BITS
 from ldpopt.utility import Float
 
 
@@ -48,7 +48,15 @@ class RandomCensoring(Protocol):
     so. Among the private intervals the symmetric one is best for every ``x``; theory: docs, "Means".
 
     The true epsilon is :math:`\max(\ln\frac{E + \delta_1}{1 + \delta_2}, \ln\frac{E - \delta_2}{1 - \delta_1})`.
-    O(1) a report, drawn in integers: the masses of both ends are rounded inward, so that it is private exactly.
+    O(1) a report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so that it
+    is private exactly, and everything told is of what is drawn.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Masses of report 1 at both ends of the domain, over ``2**53``.
+    lower, above : float
+        The numbers ``c`` and ``1 - c - d``.
 
     References
     ----------
@@ -68,17 +76,18 @@ class RandomCensoring(Protocol):
     def __init__(self, epsilon: float | str, delta1: float = 0.0, delta2: float = 0.0) -> None:
         super().__init__(epsilon)
         self.delta1, self.delta2 = _shift(delta1, "delta1"), _shift(delta2, "delta2")
-        b = math.exp(-self.epsilon)
-        self.lower = (1 + self.delta2) * b / (1 + b)
-        self.above = (1 - self.delta1) * b / (1 + b)
-        self.slope = (-math.expm1(-self.epsilon) + b * (self.delta1 - self.delta2)) / (1 + b)
-        self.offset = self.lower
-        if self.delta1 > 1 or self.delta2 < -1 or not self.slope > 0:
+        ratio = self.epsilon.enclosure()[0]
+        lower = math.ceil(TOTAL * (1 + Fraction(self.delta2)) / (ratio + 1))
+        upper = TOTAL - math.ceil(TOTAL * (1 - Fraction(self.delta1)) / (ratio + 1))
+        if not 0 <= lower < upper <= TOTAL:
             raise StatementError(
                 f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the interval "
-                f"[{self.lower:.6g}, {1 - self.above:.6g}], which is empty or leaves [0, 1]",
-                do="state delta1 <= 1, delta2 >= -1 and delta2 - delta1 < exp(epsilon) - 1",
+                f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
+                do="state delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
             )
+        self.counts = lower, upper
+        self.lower, self.above, self.slope = lower / TOTAL, (TOTAL - upper) / TOTAL, (upper - lower) / TOTAL
+        self.offset = self.lower
 
     def __repr__(self) -> str:
         """Budget, shifts, and a flag where the budget does not hold."""
@@ -86,15 +95,14 @@ class RandomCensoring(Protocol):
         flag = "" if self._privacy()[2] == "certified" else f", NOT {float(self.epsilon):.6g}-LDP"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{shifts}{flag})"
 
-    @cached_property
-    def counts(self) -> tuple[int, int]:
-        """Masses of report 1 at both ends of the domain over ``2**53``, rounded inward."""
-        total, ratio = 1 << BITS, self.epsilon.enclosure()[0]
-        lower = math.ceil(total * (1 + Fraction(self.delta2)) / (ratio + 1))
-        upper = total - math.ceil(total * (1 - Fraction(self.delta1)) / (ratio + 1))
-        if not lower < upper:
-            raise StatementError(f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits")
-        return lower, upper
+    @property
+    def _is_ternary(self) -> bool:  # type: ignore[override]
+        return self.counts[0] + self.counts[1] == TOTAL
+
+    @property
+    def bias(self) -> float:
+        """Half the distance of two points to which answers are rounded."""
+        return 0.5 / (self.counts[1] - self.counts[0])
 
     @property
     def mechanism(self) -> Mechanism:
@@ -106,8 +114,7 @@ class RandomCensoring(Protocol):
             If the interval is not epsilon-LDP.
         """
         lower, upper = self.counts
-        total = 1 << BITS
-        mechanism = Mechanism(np.array([[total - lower, lower], [total - upper, upper]]) / float(total))
+        mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
         audit = mechanism.audit(PureLDP(self.epsilon))
         if audit.verdict != "certified":
             raise PrivacyViolationError(
@@ -134,17 +141,11 @@ class RandomCensoring(Protocol):
         return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)
 
     def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
-        b, epsilon = math.exp(-self.epsilon), float(self.epsilon)
-        one = math.inf if self.delta2 == -1 else epsilon + math.log1p(b * self.delta1) - math.log1p(self.delta2)
-        zero = math.inf if self.delta1 == 1 else epsilon + math.log1p(-b * self.delta2) - math.log1p(-self.delta1)
-        witness = (1.0, 0.0, 1) if one >= zero else (0.0, 1.0, 0)
-        return max(one, zero), witness, self._verdict()
-
-    def _verdict(self) -> Verdict:
-        """Decide ``delta1 <= E delta2`` and ``E delta1 <= delta2`` for the real ``E``, in rationals."""
-        first, second = Fraction(self.delta1), Fraction(self.delta2)
-        held = [first <= ratio * second and ratio * first <= second for ratio in self.epsilon.enclosure()]
-        return "certified" if all(held) else "violated" if not any(held) else "undecided"
+        lower, upper = self.counts
+        one = Fraction(upper, lower) if lower else math.inf
+        zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf
+        epsilon, verdict = judge(max(one, zero), self.epsilon)
+        return epsilon, (1.0, 0.0, 1) if one >= zero else (0.0, 1.0, 0), verdict
 
     def _delta(self, epsilon: float) -> float:
         # 1 - c = (1 - c - d) + d: without the difference of two numbers near 1.

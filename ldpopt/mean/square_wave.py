@@ -3,14 +3,14 @@ r"""The square wave mechanism of Li et al., made unbiased by the inverse of its 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ldpopt.errors import StatementError
+from ldpopt.budget import Budget
 from ldpopt.estimate import Estimate, estimate_frequencies
-from ldpopt.mean.protocol import Protocol, Source, grid_step, to_grid, uniforms
+from ldpopt.mean.banded import Banded
+from ldpopt.mean.randomizer import whole
 from ldpopt.mechanism import Mechanism
 from ldpopt.utility import Float
 
@@ -18,7 +18,7 @@ SERIES_BELOW = 0.005
 """Budgets below which the half-width comes from its series: two differences of order ``epsilon**2`` cancel there."""
 
 
-class SquareWave(Protocol):
+class SquareWave(Banded):
     r"""Report a number in ``[-w, 1 + w]`` for a number in [0, 1], likely within ``w`` of it.
 
     .. math:: w = \frac{\epsilon E - E + 1}{2 E (E - 1 - \epsilon)}, \quad
@@ -34,7 +34,7 @@ class SquareWave(Protocol):
     -----
     ``p`` and ``q`` are densities. The mean is affine in ``x``, so that `estimate` is unbiased (the paper says that it
     cannot be). The variance is a convex quadratic, largest at 0 and 1. Bands of 0 and 1 are disjoint (``w <= 1/2``),
-    so that delta at a smaller budget ``e`` is ``2 w (p - exp(e) q)``. For simulation, see `Protocol`.
+    so that delta at a smaller budget ``e`` is ``2 w (p - exp(e) q)``. Drawn exactly on a grid, see `Banded`.
 
     References
     ----------
@@ -49,20 +49,11 @@ class SquareWave(Protocol):
     domain = (0.0, 1.0)
 
     def __init__(self, epsilon: float | str) -> None:
-        super().__init__(epsilon)
-        nats, b = float(self.epsilon), math.exp(-self.epsilon)
-        if nats < SERIES_BELOW:
-            self.width = 1 / 2 - nats / 3 + nats**2 / 9 - 7 * nats**3 / 270 + 2 * nats**4 / 405
-            grown = self.width / b
-        else:
-            grown = (nats + math.expm1(-nats)) / (2 * (-math.expm1(-nats) - nats * b))
-            self.width = grown * b
-        self.low_density = 1 / (2 * grown + 1)
-        self.band = 2 * grown * self.low_density
-        self.slope = self.band * -math.expm1(-nats)
-        self.offset = self.low_density * (1 + 2 * self.width) / 2
-        self.report_range = (-self.width, 1 + self.width)
-        self.step = grid_step(*self.report_range)
+        width = half_width(float(Budget(epsilon)))
+        super().__init__(epsilon, 2 * width / (1 + 2 * width))
+        self._scale(1.0)
+        self.width = self.band_cells * self.half_cell
+        self.low_density = self.rest / (1 + 2 * self.width)
 
     def estimate_distribution(self, reports: ArrayLike, *, bins: int = 8, confidence: float = 0.95) -> Estimate:
         r"""Estimate how the answers are distributed: the shares of equal bins of [0, 1], by maximum likelihood.
@@ -106,10 +97,9 @@ class SquareWave(Protocol):
         >>> np.abs(wave.estimate_distribution(reports, bins=4).values - [0.75, 0, 0.25, 0]).max() < 0.02
         np.True_
         """
-        if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 2 <= bins <= 512:
-            raise StatementError(f"bins = {bins!r} is no whole number from 2 to 512")
+        bins = whole(bins, "bins", 2, 512)
         w, q = self.width, self.low_density
-        edges = np.linspace(-w, 1 + w, 2 * int(bins) + 1)
+        edges = np.linspace(-w, 1 + w, 2 * bins + 1)
         cuts = np.arange(bins + 1) / bins
         # The likely part is a uniform answer plus uniform noise: its distribution function at the edges.
         ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
@@ -126,17 +116,10 @@ class SquareWave(Protocol):
         climb = np.clip(u, 0.0, 2 * self.width)
         return np.asarray(climb * (climb / (4 * self.width)) + np.maximum(u - 2 * self.width, 0.0))
 
-    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        place, coin = uniforms(source, x.size), uniforms(source, x.size)
-        inside = x + self.width * (2 * place - 1)
-        outside = np.where(place < x, place - self.width, place + self.width)
-        drawn = to_grid(np.where(coin < self.band, inside, outside), self.step, source)
-        return np.clip(drawn, *self.report_range)
 
-    def _variance(self, x: Any) -> Any:
-        w, q, slope = self.width, self.low_density, self.slope
-        second = q * ((1 + w) ** 3 + w**3) / 3 + slope * (x**2 + w**2 / 3)
-        return (second - (self.offset + slope * x) ** 2) / slope**2
-
-    def _delta(self, epsilon: float) -> float:
-        return max(0.0, -self.band * math.expm1(min(epsilon - self.epsilon, 0.0)))
+def half_width(epsilon: float) -> float:
+    """Half-width ``w`` of the band, without cancellation; 0 where it is below every float."""
+    if epsilon < SERIES_BELOW:
+        return 1 / 2 - epsilon / 3 + epsilon**2 / 9 - 7 * epsilon**3 / 270 + 2 * epsilon**4 / 405
+    b = math.exp(-epsilon)
+    return b * (epsilon + math.expm1(-epsilon)) / (2 * (-math.expm1(-epsilon) - epsilon * b))

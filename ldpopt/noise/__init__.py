@@ -5,6 +5,7 @@ from ldpopt.noise.laplace import Laplace
 from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
 from ldpopt.noise.noise import Noise
 from ldpopt.noise.partition import NeighborPartition
+from ldpopt.noise.queries import sensitivity
 from ldpopt.noise.staircase import Staircase
 from ldpopt.noise.widening import optimal_widening
 
@@ -17,4 +18,5 @@ __all__ = [
     "Noise",
     "Staircase",
     "optimal_widening",
+    "sensitivity",
 ]

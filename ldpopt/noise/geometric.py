@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
-from ldpopt.noise.level_noise import TOTAL, coins
-from ldpopt.noise.noise import Float, Noise, Random, read_size
+from ldpopt.noise.integers import IntegerNoise, coins
+from ldpopt.noise.noise import Float, Random, places, read_size
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
 from ldpopt.sampling import bit_source
 
 
-class Geometric(Noise):
+class Geometric(IntegerNoise):
     r"""Two-sided geometric noise on the integers.
 
     .. math:: P(k) = \frac{1-b}{1+b} b^{|k|}, \qquad b = e^{-\epsilon / \Delta}
@@ -62,10 +62,8 @@ class Geometric(Noise):
         return float(self.epsilon) / self.sensitivity
 
     @property
-    def decay(self) -> Fraction:
-        """The rational that is drawn for ``exp(-epsilon / sensitivity)``, rounded up to ``2**-53``."""
-        low = self.epsilon.enclosure(Fraction(1, int(self.sensitivity)))[0]
-        return Fraction(-int(-TOTAL / low // 1), TOTAL)
+    def _reach(self) -> Fraction:  # type: ignore[override]
+        return Fraction(self.sensitivity)
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
@@ -89,20 +87,18 @@ class Geometric(Noise):
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
-        r = np.asarray(r, dtype=np.float64)
+        r = places(r)
         return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
-        k = np.floor(np.asarray(r, dtype=np.float64))
+        k = np.floor(places(r))
         tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
         return np.where(k >= 0, 1 - tail, tail)
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
         """Draw exactly, with the masses of `mass`; see `Noise.sample`."""
-        source, weight = bit_source(rng), int(self.decay * TOTAL)
-        if weight == TOTAL:
-            raise StatementError("epsilon is below 2**-53 a step: the noise has no finite law")
+        source, weight = bit_source(rng), self._coin
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
@@ -111,18 +107,6 @@ class Geometric(Noise):
             drawn[waiting] = np.where(minus, -size_of, size_of)
             waiting = waiting[minus & (size_of == 0)]  # minus zero would count zero twice
         return drawn
-
-    def on_grid(self, step: float) -> Geometric:
-        """Return itself for ``step = 1``, its own grid.
-
-        Raises
-        ------
-        StatementError
-            If ``step`` is not 1.
-        """
-        if step != 1:
-            raise StatementError(f"step = {step!r}: this noise lives on the integers already", do="use step=1")
-        return self
 
     def truncated(self, n: int) -> Mechanism:
         """Clamp answer plus noise to ``0 .. n-1``, as an exactly private mechanism on the path.

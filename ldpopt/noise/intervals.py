@@ -7,13 +7,14 @@ are one piece. Widening then costs nothing, and inclusion of cores is inclusion 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.utility import real_number
 
 Union = list[tuple[int, int]]
 
@@ -112,6 +113,10 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
     >>> read_intervals([1, 2, 5])[0]
     [(Fraction(0, 1), Fraction(2, 1)), (Fraction(5, 1), Fraction(5, 1))]
     """
+    if not isinstance(intervals, Iterable) or isinstance(intervals, (str, bytes, Mapping)):
+        raise StatementError(
+            f"{intervals!r:.60} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
+        )
     entries = list(intervals)
     whole = bool(entries) and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in entries)
     pairs: list[Any] = [(Fraction(0), Fraction(0))]
@@ -137,7 +142,12 @@ def scaled(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> tuple
 
 def _pair(entry: Any) -> tuple[Fraction, Fraction]:
     try:
-        low, high = (Fraction(v) if isinstance(v, (int, Fraction)) else Fraction(float(v)) for v in entry)
+        low, high = (
+            Fraction(v)
+            if isinstance(v, (int, Fraction)) and not isinstance(v, bool)
+            else Fraction(real_number(v, "end"))
+            for v in entry
+        )
     except (TypeError, ValueError, OverflowError):
         raise StatementError(
             f"{entry!r} is no interval (low, high) of finite numbers",

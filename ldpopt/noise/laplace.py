@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.noise.geometric import Geometric
-from ldpopt.noise.noise import Float, Noise, Random, positive, uniforms
+from ldpopt.noise.noise import Float, Noise, Random, places, positive, uniforms
 
 
 class Laplace(Noise):
@@ -64,11 +64,11 @@ class Laplace(Noise):
 
     def pdf(self, r: ArrayLike) -> Float:
         """See `Noise.pdf`."""
-        return np.asarray(np.exp(-np.abs(np.asarray(r, dtype=np.float64)) / self.scale) / self.normalizer)
+        return np.asarray(np.exp(-np.abs(places(r)) / self.scale) / self.normalizer)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
-        r = np.asarray(r, dtype=np.float64)
+        r = places(r)
         tail = np.exp(-np.abs(r) / self.scale) / 2
         return np.asarray(np.where(r < 0, tail, 1 - tail))
 
@@ -78,16 +78,5 @@ class Laplace(Noise):
         return np.asarray(-self.scale * np.sign(u) * np.log1p(-2 * np.abs(u)))
 
     def on_grid(self, step: float) -> Geometric:
-        """Return the geometric noise on multiples of ``step``, for answers rounded to them.
-
-        Parameters
-        ----------
-        step : float
-            Grid, in the unit of the answer, positive.
-
-        Returns
-        -------
-        Geometric
-            In whole multiples of ``step``; rounding may move two answers ``ceil(sensitivity / step)`` apart.
-        """
+        """Return geometric noise: rounding may move two answers ``ceil(sensitivity / step)`` apart; see `Noise`."""
         return Geometric(math.ceil(self.sensitivity / positive(step, "step")), self.epsilon)

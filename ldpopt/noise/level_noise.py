@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.errors import StatementError
-from ldpopt.noise.noise import Float, Noise, Random, positive, read_size, uniforms
+from ldpopt.closed_forms.samplers import TOTAL, uniform_below
+from ldpopt.noise.integers import IntegerNoise, coins
+from ldpopt.noise.noise import Float, Noise, Random, places, positive, read_size, uniforms
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.sampling import BITS, bit_source
-
-TOTAL = 1 << BITS
+from ldpopt.sampling import bit_source
 
 
 class LevelNoise(Noise):
@@ -86,7 +85,7 @@ class LevelNoise(Noise):
         """See `Noise.cdf`; O(log n) each, after one pass over the layers."""
         left, length, level = self.partition.pieces
         before, end = self._half_masses
-        r = np.asarray(r, dtype=np.float64)
+        r = places(r)
         size = np.abs(r)
         place = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
         density = np.exp(-float(self.epsilon) * level[place]) / self.normalizer
@@ -119,18 +118,7 @@ class LevelNoise(Noise):
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
     def on_grid(self, step: float) -> LatticeNoise:
-        """Return the noise on multiples of ``step``: blocks rounded outward, so that rounded answers are covered.
-
-        Parameters
-        ----------
-        step : float
-            Grid, in the unit of the answer, positive.
-
-        Returns
-        -------
-        LatticeNoise
-            Noise in whole multiples of ``step``.
-        """
+        """Return the noise of the blocks rounded outward, so that rounded answers are covered; see `Noise`."""
         h = Fraction(positive(step, "step"))
         runs = [(int(low // h), int(-(-high // h))) for low, high in self.partition.blocks]
         whole = {v for low, high in runs for v in range(low, high + 1)}
@@ -138,7 +126,7 @@ class LevelNoise(Noise):
         return LatticeNoise(NeighborPartition(whole, radius), self.epsilon)
 
 
-class LatticeNoise(LevelNoise):
+class LatticeNoise(IntegerNoise, LevelNoise):
     r"""Noise on the integers with ``P(k)`` proportional to :math:`x^{L(k)}`, drawn exactly.
 
     Notes
@@ -149,23 +137,16 @@ class LatticeNoise(LevelNoise):
     whole numbers; then a member of the layer is chosen uniformly. The answer must be a whole number itself.
     """
 
-    @property
-    def decay(self) -> Fraction:
-        """The rational that is drawn for ``exp(-epsilon)``, rounded up to ``2**-53``."""
-        return Fraction(-int(-TOTAL / self.epsilon.enclosure()[0] // 1), TOTAL)
-
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
-        x, n = self.decay, self.partition.steps
+        x, n = Fraction(self._coin, TOTAL), self.partition.steps
         m = [int(v) for v in self.partition.moments.measure]
-        if x == 1:
-            raise StatementError("epsilon is below 2**-53: the noise has no finite law", do="state a larger epsilon")
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
         return Fraction(x ** int(self.partition.level(k))) / total
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
-        r = np.asarray(r, dtype=np.float64)
+        r = places(r)
         whole = r == np.floor(r)
         level = self.partition.level(np.where(whole, r, 0.0))
         return np.where(whole, np.exp(-float(self.epsilon) * level) / self.normalizer, 0.0)
@@ -178,24 +159,12 @@ class LatticeNoise(LevelNoise):
         period = mass[len(table) - c :]
         beyond = float(period.sum()) * np.exp(-eps) / -np.expm1(-eps)
         tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
-        k = np.floor(np.asarray(r, dtype=np.float64))
+        k = np.floor(places(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
         size = np.where(k >= 0, k + 1, -k)
         jumps = np.maximum(np.ceil((size - len(table)) / c), 0)
         value = tail[(size - jumps * c).astype(np.int64)] * np.exp(-eps * jumps)
         return np.asarray(np.where(k >= 0, 1 - value, value))
-
-    def on_grid(self, step: float) -> LatticeNoise:
-        """Return itself for ``step = 1``, its own grid.
-
-        Raises
-        ------
-        StatementError
-            If ``step`` is not 1.
-        """
-        if step != 1:
-            raise StatementError(f"step = {step!r}: this noise lives on the integers already", do="use step=1")
-        return self
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
         """Draw exactly, with the masses of `mass`; see `Noise.sample`.
@@ -209,15 +178,13 @@ class LatticeNoise(LevelNoise):
         order, starts, n, c = *self._members, part.steps, int(part.sensitivity)
         counts = np.diff(starts)
         sizes = 2 * counts - (np.arange(n + 1) == 0)
-        step_mass, most = int(self.decay * TOTAL), int(sizes.max())
-        if step_mass == TOTAL:
-            raise StatementError("epsilon is below 2**-53: the noise has no finite law", do="state a larger epsilon")
+        step_mass, most = self._coin, int(sizes.max())
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
             level = coins(step_mass, len(waiting), source)
             layer = np.minimum(level, n)
-            place = below(most, len(waiting), source)
+            place = uniform_below(most, len(waiting), source)
             kept = place < sizes[layer]
             layer, place, level = layer[kept], place[kept], level[kept]
             # Members are numbered 0 .. count-1 to the right and then to the left; 0 itself has no mirror image.
@@ -235,21 +202,3 @@ class LatticeNoise(LevelNoise):
         level = self.partition.level(np.arange(n * int(self.sensitivity) + int(self.partition.widening) + 1))
         order = np.argsort(level, kind="stable")
         return order, np.searchsorted(level[order], np.arange(n + 2))
-
-
-def coins(weight: int, size: int, source: Any) -> NDArray[np.int64]:
-    """Count coins of weight ``weight / 2**53`` until the first that fails: an exact geometric law on 0, 1, 2, ..."""
-    counted, alive = np.zeros(size, dtype=np.int64), np.arange(size)
-    while len(alive):
-        alive = alive[source(len(alive)) < np.uint64(weight)]
-        counted[alive] += 1
-    return counted
-
-
-def below(bound: int, size: int, source: Any) -> NDArray[np.int64]:
-    """Whole numbers below ``bound``, all exactly equally likely; words past the last multiple are drawn again."""
-    words = np.array(source(size))
-    limit = np.uint64(TOTAL - TOTAL % bound)
-    while len(late := np.flatnonzero(words >= limit)):
-        words[late] = source(len(late))
-    return (words % np.uint64(bound)).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
 from ldpopt.sampling import BITS, bit_source
+from ldpopt.utility import real_array, real_number, require_memory
 
 Float = NDArray[np.float64]
 Random = np.random.Generator | int | None
@@ -19,7 +21,7 @@ LEAST = 1e-100
 """Smallest budget: below it the third power of ``1 - exp(-epsilon)`` leaves the range of floats."""
 
 
-class Noise:
+class Noise(ABC):
     """Symmetric noise that is added to the answer of a query; each subclass knows its law.
 
     Parameters
@@ -49,14 +51,15 @@ class Noise:
         """Kind, sensitivity and budget."""
         return f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
 
+    @abstractmethod
     def pdf(self, r: ArrayLike) -> Float:
         """Density at each ``r``; for noise on a grid the probability, 0 off the grid."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cdf(self, r: ArrayLike) -> Float:
         """Probability of noise at most ``r``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
         """Draw ``size`` independent values; see the class for when they may be published.
 
@@ -67,26 +70,31 @@ class Noise:
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable; None draws from the operating system's generator.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def on_grid(self, step: float) -> Noise:
-        """Return noise in whole multiples of ``step``, private for answers rounded to that grid, drawn exactly."""
-        raise NotImplementedError
+        """Return noise in whole multiples of ``step``, private for answers rounded to that grid, drawn exactly.
+
+        Parameters
+        ----------
+        step : float
+            Grid, in the unit of the answer, positive.
+        """
 
     @property
+    @abstractmethod
     def expected_abs(self) -> float:
         """Expected absolute noise."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def variance(self) -> float:
         """Variance; the mean is 0."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def normalizer(self) -> float:
         """What the density would sum to if it were 1 at its peak."""
-        raise NotImplementedError
 
     @property
     def rate(self) -> float:
@@ -115,16 +123,28 @@ def uniforms(size: int, rng: Random) -> Float:
 def read_size(size: int) -> int:
     """Read a number of draws, or say what it is."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise StatementError(f"size = {size!r} is no number of draws", do="state a whole number >= 0")
+        raise StatementError(f"size = {size!r:.60} is no number of draws", do="state a whole number >= 0")
+    require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)
+
+
+MOST = 1e100
+"""Largest sensitivity, step or radius; the least is its inverse: squares of them stay within floats."""
 
 
 def positive(value: Any, name: str) -> float:
     """Read a positive finite number, or say what it is."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise StatementError(f"{name} = {value!r} is no number") from None
+    number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise StatementError(f"{name} = {value!r} is not positive and finite")
+        raise StatementError(f"{name} = {number} is not positive and finite")
+    if not 1 / MOST <= number <= MOST:
+        raise StatementError(f"{name} = {number} is beyond any unit", do=f"state it from {1 / MOST:g} to {MOST:g}")
     return number
+
+
+def places(r: ArrayLike) -> Float:
+    """Read points of the real line, infinite ones included."""
+    array = real_array(r, "noise")
+    if np.isnan(array).any():
+        raise StatementError("the noise holds a nan, which is no place on the line")
+    return array

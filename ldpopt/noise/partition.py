@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
-from ldpopt.noise.noise import Float
+from ldpopt.noise.noise import Float, places
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
 from ldpopt.utility import frozen
 
@@ -133,7 +133,7 @@ class NeighborPartition:
         StatementError
             If the set is discrete and a value is no whole number, or a value is not finite.
         """
-        size = np.abs(np.asarray(r, dtype=np.float64))
+        size = np.abs(places(r))
         if not np.isfinite(size).all():
             raise StatementError("levels are defined for finite numbers only")
         if self.is_discrete:

@@ -10,6 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
+from ldpopt.utility import real_number
 
 
 class Staircase(LevelNoise):
@@ -53,13 +54,13 @@ class Staircase(LevelNoise):
         self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
     ) -> None:
         size, budget = positive(sensitivity, "sensitivity"), Budget(epsilon)
-        if loss not in ("l1", "l2"):
+        if not isinstance(loss, str) or loss not in ("l1", "l2"):
             raise StatementError(f"loss = {loss!r} is unknown", do='use "l1" or "l2"')
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
-        if not 0 < gamma < 1:
-            raise StatementError(f"gamma = {gamma!r} is not between 0 and 1")
-        self.gamma = float(gamma)
+        self.gamma = real_number(gamma, "gamma")
+        if not 0 < self.gamma < 1:
+            raise StatementError(f"gamma = {self.gamma} is not between 0 and 1")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 

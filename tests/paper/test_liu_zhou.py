@@ -14,7 +14,7 @@ EPSILONS = [0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0]
 def test_rivals_worst_variance_at_epsilon_1():
     assert mean.Duchi(1.0).worst_case_variance == pytest.approx(4.682694377, abs=5e-10)
     assert mean.Piecewise(1.0).worst_case_variance == pytest.approx(5.223597452, abs=5e-10)
-    assert mean.Laplace(1.0).worst_case_variance == 8.0
+    assert mean.Laplace(1.0).worst_case_variance == pytest.approx(8.0, abs=5e-10)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -68,9 +68,11 @@ def test_every_point_of_theorem_2s_range_violates_the_budget(epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 50.0])
 def test_single_is_private(epsilon):
     protocol = mean.RandomCensoring(epsilon)
-    assert protocol.audit().verdict == "certified"
-    assert protocol.audit().epsilon == epsilon
-    assert protocol.mechanism.audit().epsilon <= epsilon
+    audit = protocol.audit()
+    assert audit.verdict == "certified"
+    # A bit of masses over 2**53 spends at most 36.7 nats.
+    assert min(epsilon, 36.0) * (1 - 1e-9) <= audit.epsilon <= epsilon
+    assert protocol.mechanism.audit().epsilon == pytest.approx(audit.epsilon, rel=1e-15)
 
 
 @pytest.mark.parametrize("epsilon, delta", [(0.1, 0.0952), (1.0, 0.6321), (5.0, 0.9933)])

@@ -126,7 +126,7 @@ class TestLeastEpsilon:
         assert closed_forms.least_epsilon(prior, value, delta) == pytest.approx(epsilon, rel=1e-14)
 
     def test_refuses_what_is_no_share(self):
-        with pytest.raises(StatementError, match="is no probability"):
+        with pytest.raises(StatementError, match=r"value = 1.5 is not in \[0, 1\]"):
             closed_forms.least_epsilon([0.5, 0.5], 1.5)
 
 
@@ -200,9 +200,12 @@ class TestSamplers:
     def test_no_answers_no_reports(self):
         assert len(closed_forms.randomized_response(3, 1.0).sampler.sample([])) == 0
 
-    def test_uniform_below_rejects_the_words_past_the_last_multiple(self):
-        served = iter([np.array([TOTAL - 1, 7], dtype=np.uint64), np.array([5], dtype=np.uint64)])
-        assert uniform_below(3, 2, lambda size: next(served)).tolist() == [2, 1]
+    @pytest.mark.parametrize(
+        "bound, words, again, drawn", [(6144, [TOTAL - 1, 7], 5, [5, 7]), (3, [0, TOTAL - 1], TOTAL // 2, [1, 2])]
+    )
+    def test_uniform_below_rejects_the_surplus_words(self, bound, words, again, drawn):
+        served = iter([np.array(words, dtype=np.uint64), np.array([again], dtype=np.uint64)])
+        assert uniform_below(bound, 2, lambda size: next(served)).tolist() == drawn
 
     def test_tiny_budgets_fall_back_to_the_uniform_law(self):
         sampler = closed_forms.minimax(3, 1e-17).sampler
