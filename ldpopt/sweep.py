@@ -20,6 +20,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.files import replacing
 from ldpopt.problem import Problem
 from ldpopt.solve import solve
+from ldpopt.solvers import Status
 from ldpopt.utility import Float, frozen, real_array
 
 if TYPE_CHECKING:
@@ -209,6 +210,8 @@ def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limi
     try:
         solution = solve(problem, solver=solver, time_limit=time_limit)
         status, seconds = solution.status.value, solution.runtime
+        if solution.status is Status.FAILED:
+            status = f"{status}: {solution.raw_status}"
         if solution.repaired is not None:
             value = solution.value
             gap = certify(solution, exact=False).relative_gap

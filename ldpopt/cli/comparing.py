@@ -69,12 +69,20 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     stated = read_model(model)
     problem = stated.problem
     limit = stated.time_limit if time_limit is None else time_limit
-    lines = [wait_for(partial(_run, method, problem), method.name) for method in methods(problem, limit)]
+    planned = methods(problem, limit)
+    lines: list[Line] = []
+    try:
+        lines += (wait_for(partial(_run, method, problem), method.name) for method in planned)
+    except KeyboardInterrupt:
+        if not lines:
+            raise
     data = _side_by_side(lines, problem)
     report(data, json, lambda: _show(stated.title or model, data))
     for line in lines:
         if line.error:
             say(f"note: {line.method}: {line.error}")
+    if len(lines) < len(planned):
+        raise KeyboardInterrupt(f"{len(lines)} of {len(planned)} methods are done")
     _judge(lines, data, gap)
     require_expected(stated, data["best"])
 

@@ -50,7 +50,7 @@ def sweep(
 ) -> None:
     """Solve a model at many budgets and priors.
 
-    Each point is certified. Ctrl-C keeps what is done.
+    Each point is certified. Ctrl-C keeps the rows that are done, and draws nothing.
     """
     from ldpopt.modelfile import read_model
     from ldpopt.sweep import sweep as run
@@ -67,7 +67,7 @@ def sweep(
         with replacing(output) as stream:
             stream.write(result.to_csv())
     report({"interrupted": result.interrupted, "rows": list(result.records())}, json, lambda: _show(result))
-    if plot is not None and result.rows:
+    if plot is not None and result.rows and not result.interrupted:
         save_figure(plot, _drawn(result).figure)
     if result.interrupted:
         total = len(result.epsilons) * (1 if result.priors is None else len(result.priors))
@@ -142,7 +142,7 @@ def _priors(problem: Problem, count: int | None) -> Any:
 def _drawn(result: SweepResult) -> Any:
     from ldpopt import plot as pictures
 
-    is_surface = result.priors is not None and not result.interrupted and len(result.epsilons) > 1
+    is_surface = result.priors is not None and len(result.epsilons) > 1
     if is_surface:
         return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
     return pictures.sweep(result, new_axes())

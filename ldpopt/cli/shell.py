@@ -43,8 +43,8 @@ class Shell(TyperGroup):
         except BrokenPipeError:
             _leave_closed_pipe()
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            _interrupted()
+        except KeyboardInterrupt as error:
+            _interrupted(str(error))
         except LdpoptError as error:
             say(error.one_line)
             raise typer.Exit(exit_code(error)) from None
@@ -97,9 +97,13 @@ def _explain(error: Any) -> None:
     say(f"{error.format_message()} | do: see '{command} --help'")
 
 
-def _interrupted() -> NoReturn:
-    say("interrupted")
+def _interrupted(done: str) -> NoReturn:
+    say(f"interrupted: {done}" if done else "interrupted")
     if is_working():
+        if "ldpopt.solvers.guarded" in sys.modules:
+            from ldpopt.solvers.guarded import stop_all
+
+            stop_all()
         # A solver deep in its own code cannot be asked to stop, and must not outlive the objects it works on.
         sys.stdout.flush()
         os._exit(INTERRUPTED)

@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
 import typer
@@ -27,10 +26,13 @@ from ldpopt.cli.output import (
     say,
 )
 from ldpopt.errors import ModelFileError
-from ldpopt.files import replacing
+from ldpopt.files import readable, replacing
 
 CHUNK = 1 << 16
 """Rows that are read, privatized and written at a time."""
+
+LONGEST_LINE = 1 << 24
+"""Characters of a line that no table has."""
 
 Column = Annotated[str, typer.Option("--column", "-c", metavar="C", help="Which column of the table.")]
 
@@ -128,12 +130,21 @@ def estimate(
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
 
 
+def _lines(stream: IO[str], name: str) -> Iterator[str]:
+    """Yield lines; one without an end would fill the memory."""
+    for place, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), ""), start=1):
+        if len(line) == LONGEST_LINE:
+            what = f"the line has {LONGEST_LINE:,} characters or more"
+            raise ModelFileError(what, where=f"{name}, line {place}", do="pass a table with line breaks")
+        yield line
+
+
 class _Table:
     """Rows of some columns of a CSV stream, in chunks, each with its line number."""
 
     def __init__(self, stream: IO[str], name: str, columns: list[str]) -> None:
         self.name, self.header = name, columns
-        self._reader = csv.reader(stream, strict=True)
+        self._reader = csv.reader(_lines(stream, name), strict=True)
         first = next(self._rows(), None)
         if first is None:
             raise ModelFileError("the table is empty", where=name, do="it needs a header line")
@@ -183,8 +194,8 @@ class _Table:
         if count:
             raise ModelFileError(f"{count} columns are named {column!r}", where=self.name, do="rename one of them")
         near = difflib.get_close_matches(column, self._known, 1, 0.4)
-        shown = ", ".join(self._known[:12]) + (", ..." if len(self._known) > 12 else "")
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        shown = ", ".join(map(label, self._known[:12])) + (", ..." if len(self._known) > 12 else "")
+        hint = f"did you mean {near[0]!r}? " if near and len(near[0]) <= 60 else ""
         raise ModelFileError(f"no column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
 
 
@@ -226,7 +237,7 @@ def _opened(path: str) -> Iterator[IO[str]]:
         return
     with ExitStack() as stack:
         try:
-            stream = stack.enter_context(Path(path).open(encoding="utf-8-sig", newline=""))
+            stream = stack.enter_context(readable(path).open(encoding="utf-8-sig", newline=""))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise ModelFileError(f"cannot read the table: {why}", where=path) from None

@@ -9,10 +9,10 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.files import readable
 
 LARGEST_FILE = 64 * 2**20
 """Bytes of the largest file that is read or written: a gain of 1000 x 1000 numbers takes a third of it."""
@@ -39,7 +39,7 @@ class Page:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         try:
-            with Path(self.path).open("rb") as stream:
+            with readable(self.path).open("rb") as stream:
                 raw = stream.read(LARGEST_FILE + 1)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)

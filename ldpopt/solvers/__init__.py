@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -62,6 +63,12 @@ class ProgramSolver(Protocol):
     A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
     where something is missing. One with an attribute ``continues = True`` takes a keyword ``basis`` from an earlier
     outcome of the same program with fewer rows.
+
+    A solver runs in a process of its own, where it can be stopped and may crash, and is given the program's numbers
+    without names and structure. Up to ``quick`` non-zeros (an attribute; 0 unless stated) it runs in this process
+    instead: state as many as it solves in a fraction of a second, or ``math.inf`` if it reads the structure, keeps its
+    time limit and is written in Python, which hears Ctrl-C. For a basis to cross over, ``basis_arrays(basis)`` writes
+    it as two integer arrays and ``basis_from(columns, rows)`` reads them.
     """
 
     name: str
@@ -91,9 +98,14 @@ def find(name: str) -> ProgramSolver:
         raise SolverNotFoundError(
             f"there is no solver {name!r}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
         )
-    factory = offered[head]()
+    load, target = offered[head]
+    factory = load()
     solver: ProgramSolver = factory(detail) if detail else factory()
-    return solver
+    if target is None or getattr(solver, "quick", 0) == math.inf:
+        return solver
+    from ldpopt.solvers.guarded import Guarded
+
+    return Guarded(solver, target, detail)
 
 
 def installed() -> dict[str, str]:
@@ -115,8 +127,8 @@ def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     )
 
 
-def _offered() -> dict[str, Any]:
-    """Loaders by name: ours, and those of installed packages, which cannot replace ours."""
+def _offered() -> dict[str, tuple[Any, str | None]]:
+    """Loaders and ``module:class`` by name: ours, and those of installed packages, which cannot replace ours."""
 
     def loader(target: str) -> Any:
         def load() -> Any:
@@ -129,5 +141,8 @@ def _offered() -> dict[str, Any]:
 
     from importlib.metadata import entry_points
 
-    others = {point.name: point.load for point in entry_points(group="ldpopt.solvers")}
-    return others | {name: loader(target) for name, target in BUILT_IN.items()}
+    points = entry_points(group="ldpopt.solvers")
+    others = {
+        point.name: (point.load, getattr(point, "value", "").partition("[")[0].strip() or None) for point in points
+    }
+    return others | {name: (loader(target), target) for name, target in BUILT_IN.items()}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import SolverOptionError
-from ldpopt.program import LinearProgram
+from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status, missing
 from ldpopt.solvers.refinement import refine
 
@@ -35,6 +37,12 @@ TIGHT: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibilit
 
 SIMPLEX: dict[str, Any] = {"presolve": "off", "solver": "simplex"}
 
+OTHER_WAYS: tuple[dict[str, Any], ...] = ({"simplex_strategy": 4}, {"simplex_scale_strategy": 0})
+"""Where the dual simplex ends short of the optimum and refinement fails: the primal simplex, and unscaled rows."""
+
+PATIENCE = 1000
+"""Iterations, besides one for each row and column, after which improving an answer is given up."""
+
 SCALE = 2.0**8
 """Right-hand sides and costs of 1 are stated as this, which makes the absolute tolerances that much tighter."""
 
@@ -44,9 +52,17 @@ class Highs:
 
     name = "highs"
     continues = True
+    quick = 30_000
+    """The slowest channel programs of that size take half a second, by simplex and by interior point."""
 
     def solve(
-        self, program: LinearProgram, *, time_limit: float | None = None, basis: Any = None, **options: Any
+        self,
+        program: LinearProgram,
+        *,
+        time_limit: float | None = None,
+        basis: Any = None,
+        refined: bool = True,
+        **options: Any,
     ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
         deadline = None if time_limit is None else time.perf_counter() + time_limit
@@ -54,17 +70,42 @@ class Highs:
         if outcome.status in (Status.UNBOUNDED, Status.FAILED):
             # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
             outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
+        if not refined:
+            return outcome
         at = None if outcome.basis is None else _with_slacks(outcome.basis)
+        # Near an optimum, at the edge of what floats can tell, a simplex method may go round in circles.
+        end = {"simplex_iteration_limit": PATIENCE + sum(program.shape)}
 
         def residual(step: LinearProgram) -> Outcome:
             nonlocal at
-            found = _run(step, 1.0, {**TIGHT, **SIMPLEX}, deadline, at)
+            found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **end}, deadline, at)
             if found.status is not Status.OPTIMAL:
-                found = _run(step, 1.0, {}, deadline, None)
+                found = _run(step, 1.0, end, deadline, None)
             at = found.basis
             return found
 
-        return refine(program, outcome, residual)
+        def others() -> Iterator[Outcome]:
+            nonlocal at
+            for start, way in product((outcome.basis, None), OTHER_WAYS):
+                found = _run(program, SCALE, {**TIGHT, **SIMPLEX, **way, **end, **options}, deadline, start)
+                at = None if found.basis is None else _with_slacks(found.basis)
+                yield found
+
+        return refine(program, outcome, residual, others())
+
+    @staticmethod
+    def basis_arrays(basis: highspy.HighsBasis) -> tuple[Int, Int]:
+        """States of columns and of rows, as HiGHS numbers them."""
+        return np.array(list(map(int, basis.col_status)), int), np.array(list(map(int, basis.row_status)), int)
+
+    @staticmethod
+    def basis_from(columns: Int, rows: Int) -> highspy.HighsBasis:
+        """Read the basis back from its states."""
+        basis = highspy.HighsBasis()
+        basis.valid = True
+        basis.col_status = list(map(highspy.HighsBasisStatus, columns.tolist()))
+        basis.row_status = list(map(highspy.HighsBasisStatus, rows.tolist()))
+        return basis
 
 
 def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: float | None, basis: Any) -> Outcome:

@@ -89,7 +89,7 @@ def test_a_plug_in_serves_row_generation_and_worst_cases(with_scipy):
 
 
 def test_a_plug_in_cannot_replace_a_solver_of_ours(with_scipy):
-    assert type(solvers.find("highs")).__name__ == "Highs"
+    assert type(solvers.find("highs").solver).__name__ == "Highs"
     assert solvers.installed() == {"cbc": "installed", "cvxpy": "installed", "highs": "installed", "scipy": "installed"}
 
 

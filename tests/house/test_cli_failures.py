@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import resource
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -168,34 +165,6 @@ def test_a_full_disk_is_one_line(folder: Path) -> None:
     assert program.returncode == 2
     assert text.count("\n") == 1
     assert "Traceback" not in text
-
-
-def test_ctrl_c_ends_a_solve_at_once(folder: Path) -> None:
-    import numpy as np
-
-    gain = np.random.default_rng(0).random((250, 250)).round(3).tolist()
-    head = "[prior]\nuniform = true\n[privacy]\nkind = 'pure'\nepsilon = 1.0\n"
-    Path("slow.toml").write_text(f"{head}[utility]\ngain = {gain}\n")
-    with process("solve", "slow.toml") as program:
-        time.sleep(3.0)
-        program.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        out, text = program.communicate(timeout=20)
-    assert time.perf_counter() - began < 1.5
-    assert (program.returncode, out, text) == (130, "", "ldpopt: interrupted\n")
-
-
-def test_ctrl_c_keeps_the_finished_rows_of_a_sweep(folder: Path) -> None:
-    with process("sweep", "coin.toml", "--epsilon", "0.1:5:8000", "-o", "out.csv") as program:
-        time.sleep(3.0)
-        program.send_signal(signal.SIGINT)
-        _, text = program.communicate(timeout=20)
-    assert program.returncode == 130
-    assert "interrupted" in text
-    assert "Traceback" not in text
-    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert 0 < len(rows) < 8000
-    assert all(row["status"] == "optimal" for row in rows)
 
 
 def test_help_starts_fast() -> None:

@@ -1,0 +1,109 @@
+"""Ctrl-C: the real command on a terminal, interrupted while it works, ends at once and keeps what is done."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+BOUND = 3.0
+"""Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet one."""
+
+
+class Command:
+    """A running command whose stderr is a terminal, where it shows its progress."""
+
+    def __init__(self, *args: str, **options: object) -> None:
+        self._terminal, theirs = os.openpty()
+        environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": theirs, "env": environment} | options
+        self.process = subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)  # type: ignore[call-overload]
+        os.close(theirs)
+        self.shown = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                self.shown += os.read(self._terminal, 1 << 16).decode(errors="replace")
+            except OSError:  # the other end is closed
+                return
+
+    def interrupt(self, pattern: str = "") -> tuple[str, str]:
+        """Press Ctrl-C when the terminal shows a pattern; check how it ends, and return stdout and the last line."""
+        end = time.perf_counter() + 60
+        while not re.search(pattern, self.shown):
+            assert self.process.poll() is None, self.shown
+            assert time.perf_counter() < end, self.shown
+            time.sleep(0.02)
+        self.process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        out, _ = self.process.communicate(timeout=60)
+        seconds = time.perf_counter() - began
+        self._reader.join(5)
+        os.close(self._terminal)
+        assert self.process.returncode == 130
+        assert "Traceback" not in self.shown
+        assert self.shown.count("ldpopt: ") == 1
+        assert seconds < BOUND
+        return out.decode(), self.shown.rstrip().splitlines()[-1]
+
+
+def model(path: str, n: int, budget: str = "1.0") -> None:
+    gain = np.random.default_rng(0).random((n, n)).round(3).tolist()
+    head = f"[prior]\nuniform = true\n[privacy]\nkind = 'pure'\nepsilon = {budget}\n"
+    Path(path).write_text(f"{head}[utility]\ngain = {gain}\n")
+
+
+def test_a_solve_deep_in_the_simplex(folder: Path) -> None:
+    model("slow.toml", 250)
+    out, last = Command("solve", "slow.toml").interrupt("solving")
+    assert out == ""
+    assert last.endswith("ldpopt: interrupted")
+
+
+def test_a_list_of_extreme_points(folder: Path) -> None:
+    model("slow.toml", 6, "'log(2)'")
+    Command("vertices", "slow.toml").interrupt("extreme points")
+
+
+def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
+    pytest.importorskip("pulp")
+    model("slow.toml", 70)
+    out, last = Command("compare", "slow.toml").interrupt(r"cbc \(compact\)")
+    assert "highs (compact)" in out
+    assert re.search(r"interrupted: 1 of \d+ methods are done", last)
+
+
+def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
+    pytest.importorskip("joblib")
+    args = ("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-j", "2", "-o", "out.csv")
+    out, last = Command(*args).interrupt(r"[1-9]\d*/20000")
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert 0 < len(rows) < 20_000
+    assert all(row["status"] == "optimal" for row in rows)
+    assert f"interrupted: {len(rows)} of 20000 points are done and in out.csv" in last
+    assert out
+
+
+def test_privatize_leaves_the_old_file(folder: Path) -> None:
+    Path("out.csv").write_text("old")
+    command = Command("privatize", "coin.json", "-", "-c", "answer", "-o", "out.csv", stdin=subprocess.PIPE)
+    assert command.process.stdin is not None
+    command.process.stdin.write(b"answer\n" + b"yes\nno\n" * 100_000)  # more than a pipe holds: it is reading
+    command.process.stdin.flush()
+    command.interrupt()
+    assert Path("out.csv").read_text() == "old"
+    assert not [name for name in os.listdir() if name.startswith(".")]

@@ -1,0 +1,138 @@
+"""Writers killed at any moment: the file is the old one or the new one, and what they leave behind is cleared away.
+
+Twelve kills are usual, two thirds of them in the middle of a long text; ``LDPOPT_KILLS=200`` makes as many as one asks
+for.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ldpopt import Mechanism, files
+from ldpopt.files import replacing
+from ldpopt.modelfile import load_model
+
+KILLS = int(os.environ.get("LDPOPT_KILLS", "12"))
+
+HEAD = """
+import itertools, sys, numpy as np, ldpopt as lo
+from ldpopt.files import replacing
+rng = np.random.default_rng(0)
+def forever(*writes):
+    for k, write in enumerate(itertools.cycle(writes)):
+        write()
+        if k == 1:
+            print("ready", flush=True)
+"""
+
+WRITERS = {
+    "text": """
+def text(letter):
+    with replacing("out") as stream:
+        for _ in range(100):
+            stream.write(letter * (1 << 14))
+        stream.write("end")
+forever(lambda: text("a"), lambda: text("b"))
+""",
+    "mechanism": """
+one, other = (lo.Mechanism(rng.dirichlet(np.ones(150), size=150)) for _ in range(2))
+forever(lambda: one.to_json("out"), lambda: other.to_json("out"))
+""",
+    "model": """
+from ldpopt.modelfile import save_model
+one, other = (lo.Problem(rng.dirichlet(np.ones(80)), rng.random((80, 80)), lo.PureLDP(1.0)) for _ in range(2))
+forever(lambda: save_model(one, "out"), lambda: save_model(other, "out"))
+""",
+    "sweep": """
+import dataclasses
+from ldpopt.sweep import sweep
+short = sweep(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0)), [1.0])
+one, other = (dataclasses.replace(short, rows=short.rows * size) for size in (4000, 5000))
+forever(lambda: one.to_csv("out"), lambda: other.to_csv("out"))
+""",
+    "reports": """
+from typer.testing import CliRunner
+from ldpopt.cli import app
+lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).to_json("../coin.json")
+for name, size in (("short", 20000), ("long", 30000)):
+    with open(f"../{name}.csv", "w") as stream:
+        stream.write("answer\\n" + "yes\\n" * size)
+def privatize(name):
+    args = ["privatize", "../coin.json", f"../{name}.csv", "-c", "answer", "-o", "out"]
+    assert CliRunner().invoke(app, args).exit_code == 0
+forever(lambda: privatize("short"), lambda: privatize("long"))
+""",
+}
+
+
+def is_whole(kind: str, path: Path) -> bool:
+    """Whether the file is one of the two that are written."""
+    if kind == "mechanism":
+        return Mechanism.from_json(path).channel.shape == (150, 150)
+    if kind == "model":
+        return load_model(path).utility.shape == (80, 80)
+    text = path.read_text()
+    if kind == "reports":
+        lines = text.splitlines()
+        return text.endswith("\n") and len(lines) in (20_001, 30_001) and set(lines[1:]) == {"no", "yes"}
+    if kind == "sweep":
+        lines = text.splitlines()
+        return text.endswith("\n") and len(lines) in (4001, 5001) and len(set(lines[1:])) == 1
+    return text[:-3] in ("a" * (100 << 14), "b" * (100 << 14)) and text.endswith("end")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills of POSIX")
+@pytest.mark.parametrize("kind", WRITERS)
+def test_no_kill_leaves_half_a_file(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = random.Random(KILLS)
+    tmp_path = tmp_path / "folder"
+    tmp_path.mkdir()
+    out = tmp_path / "out"
+    cut = 0
+    for _ in range(-(-KILLS * 2 // 3) if kind == "text" else -(-KILLS // 12)):
+        code = [sys.executable, "-c", HEAD + WRITERS[kind]]
+        with subprocess.Popen(code, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            time.sleep(moment.uniform(0.0, 0.1))
+            writer.kill()
+        assert is_whole(kind, out)
+        parts = {path.name for path in tmp_path.iterdir()} - {"out"}
+        assert all(name.startswith(".out.") and name.endswith(files._SUFFIX) for name in parts)
+        cut += bool(parts)
+        monkeypatch.setattr(files, "OLD", 0.0)
+        with replacing(tmp_path / "out") as stream:  # the next writer clears away what nobody holds
+            assert len(list(tmp_path.glob(".out.*"))) == 1
+            stream.write(out.read_text())
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    print(f"{kind}: {cut} of the kills came while a part was open")
+
+
+def test_parts_that_somebody_writes_and_files_of_others_are_left_alone(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(files, "OLD", 0.0)
+    mine = tmp_path / ".out.backup12"
+    mine.write_text("mine")
+    with replacing(tmp_path / "out") as slow:
+        slow.write("slow")
+        with replacing(tmp_path / "out") as quick:
+            quick.write("quick")
+        assert (tmp_path / "out").read_text() == "quick"
+    assert (tmp_path / "out").read_text() == "slow"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.backup12", "out"]
+    fresh = tmp_path / f".out.abcdefgh{files._SUFFIX}"
+    fresh.write_text("left by a kill")
+    monkeypatch.setattr(files, "OLD", 60.0)
+    with replacing(tmp_path / "out") as stream:
+        stream.write("new")
+    assert fresh.exists()
+    os.utime(fresh, (0, 0))
+    with replacing(tmp_path / "out") as stream:
+        stream.write("new")
+    assert not fresh.exists()
