@@ -1,5 +1,7 @@
 """Row generation: solve a relaxation, add the rows that its optimum violates, until none is left or none matters.
 
+Where the solver may be chosen, larger graph and event-wise programs go to interior points made for them.
+
 Between two rounds there is an outer point (the relaxation's optimum) and an inner one (private as far as floats tell).
 Rows are asked for at the outer point, and at a point of the segment close to the inner one: those cut deeper, and the
 inner point moves on where there are none (Ben-Ameur and Neto 2007). So it is known when no row can matter any more.
@@ -7,13 +9,15 @@ inner point moves on where there are none (Ben-Ameur and Neto 2007). So it is kn
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ldpopt.formulation import add_rows
+from ldpopt.events import fits, solve_events
+from ldpopt.formulation import add_rows, default_form
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, ProgramSolver, Status
@@ -22,6 +26,9 @@ from ldpopt.utility import Float
 MOST_ROUNDS = 200
 """Rounds of row generation; two to twenty are usual."""
 
+MOST_ROUGH = 25
+"""Rounds with points that are not refined: what is left to do then may be below the solver's tolerance."""
+
 STEP = 0.1
 """How far from the inner towards the outer point the second question is asked."""
 
@@ -29,53 +36,98 @@ NEAR = 1e-13
 """Share of the value by which the inner point may fall short of the bound and count as the optimum."""
 
 
+HEAVY = 35_000
+"""Non-zeros from which an event-wise program is no longer enlarged, but handed to the interior point (measured)."""
+
+BY_BLOCKS = 1500
+"""Entries of a channel from which the interior point by outputs beats simplex on a graph or metric (measured)."""
+
+
 @dataclass(frozen=True)
 class Generated:
-    """The program with its generated rows, how its last solve ended, and the channel found."""
+    """The program with its generated rows, how its last solve ended, the channel found, and who found it."""
 
     program: LinearProgram
     outcome: Outcome
     channel: Float | None
     rounds: int
+    solver: str
 
 
 def generate(
-    problem: Problem, program: LinearProgram, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]
+    problem: Problem,
+    program: LinearProgram,
+    backend: ProgramSolver,
+    time_limit: float | None,
+    options: dict[str, Any],
+    *,
+    choose: bool = False,
 ) -> Generated:
     """Solve, and as long as the notion finds violated rows that are new, add them and solve again.
 
-    Notions without ``separate``, and programs that have all rows, are solved once.
+    Notions without ``separate``, and programs that have all rows, are solved once. With ``choose`` another solver than
+    ``backend`` may be taken.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
     inner: Float | None = None
     seen: set[bytes] = set()
-    outcome = backend.solve(program, time_limit=time_limit, **options)
-    for rounds in range(MOST_ROUNDS):
-        if rounds:
-            left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-            going = {"basis": outcome.basis} if getattr(backend, "continues", False) else {}
-            outcome = backend.solve(program, time_limit=left, **going, **options)
+    if choose and program.structure.form == "pairwise":
+        by_blocks = _by_blocks(problem, program, time_limit)
+        if by_blocks is not None:
+            return by_blocks
+    continues = getattr(backend, "continues", False)
+    # A point that only asks for more rows need not be refined; the last one is.
+    rough, outcome = generates and continues, Outcome(Status.FAILED, "")
+    rounds = 0
+    while rounds < MOST_ROUNDS:
+        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+        going: dict[str, Any] = {"basis": outcome.basis, "refined": not rough} if continues else {}
+        outcome = backend.solve(program, time_limit=left, **going, **options)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
-            return Generated(program, outcome, None, rounds)
+            return Generated(program, outcome, None, rounds, backend.name)
         raw: Float = program.structure.channel(outcome.point)
         if not generates:
-            return Generated(program, outcome, raw, rounds)
+            return Generated(program, outcome, raw, rounds, backend.name)
         outer = _stochastic(raw)
         # A constant row keeps every notion, but not every side constraint.
         start = None if problem.constraints else np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
         inner = start if inner is None else inner
         inner, blocks = _questions(problem, outer, inner)
-        if inner is not None and _is_near(problem, inner, outer) and blocks:
-            return Generated(program, outcome, inner, rounds)
+        is_near = inner is not None and _is_near(problem, inner, outer) and bool(blocks)
         keys = [block.x.tobytes() + block.y.tobytes() for block in blocks]
-        if not set(keys) - seen:
-            return Generated(program, outcome, raw, rounds)
+        if is_near or not set(keys) - seen:
+            if not rough:
+                return Generated(program, outcome, inner if is_near else raw, rounds, backend.name)
+            rough = False
+            continue
+        if choose and program.nnz > HEAVY and fits(problem, program):
+            at_once = solve_events(problem, program, outer, math.inf if deadline is None else deadline)
+            if at_once is not None:
+                return Generated(*at_once, rounds, "events")
+            choose = False
         for key, block in zip(keys, blocks, strict=True):
             program = program if key in seen else add_rows(program, block, problem)
         seen.update(keys)
+        rounds += 1
+        rough = rough and rounds < MOST_ROUGH
     ended = replace(outcome, status=Status.LIMIT, raw_status=f"{MOST_ROUNDS} rounds of row generation")
-    return Generated(program, ended, None, rounds)
+    return Generated(program, ended, None, rounds, backend.name)
+
+
+def _by_blocks(problem: Problem, program: LinearProgram, time_limit: float | None) -> Generated | None:
+    """Solve a large graph or metric program output by output; None where that does not serve."""
+    if problem.utility.matrix.size < BY_BLOCKS or default_form(problem) != "pairwise":
+        return None
+    from ldpopt.solvers import blocks_
+
+    if not blocks_.fits(program):
+        return None
+    outcome = blocks_.Blocks().solve(program, time_limit=time_limit)
+    if outcome.status is Status.FAILED:
+        return None
+    channel = program.structure.channel(outcome.point) if outcome.status is Status.OPTIMAL else None
+    return Generated(program, outcome, channel, 0, blocks_.Blocks.name)
 
 
 def _questions(problem: Problem, outer: Float, inner: Float | None) -> tuple[Float | None, list[Any]]:

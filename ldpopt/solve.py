@@ -32,7 +32,8 @@ def solve(
     problem : Problem
         The statement.
     solver : str
-        ``"auto"`` (HiGHS), ``"highs"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
+        ``"auto"`` (HiGHS; an interior point for many inputs on a graph or under an event-wise delta), ``"highs"``,
+        ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
     time_limit : float, optional
         Seconds for the solver.
     form : {"compact", "pairwise"}, optional
@@ -68,13 +69,14 @@ def solve(
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise StatementError(f"time_limit = {time_limit!r} is no positive number of seconds")
     backend = solvers.find("highs" if solver == "auto" else solver)
-    made = generate(problem, formulate(problem, form), backend, time_limit, options)
+    choose = solver == "auto" and not options
+    made = generate(problem, formulate(problem, form), backend, time_limit, options, choose=choose)
     program, outcome, notes = made.program, made.outcome, _notes(problem, made.rounds)
     solution = Solution(
         problem,
         outcome.status,
         outcome.raw_status,
-        f"{backend.name} ({program.structure.form})",
+        f"{made.solver} ({program.structure.form})",
         0.0,
         {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
         {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
@@ -83,14 +85,16 @@ def solve(
         outcome,
     )
     if outcome.status is Status.INFEASIBLE:
-        solution = replace(solution, conflict=_conflict(problem, backend))
+        solution = replace(
+            solution, conflict=_conflict(problem, backend, None if time_limit is None else began + time_limit)
+        )
     if made.channel is not None:
         fixed = repair(made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
         solution = replace(solution, repaired=fixed)
     return replace(solution, runtime=time.perf_counter() - began)
 
 
-def _conflict(problem: Problem, backend: ProgramSolver) -> tuple[str, ...]:
+def _conflict(problem: Problem, backend: ProgramSolver, deadline: float | None) -> tuple[str, ...]:
     """Blocks that exclude each other: leave out each in turn, and keep those without which the rest is feasible."""
     form = default_form(problem)
     needed = list(problem.constraints)
@@ -105,7 +109,8 @@ def _conflict(problem: Problem, backend: ProgramSolver) -> tuple[str, ...]:
             objective=problem.objective,
             constraints=rest,
         )
-        if backend.solve(formulate(trial, form)).status is Status.INFEASIBLE:
+        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+        if backend.solve(formulate(trial, form), time_limit=left).status is Status.INFEASIBLE:
             needed = rest
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 

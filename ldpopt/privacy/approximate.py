@@ -15,11 +15,11 @@ from ldpopt.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.privacy.notion import Ties, no_rows
 from ldpopt.program import Int, RowBlock
-from ldpopt.utility import Float
+from ldpopt.utility import Float, real_number
 
 MOST_ROWS = 2_000_000
-SEPARATION = 1e-13
-"""An event in excess by less is left to the repair: solvers do not hold rows to more digits than this."""
+SEPARATION = 1e-14, 1e-13
+"""An event in excess by less is left to the repair: the smaller one where epsilon is small and excess costs most."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,8 @@ class ApproximateLDP:
 
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        try:
-            value = float(delta)
-        except (TypeError, ValueError):
-            value = np.nan
-        if isinstance(delta, bool) or not 0 <= value <= 1:
-            raise StatementError(f"delta = {delta!r} is not in [0, 1]", do="state a probability, usually far below 0.1")
-        if form not in ("event", "entry"):
+        value = real_number(delta, "delta", 0, 1, do="state a probability, usually far below 0.1")
+        if not isinstance(form, str) or form not in ("event", "entry"):
             raise StatementError(f"form = {form!r} is unknown", do='state "event" (the definition) or "entry"')
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
@@ -88,7 +83,7 @@ class ApproximateLDP:
         for row, event in enumerate(events):
             member[row, list(event)] = True
         pair = np.repeat(np.arange(len(first)), len(events))
-        return self._rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
+        return self.event_rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
 
     def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
         r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
@@ -98,18 +93,19 @@ class ApproximateLDP:
         if self.form == "entry" or not self.delta:
             return None
         found: list[tuple[int, int, np.ndarray[Any, Any]]] = []
+        least = float(np.clip(1e-9 * self.epsilon, *SEPARATION))
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
             over = channel[x] - ratio * channel
             excess = np.maximum(over, 0).sum(axis=1)
-            found += [(x, int(k), over[k] > 0) for k in np.flatnonzero(excess > self.delta + SEPARATION) if k != x]
+            found += [(x, int(k), over[k] > 0) for k in np.flatnonzero(excess > self.delta + least) if k != x]
         if not found:
             return None
         first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-        return self._rows(first, second, np.array([f[2] for f in found]))
+        return self.event_rows(first, second, np.array([f[2] for f in found]))
 
-    def _rows(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
-        """Rows ``b P_x(S) - P_x'(S) <= b delta`` with ``b = e**-epsilon`` rounded down, so that nothing true is cut."""
+    def event_rows(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
+        """Write ``b P_x(S) - P_x'(S) <= b delta``, ``b = e**-epsilon`` rounded down so that nothing true is cut."""
         b, size = self.epsilon.b, len(first)
         row, y = np.nonzero(member)
         x = np.stack([first[row], second[row]], axis=1).reshape(-1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.budget import Budget
 from ldpopt.divergence import ULPS, Audit
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
 from ldpopt.program import Int, RowBlock
 from ldpopt.utility import Float
 
@@ -133,6 +133,8 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     """Inputs of a mechanism, or positions of a plain array; and whether they are real labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
+    if not hasattr(channel, "__len__"):
+        raise MechanismError(f"{channel!r:.60} is no channel", do="pass a Mechanism or an array (inputs, outputs)")
     return tuple(range(len(channel))), False
 
 

@@ -1,0 +1,114 @@
+"""Graphs and metrics: dropped pairs change nothing, and the interior point by outputs agrees with simplex."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt import generation, solvers
+from ldpopt.errors import SolverOptionError
+from ldpopt.privacy import Ties
+from ldpopt.solvers import Status, blocks_
+
+
+class AllPairs(lo.MetricDP):
+    """The definition: a row for every ordered pair, implied or not."""
+
+    def ties(self, inputs):
+        distance = self.matrix(inputs)
+        first, second = np.nonzero(distance > 0)
+        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+
+
+def shortest(n, rng):
+    """Closure of random whole lengths: many triangles are equalities."""
+    length = np.triu(rng.integers(1, 5, (n, n)), 1).astype(float)
+    length += length.T
+    for k in range(n):
+        length = np.minimum(length, length[:, k : k + 1] + length[k])
+    return length
+
+
+def manhattan(side):
+    places = np.array([(a, b) for a in range(side) for b in range(side)], float)
+    return np.abs(places[:, None] - places[None]).sum(axis=2)
+
+
+def problem(notion, n, rng, sense="gain", objective="expected"):
+    utility = lo.Utility(rng.random((n, n + 1)), sense)
+    return lo.Problem(
+        rng.dirichlet(np.ones(n)) if objective == "expected" else None, utility, notion, objective=objective
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dropping_implied_pairs_keeps_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    distance = shortest(6, rng)
+    few, all_pairs = (problem(kind(0.7, distance), 6, np.random.default_rng(seed)) for kind in (lo.MetricDP, AllPairs))
+    assert lo.formulate(few).shape[0] < lo.formulate(all_pairs).shape[0]
+    assert lo.solve(few).value == pytest.approx(lo.solve(all_pairs).value, abs=1e-12)
+
+
+def test_a_grid_keeps_its_edges_only():
+    ties = lo.MetricDP(1.0, manhattan(5)).ties(range(25))
+    assert len(ties.first) == 2 * 2 * 5 * 4
+    assert set(ties.distance) == {1.0}
+
+
+@pytest.mark.parametrize("lengths, left", [((0.25, 0.5, 0.75), 4), ((0.1, 0.2, 0.3), 6), ((1.0, 1.0, 3.0), 4)])
+def test_float_sums_are_decided_exactly(lengths, left):
+    near, next_, far = lengths
+    distance = [[0, near, far], [near, 0, next_], [far, next_, 0]]
+    # 0.1 + 0.2 is a little more than 0.3: that pair is not implied.
+    assert len(lo.MetricDP(1.0, distance).ties(range(3)).first) == left
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon):
+    rng = np.random.default_rng(5)
+    case = problem(lo.MetricDP(epsilon, shortest(7, rng)), 7, rng, sense, objective)
+    program = lo.formulate(case)
+    assert blocks_.fits(program)
+    found, simplex = blocks_.Blocks().solve(program), solvers.find("highs").solve(program)
+    assert found.status is Status.OPTIMAL
+    assert program.objective @ found.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
+    assert program.residual(found.point) < 1e-9
+
+
+@pytest.mark.parametrize("graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)])
+def test_solve_takes_it_for_large_graphs_and_certifies(graph, monkeypatch):
+    monkeypatch.setattr(generation, "BY_BLOCKS", 1)
+    labels, rng = list(graph.nodes), np.random.default_rng(1)
+    case = lo.Problem(rng.dirichlet(np.ones(len(labels))), "identity", lo.GraphDP("log(2)", graph), inputs=labels)
+    answer = lo.solve(case)
+    assert answer.solver == "blocks (pairwise)"
+    assert answer.value == pytest.approx(lo.solve(case, solver="highs").value, rel=1e-9)
+    proof = lo.certify(answer)
+    assert proof.relative_gap < 1e-9
+    assert proof.audit.verdict == "certified"
+
+
+def test_other_programs_stay_with_simplex(monkeypatch):
+    monkeypatch.setattr(generation, "BY_BLOCKS", 1)
+    utility = lo.Utility(np.eye(4))
+    compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
+    assert not blocks_.fits(lo.formulate(compact))
+    assert lo.solve(compact).solver == "highs (compact)"
+    # At epsilon = 0 the private channels have no inside.
+    free = lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2)))
+    assert not blocks_.fits(lo.formulate(free))
+    with pytest.raises(SolverOptionError, match="pairwise ties"):
+        blocks_.Blocks().solve(lo.formulate(compact))
+    with pytest.raises(SolverOptionError, match="no option"):
+        blocks_.Blocks().solve(lo.formulate(compact), presolve="off")
+
+
+def test_a_time_limit_ends_it():
+    rng = np.random.default_rng(2)
+    case = problem(lo.MetricDP(1.0, manhattan(4)), 16, rng)
+    assert blocks_.Blocks().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT
