@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ldpopt.errors import StatementError
 
 BITS = 192
@@ -113,7 +115,7 @@ def round_up(value: Fraction) -> float:
 
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
-    if isinstance(epsilon, bool):
+    if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
         raise _refusal(epsilon, "is no number")
     if not isinstance(epsilon, (int, float, Fraction, str)):
         try:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.program import RowBlock
-from ldpopt.utility import real_array
+from ldpopt.utility import real_array, real_number
 
 
 def unbiased(values: ArrayLike, outputs: ArrayLike) -> RowBlock:
@@ -78,8 +78,12 @@ def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.in
     matrix = real_array(coefficients, "coefficient matrix")
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise StatementError(f"the coefficients of {name!r} are no finite matrix (inputs, outputs)")
-    if not lower <= upper:
+    lower, upper = (
+        real_number(lower, f"the lower bound of {name!r}"),
+        real_number(upper, f"the upper bound of {name!r}"),
+    )
+    if lower > upper:
         raise StatementError(f"the bounds of {name!r} exclude each other: {lower} > {upper}")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
-    return RowBlock(name, row, x, y, matrix[x, y], np.array([float(lower)]), np.array([float(upper)]))
+    return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]))

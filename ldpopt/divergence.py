@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.budget import Budget, log_enclosure, round_up
+from ldpopt.errors import StatementError
 from ldpopt.exact import Exact, exact
 
 Verdict = Literal["certified", "violated", "undecided"]
@@ -69,6 +70,20 @@ class Audit:
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
         return self.curve(Budget(epsilon))
+
+
+def require_notion(privacy: Any) -> None:
+    """Refuse what cannot audit a channel.
+
+    Raises
+    ------
+    StatementError
+        If it has no ``audit``, or is the class of a notion without its budget.
+    """
+    if isinstance(privacy, type) or not hasattr(privacy, "audit"):
+        raise StatementError(
+            f"{privacy!r:.60} is no privacy notion", do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+        )
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | None = None, claim: str = "") -> Audit:
@@ -348,5 +363,6 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     """
     if privacy is None:
         return max_divergence(channel)
+    require_notion(privacy)
     result: Audit = privacy.audit(channel)
     return result

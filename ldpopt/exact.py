@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.utility import real_array
+from ldpopt.utility import holds_no_numbers, real_array
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,16 @@ def exact(channel: Any) -> Exact:
         floats = counts / float(channel.denominator)
         return Exact(counts.astype(object), channel.denominator, floats, channel.inputs, channel.outputs)
     try:
+        if holds_no_numbers(channel) or np.ma.is_masked(channel):
+            raise ValueError
         array = np.asarray(channel)
     except ValueError:
         raise MechanismError("the channel is no rectangular array of real numbers") from None
-    if array.dtype == object and array.ndim == 2 and all(isinstance(v, (int, Fraction)) for v in array.flat):
+    if (
+        array.dtype == object
+        and array.ndim == 2
+        and all(isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
+    ):
         denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
         floats = np.array([[float(v) for v in row] for row in array])

@@ -25,6 +25,7 @@ from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
 from ldpopt.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
+from ldpopt.utility import require_memory
 
 
 @dataclass(frozen=True)
@@ -321,8 +322,11 @@ def extreme_points(
     """
     m = n if m is None else m
     for size, name in ((n, "inputs"), (m, "outputs")):
-        if not isinstance(size, (int, np.integer)) or size < 1:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise StatementError(f"{size!r} {name} cannot be: state a whole number from 1 on")
+    require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
+    if isinstance(privacy, type) or not hasattr(privacy, "ties"):
+        raise StatementError(f"{privacy!r:.60} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP")
     labels = tuple(getattr(privacy, "graph", range(n)) if inputs is None else inputs)
     if len(labels) != n:
         raise StatementError(f"there are {len(labels)} labels for {n} inputs")

@@ -26,6 +26,9 @@ from ldpopt.utility import Float, require_memory
 
 Form = Literal["compact", "pairwise"]
 
+USUAL = 10
+"""Powers of two by which a worst case's utility may differ from 1 and still be stated in its own unit."""
+
 BYTES_PER_NONZERO = 200
 """Memory that a simplex solver takes for each non-zero of a program, factors included (measured with HiGHS)."""
 
@@ -254,11 +257,17 @@ def _pairwise(problem: Problem) -> LinearProgram:
 
 
 def _with_worst_case(program: LinearProgram, problem: Problem) -> LinearProgram:
-    """Add a free column ``worst`` and the rows that keep it on the right side of every input's expectation."""
+    """Add a free column ``worst`` and the rows that keep it on the right side of every input's expectation.
+
+    Utilities far from 1 are stated in a unit of their own: solvers drop coefficients that are small.
+    """
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
-    block = RowBlock("worst_case", x, x, y, -problem.utility.matrix.reshape(-1), np.zeros(n), np.zeros(n))
+    exponent = int(np.frexp(np.abs(problem.utility.matrix).max())[1]) - 1
+    exponent = exponent if abs(exponent) > USUAL else 0
+    gains = np.ldexp(problem.utility.matrix.reshape(-1), -exponent)
+    block = RowBlock("worst_case", x, x, y, -gains, np.zeros(n), np.zeros(n))
     start, index, value = program.structure.compressed(block)
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
     start, index, value = compress(
@@ -266,7 +275,7 @@ def _with_worst_case(program: LinearProgram, problem: Problem) -> LinearProgram:
     )
     wider = replace(
         program,
-        objective=np.append(program.objective, 1.0),
+        objective=np.append(program.objective, np.ldexp(1.0, exponent)),
         column_lower=np.append(program.column_lower, -np.inf),
         column_upper=np.append(program.column_upper, np.inf),
         columns=(*program.columns, Span("worst", columns, columns + 1)),

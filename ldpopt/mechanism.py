@@ -249,8 +249,11 @@ class Mechanism:
             unknown = [label for label in prior if label not in set(self.inputs)]
             if unknown:
                 raise StatementError(f"the prior names {unknown[0]!r}, which is no input")
-            total = sum(prior.values())
-            return np.array([prior.get(label, 0) / total for label in self.inputs])
+            given = real_array([prior.get(label, 0) for label in self.inputs], "prior")
+            total = given.sum()
+            if not (given >= 0).all() or not 0 < total < np.inf:
+                raise StatementError(f"the weights sum to {total:g}: there is nothing to normalise")
+            return np.asarray(given / total)
         weights = real_array(prior, "prior")
         if weights.shape != (len(self.inputs),):
             raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
@@ -292,7 +295,9 @@ def require_labels(given: Any, kind: str) -> None:
         try:
             hash(label)
         except TypeError:
-            raise MechanismError(f"the {kind} label {label!r:.60} at {place} cannot be looked up: not hashable", do=do) from None
+            raise MechanismError(
+                f"the {kind} label {label!r:.60} at {place} cannot be looked up: not hashable", do=do
+            ) from None
         if isinstance(label, float) and label != label:
             raise MechanismError(f"the {kind} label {label!r} at {place} does not equal itself", do=do)
 

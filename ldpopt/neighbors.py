@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
+from ldpopt.utility import real_array, real_number, require_memory, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
 
     Graph = nx.Graph[Any]
+
+BYTES_PER_NODE = 1000
+"""Memory that networkx takes for a node and its few edges."""
 
 # networkx takes a third of a second to import: only a graph that is asked for pays for it.
 
@@ -127,8 +131,8 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     >>> sorted(grid(2, 3)[(0, 1)])
     [(0, 0), (0, 2), (1, 1)]
     """
-    if rows < 1 or columns < 1:
-        raise StatementError(f"a grid of {rows} rows and {columns} columns is empty", do="give at least one of each")
+    rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
+    require_memory(float(BYTES_PER_NODE * rows * columns), f"a grid of {rows} x {columns} cells")
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
@@ -206,8 +210,10 @@ def histograms(bins: int, most: int) -> Graph:
     >>> sorted(histograms(2, 1))
     [(0, 0), (0, 1), (1, 0)]
     """
-    if bins < 1 or most < 0:
-        raise StatementError(f"{bins} bins with up to {most} records are no histograms")
+    bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
+    require_memory(
+        BYTES_PER_NODE * min(most + 1.0, 1e4) ** min(bins, 64), f"histograms of {bins} bins and {most} records"
+    )
     held = [h for h in product(range(most + 1), repeat=bins) if sum(h) <= most]
     fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in held if sum(h) < most for k in range(bins))
     return _graph(held, fuller)
@@ -249,14 +255,18 @@ def within(
     >>> sorted(within([0.0, 0.5, 2.0], r=1).edges)
     [(0, 1)]
     """
+    do = "give a positive finite r in the unit of the coordinates"
+    r = real_number(r, "r", do=do)
     if not (r > 0 and np.isfinite(r)):
-        raise StatementError(f"r = {r} is no radius", do="give a positive finite r in the unit of the coordinates")
-    given = dict(points) if isinstance(points, Mapping) else dict(enumerate(np.asarray(points)))
+        raise StatementError(f"r = {r} is no radius", do=do)
+    if not isinstance(points, (Mapping, Sequence, np.ndarray)):
+        points = np.atleast_1d(real_array(points, "list of points"))
+    given = dict(points) if isinstance(points, Mapping) else dict(enumerate(points))
     names = _distinct(given)
     if callable(metric):
         pairs = ((x, y) for i, x in enumerate(names) for y in names[:i])
         return _graph(names, ((x, y) for x, y in pairs if metric(given[x], given[y]) <= r))
-    if metric not in ("euclidean", "manhattan"):
+    if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
         raise StatementError(f"unknown metric {metric!r}", do='name "euclidean" or "manhattan", or pass a function')
     where = _coordinates(list(given.values()))
     edges = []
@@ -364,7 +374,11 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
-    names = tuple(labels)
+    try:
+        names = tuple(labels)
+        hash(names)
+    except TypeError:
+        raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
     if len(set(names)) < len(names):
@@ -383,10 +397,7 @@ def _graph(names: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> Graph:
 
 
 def _coordinates(points: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    try:
-        array = np.array([np.atleast_1d(np.asarray(point, dtype=np.float64)) for point in points])
-    except (TypeError, ValueError):
-        raise StatementError("the points are no rectangular array of real numbers") from None
+    array = real_array([np.atleast_1d(real_array(point, "list of points")) for point in points], "list of points")
     if array.ndim != 2 or not np.isfinite(array).all():
         raise StatementError("the points need finite coordinates, one row for each")
     return array

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.mechanism import first_duplicate, labels
+from ldpopt.mechanism import first_duplicate, labels, require_labels
 from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock
 from ldpopt.utility import Float, Utility, frozen, real_array, resolve
@@ -76,20 +76,27 @@ class Problem:
         objective: Literal["expected", "worst_case"] = "expected",
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
-        if objective not in ("expected", "worst_case"):
+        if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
             raise StatementError(f"objective = {objective!r} is unknown", do='state "expected" or "worst_case"')
-        if privacy is None or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
+        is_class = isinstance(privacy, type)
+        if privacy is None or is_class or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
             raise StatementError(
                 "the problem has no privacy notion" if privacy is None else f"{privacy!r} is no privacy notion",
                 do="pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in",
             )
+        for given, kind in ((inputs, "input"), (outputs, "output")):
+            if given is not None:
+                _require_labels(given, kind)
         weights, names = _prior(prior, objective, inputs)
         matrix = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")  # type: ignore[arg-type]
         n = _size(weights, names, inputs, matrix)
         names = _labels(names if names is not None else inputs, n, "input")
         m = len(outputs) if outputs is not None else n if isinstance(matrix, str) else matrix.shape[1]
         targets = _labels(outputs if outputs is not None else names if m == n else None, m, "output")
-        blocks = (constraints,) if isinstance(constraints, RowBlock) else tuple(constraints)
+        blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
+        if not isinstance(blocks, (tuple, list)):
+            raise StatementError(f"a {type(blocks).__name__} is no list of side constraints", do="pass a list of them")
+        blocks = tuple(blocks)
         _check_blocks(blocks, n, m)
         for name, value in (
             ("prior", None if weights is None else frozen(weights)),
@@ -177,6 +184,13 @@ def _size(weights: Float | None, names: Any, inputs: Any, utility: str | Utility
     if isinstance(utility, Utility):
         return utility.shape[0]
     raise StatementError("nothing says how many inputs there are", do="pass inputs=[...] or a utility matrix")
+
+
+def _require_labels(given: Any, kind: str) -> None:
+    try:
+        require_labels(given, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
 
 
 def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt import sampling
-from ldpopt.divergence import Audit
+from ldpopt.divergence import Audit, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import Ties
@@ -94,6 +94,7 @@ def repair(
     >>> fixed.audit.verdict, fixed.mechanism.channel.round(3).tolist()
     ('certified', [[0.75, 0.25], [0.25, 0.75]])
     """
+    require_notion(privacy)
     values = _clean(channel)
     names = tuple(range(len(values))) if inputs is None else tuple(inputs)
     best: Repaired | None = None

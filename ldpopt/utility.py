@@ -14,6 +14,9 @@ from ldpopt.errors import StatementError
 
 Float = NDArray[np.float64]
 
+COPIES = 24.0
+"""Bytes that a number takes while a matrix is made, checked and copied."""
+
 
 @dataclass(frozen=True, eq=False)
 class Utility:
@@ -42,7 +45,7 @@ class Utility:
 
     def __post_init__(self) -> None:
         """Check the statement and freeze the array."""
-        if self.sense not in ("gain", "loss"):
+        if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
             raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {self.sense!r}")
         matrix = real_array(self.matrix, f"{self.sense} matrix")
         if matrix.ndim != 2 or 0 in matrix.shape:
@@ -82,7 +85,7 @@ def identity(n: int, m: int | None = None) -> Utility:
     Raises
     ------
     StatementError
-        If the matrix would not fit into memory.
+        If a size is no positive whole number, or the matrix would not fit into memory.
 
     References
     ----------
@@ -94,8 +97,9 @@ def identity(n: int, m: int | None = None) -> Utility:
     array([[1., 0.],
            [0., 1.]])
     """
-    m = n if m is None else m
-    require_memory(8 * n * m, f"a {n} x {m} utility")
+    n = whole_number(n, "n", 1)
+    m = n if m is None else whole_number(m, "m", 1)
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
     return Utility(np.eye(n, m), "gain")
 
 
@@ -217,7 +221,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     if name not in NAMED:
         raise StatementError(f"unknown utility {name!r}", do=f"name one of {', '.join(NAMED)}, or give a matrix")
     n, m = len(inputs), len(outputs)
-    require_memory(8 * n * m, f"a {n} x {m} utility")
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
     if name == "identity":
         position = {label: y for y, label in enumerate(outputs)}
         matrix = np.zeros((n, m))
@@ -251,15 +255,57 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     return found
 
 
+NO_NUMBERS = (bool, np.bool_, str, bytes, complex, np.complexfloating, type(None), type(np.ma.masked))
+"""Kinds that numpy or float() would turn into a number in silence."""
+
+
 def real_array(values: ArrayLike, what: str) -> Float:
-    """Copy into a float64 array, or say which statement is ragged or no number."""
+    """Copy into a float64 array, or say which statement is ragged, masked or no number."""
     try:
+        if np.ma.is_masked(values) or holds_no_numbers(values):
+            raise TypeError
         array = np.asarray(values)
-        if array.dtype.kind in "cSUMmV" or array.dtype.kind == "b":
+        if array.dtype.kind not in "iufO" or (array.dtype == object and holds_no_numbers(array.reshape(-1).tolist())):
             raise TypeError
         return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
+
+
+def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
+    """Read a number in a range as a float; nan is in no range, and text or a truth value is no number."""
+    try:
+        number = float("nan" if isinstance(value, NO_NUMBERS) else value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not low <= number <= high:
+        limits = "is no number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        raise StatementError(f"{what} = {_shown(value)} {limits}", do=do)
+    return number
+
+
+def whole_number(value: Any, what: str, least: int = 0) -> int:
+    """Read a whole number that is at least so large."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise StatementError(f"{what} = {_shown(value)} is no whole number", do=f"state one that is at least {least}")
+    return int(value)
+
+
+def holds_no_numbers(values: Any) -> bool:
+    """Whether nested lists hold text, truth values and the like beside numbers."""
+    if not isinstance(values, (list, tuple)):
+        return False
+    kinds = set(map(type, values))
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
+
+
+def _shown(value: Any) -> str:
+    """A value in at most 60 characters."""
+    if isinstance(value, int) and abs(value) >= 10**50:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:56] + " ..."
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -293,7 +339,7 @@ def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
     for name, array in (("input", rows), ("output", columns)):
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
             raise StatementError(f"the {name} values are no non-empty list of finite numbers")
-    require_memory(8 * len(rows) * len(columns), f"a {len(rows)} x {len(columns)} utility")
+    require_memory(COPIES * len(rows) * len(columns), f"a {len(rows)} x {len(columns)} utility")
     return np.subtract.outer(rows, columns)
 
 

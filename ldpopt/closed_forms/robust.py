@@ -14,7 +14,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.utility import Float, frozen, real_array
+from ldpopt.utility import Float, frozen, real_array, real_number
 
 TOLERANCE = 1e-9
 """How far the ends of a box may miss a sum of 1."""
@@ -163,8 +163,9 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     array([0.5, 0.3, 0.2])
     """
     prior, _ = read_prior(center)
-    if not radius >= 0:
-        raise StatementError(f"radius = {radius!r} is negative", do="state a total variation from 0 to 1")
+    radius = real_number(radius, "radius", do="state a total variation from 0 to 1")
+    if radius < 0:
+        raise StatementError(f"radius = {radius} is negative", do="state a total variation from 0 to 1")
     mean = prior.mean()
     if radius >= np.maximum(prior - mean, 0).sum():
         return np.full(len(prior), mean)

@@ -14,7 +14,6 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
-from ldpopt.errors import StatementError
 from ldpopt.utility import Float, real_number
 
 

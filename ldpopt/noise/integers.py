@@ -12,7 +12,6 @@ from ldpopt.closed_forms.samplers import TOTAL, Source
 from ldpopt.errors import StatementError
 from ldpopt.noise.noise import Noise
 
-
 MOST_COINS = 1 << 20
 """Coins of one draw, on average: beyond it drawing takes minutes."""
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
 from ldpopt.noise.level_noise import LevelNoise
-from ldpopt.noise.noise import LEAST, positive
+from ldpopt.noise.noise import LEAST, MOST, positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.utility import real_number
 
@@ -59,8 +59,8 @@ class Staircase(LevelNoise):
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")
-        if not 0 < self.gamma < 1:
-            raise StatementError(f"gamma = {self.gamma} is not between 0 and 1")
+        if not 1 / MOST <= self.gamma < 1:
+            raise StatementError(f"gamma = {self.gamma} is not between {1 / MOST:g} and 1")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 

@@ -40,6 +40,9 @@ SIMPLEX: dict[str, Any] = {"presolve": "off", "solver": "simplex"}
 OTHER_WAYS: tuple[dict[str, Any], ...] = ({"simplex_strategy": 4}, {"simplex_scale_strategy": 0})
 """Where the dual simplex ends short of the optimum and refinement fails: the primal simplex, and unscaled rows."""
 
+ASTRAY = 1e-7
+"""Violation of a row at a point that was said to be optimal."""
+
 PATIENCE = 1000
 """Iterations, besides one for each row and column, after which improving an answer is given up."""
 
@@ -67,6 +70,9 @@ class Highs:
         """Solve; every option of HiGHS can be passed by its own name."""
         deadline = None if time_limit is None else time.perf_counter() + time_limit
         outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, _extended(program, basis))
+        if basis is not None and outcome.point is not None and program.residual(outcome.point) > ASTRAY:
+            # From a basis of nearly parallel rows HiGHS may call optimal what is not even feasible.
+            outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, None)
         if outcome.status in (Status.UNBOUNDED, Status.FAILED):
             # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
             outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
@@ -111,7 +117,7 @@ class Highs:
 def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: float | None, basis: Any) -> Outcome:
     """Solve with right-hand sides and costs in another unit, and report in the program's own."""
     largest = float(np.abs(program.objective).max(initial=0.0))
-    cost = scale * 2.0 ** -int(np.frexp(largest)[1]) if largest and scale != 1 else 1.0
+    cost = scale * 2.0 ** min(-int(np.frexp(largest)[1]), 1000) if largest and scale != 1 else 1.0
     highs = replace(
         program,
         objective=program.objective * cost,

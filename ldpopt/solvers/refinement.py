@@ -6,7 +6,7 @@ with small bounds and costs: enlarge it, solve it, scale the answer down and add
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,9 @@ from ldpopt.solvers import Outcome, Status
 
 ROUNDOFF = 1e-14
 """Residual, relative to right-hand sides and costs of 1, that is left alone."""
+
+SETTLED = 1e-13
+"""Residual above which an answer found in another way is asked for."""
 
 ENLARGED = 2.0**8
 """Size that a residual is brought to, by at most 2**40."""
@@ -40,9 +43,13 @@ class _Point:
 
 
 def refine(
-    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome], rounds: int = 3
+    program: LinearProgram,
+    outcome: Outcome,
+    solve: Callable[[LinearProgram], Outcome],
+    others: Iterable[Outcome] = (),
+    rounds: int = 3,
 ) -> Outcome:
-    """Improve an optimal outcome until its residuals are roundoff, or a round no longer helps.
+    """Improve an optimal outcome until its residuals are roundoff, or nothing helps any more.
 
     Parameters
     ----------
@@ -52,16 +59,34 @@ def refine(
         With a point and duals.
     solve : callable
         Solves the residual program: the columns and one slack for each row, all rows equations.
+    others : iterable of Outcome
+        Answers found in other ways, asked for one by one while the best so far is not `SETTLED`.
     rounds : int
-        At most this many solves; none where the residuals are small already.
+        At most this many residual programs for an answer; none where its residuals are small already.
 
     Returns
     -------
     Outcome
         The same status, with a better point, duals and reduced costs.
     """
-    if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
+    point = _improved(program, outcome, solve, rounds)
+    if point is None:
         return outcome
+    further = iter(others)
+    while point.residual > SETTLED and (other := next(further, None)) is not None:
+        rival = _improved(program, other, solve, rounds)
+        if rival is not None and rival.residual < point.residual:
+            point, outcome = rival, other
+    reduced = (program.objective - _transposed(program, point.y)).astype(float)
+    return replace(outcome, point=point.x.astype(float), row_duals=point.y.astype(float), column_duals=reduced)
+
+
+def _improved(
+    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome], rounds: int
+) -> _Point | None:
+    """Add enlarged residual programs' answers for as long as they help; None without an optimum to start from."""
+    if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
+        return None
     point = _measured(program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble))
     unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
     for _ in range(rounds):
@@ -75,8 +100,7 @@ def refine(
         if better.residual >= point.residual:
             break
         point = better
-    reduced = (program.objective - _transposed(program, point.y)).astype(float)
-    return replace(outcome, point=point.x.astype(float), row_duals=point.y.astype(float), column_duals=reduced)
+    return point
 
 
 def _measured(program: LinearProgram, x: Any, y: Any) -> _Point:

@@ -106,7 +106,7 @@ REFUSED = {
     "constraint output": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)), "output 2"),
     "constraints alike": (lambda: Problem(HALF, privacy=PURE, constraints=[row("a"), row("a")]), "two side"),
     "constraint bounds": (lambda: constraints.linear(np.eye(2), 2, 1), "exclude each other"),
-    "constraint nan bound": (lambda: constraints.linear(np.eye(2), math.nan), "exclude each other"),
+    "constraint nan bound": (lambda: constraints.linear(np.eye(2), math.nan), "nan is no number"),
     "constraint nan": (lambda: constraints.linear([[math.nan]]), "no finite matrix"),
     "unbiased empty": (lambda: constraints.unbiased([], [1.0]), "no non-empty list"),
     "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "no non-empty list"),

@@ -1,0 +1,79 @@
+"""What fuzzing found, one named case each: once a traceback, a hang or a silent change, now a clean refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt import closed_forms, constraints, neighbors, noise, utility
+from ldpopt.errors import LdpoptError
+from ldpopt.repair import repair
+
+HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
+MASKED = np.ma.masked_less(np.array([[0.5, 0.5], [0.5, -1.0]]), 0)
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "a truth value among numbers": lambda: lo.Problem([1.0, False], "identity", PURE),
+    "a text among objects": lambda: lo.Utility(np.array([[1, "2"]], dtype=object)),
+    "a truth value among rationals": lambda: lo.audit([[True, Fraction(0)]]),
+    "an integer beyond floats": lambda: lo.Utility([[10**400, 0]]),
+    "a masked number": lambda: lo.Utility(MASKED),
+    "a masked number in a list": lambda: utility.absolute_error([1.0, np.ma.masked]),
+    "a masked channel": lambda: lo.Mechanism(MASKED),
+    "a masked budget": lambda: lo.PureLDP(np.ma.masked),
+    "a budget of bytes": lambda: lo.PureLDP(b"1"),
+    "a budget of numpy's truth": lambda: lo.PureLDP(np.bool_(True)),
+    "delta as text": lambda: lo.ApproximateLDP(1.0, "0.1"),
+    "delta as truth": lambda: closed_forms.top_k(HALF, 1.0, True),
+    "delta beyond floats": lambda: lo.ApproximateLDP(1.0, 10**400),
+    "a form that cannot be looked up": lambda: lo.ApproximateLDP(1.0, 0.1, []),
+    "a class for a notion": lambda: lo.Problem(HALF, "identity", lo.PureLDP),
+    "a number for a notion": lambda: lo.audit([[1.0]], 0.5),
+    "bytes for a notion": lambda: repair([[1.0]], b"1"),
+    "a number for a channel": lambda: lo.audit(0.5, lo.GraphDP(1.0, neighbors.path("ab"))),
+    "a number for labels": lambda: lo.Mechanism([[1.0]], True),
+    "labels in no order": lambda: lo.Problem(HALF, "identity", PURE, inputs={"a", "b"}),
+    "labels that cannot be looked up": lambda: lo.Problem(HALF, "identity", PURE, inputs=[[], "b"]),
+    "labels that are nan": lambda: lo.Mechanism([[1.0], [1.0]], [float("nan"), "b"]),
+    "a number for constraints": lambda: lo.Problem(HALF, "identity", PURE, constraints=1),
+    "a table for a bound": lambda: constraints.linear([[1.0]], {}, 0.0),
+    "a text for a bound": lambda: constraints.linear([[1.0]], "0", 1.0),
+    "a negative size": lambda: utility.identity(1, -1),
+    "a truth value for a size": lambda: utility.identity(True),
+    "a size beyond memory": lambda: utility.identity(10**9, 10**9),
+    "no value": lambda: closed_forms.least_epsilon(HALF, None),
+    "no labels": lambda: neighbors.complete(None),
+    "half a bin": lambda: neighbors.histograms(1, 0.5),
+    "histograms beyond memory": lambda: neighbors.histograms(40, 40),
+    "a grid beyond memory": lambda: neighbors.grid(10**9, 10**9),
+    "no radius": lambda: neighbors.within([0.0, 1.0], r=None),
+    "a table among points": lambda: noise.Laplace(1, 1.0).pdf([0.5, {}]),
+    "a place that is nan": lambda: noise.Laplace(1, 1.0).cdf(float("nan")),
+    "draws beyond memory": lambda: noise.Laplace(1, 1.0).sample(10**12),
+    "a sensitivity below any unit": lambda: noise.Staircase(2.3e-308, 1e-9),
+    "coins without end": lambda: noise.Geometric(1, 1e-15).sample(2, rng=0),
+    "no intervals": lambda: noise.NeighborPartition(None, 4),
+    "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
+    "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
+    with pytest.raises(LdpoptError) as caught:
+        call()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-13, 1e13, 1e200, 1.7e308])
+def test_the_unit_of_a_worst_case_does_not_matter(scale: float) -> None:
+    """Solvers drop coefficients below 1e-12 and refuse those above 1e15."""
+    gain = np.array([[1.0, 0.0], [0.3, 0.9]])
+    plain, other = (lo.solve(lo.Problem(None, gain * s, PURE, objective="worst_case")) for s in (1.0, scale))
+    assert other.value / scale == pytest.approx(plain.value, rel=1e-12)
+    assert lo.certify(other).relative_gap <= 1e-12
