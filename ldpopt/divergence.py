@@ -189,7 +189,7 @@ def _shown(
 
 def _worst_of_all(matrix: Exact) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest pure epsilon over all pairs: only the extremes of each column matter."""
-    entries = matrix.entries
+    entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
     columns = range(entries.shape[1])
     best, where = Fraction(1), None
@@ -230,7 +230,7 @@ def _worst_of_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any,
 
 def _decide_all(matrix: Exact, budget: Budget) -> Verdict:
     low, high = budget.enclosure()
-    largest, smallest = matrix.entries.max(axis=0), matrix.entries.min(axis=0)
+    largest, smallest = (extreme.astype(object) for extreme in (matrix.whole.max(axis=0), matrix.whole.min(axis=0)))
     if all(u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)):
         return "certified"
     violated = any(u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,22 @@ from ldpopt.utility import holds_no_numbers, real_array
 
 @dataclass(frozen=True)
 class Exact:
-    """A channel as integers over one denominator, with the labels to speak of it.
+    """A channel as integers over one denominator, with the labels to speak of it; outputs never given are left out.
 
-    ``floats`` are the same numbers rounded to nearest, for screening only.
+    ``whole`` holds int64 or Python integers, ``entries`` always Python integers; ``floats`` are the same numbers
+    rounded to nearest, for screening only.
     """
 
-    entries: NDArray[np.object_]
+    whole: NDArray[Any]
     denominator: int
     floats: NDArray[np.float64]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+
+    @cached_property
+    def entries(self) -> NDArray[np.object_]:
+        """Python integers, which do not overflow."""
+        return self.whole.astype(object)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,9 +49,10 @@ def exact(channel: Any) -> Exact:
         If it is no matrix of non-negative numbers with rows that sum to 1 within 1e-9.
     """
     if hasattr(channel, "counts") and hasattr(channel, "denominator"):
-        counts = channel.counts
-        floats = counts / float(channel.denominator)
-        return Exact(counts.astype(object), channel.denominator, floats, channel.inputs, channel.outputs)
+        used = np.flatnonzero(channel.counts.any(axis=0))
+        counts = channel.counts[:, used]
+        names = tuple(channel.outputs[y] for y in used)
+        return Exact(counts, channel.denominator, counts / float(channel.denominator), channel.inputs, names)
     try:
         if holds_no_numbers(channel) or np.ma.is_masked(channel):
             raise ValueError
@@ -77,4 +85,5 @@ def exact(channel: Any) -> Exact:
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-    return Exact(entries, denominator, floats, tuple(range(len(floats))), tuple(range(floats.shape[1])))
+    used = np.flatnonzero(floats.any(axis=0))
+    return Exact(entries[:, used], denominator, floats[:, used], tuple(range(len(floats))), tuple(used.tolist()))

@@ -7,7 +7,7 @@ possible, to integer masses that satisfy the notion for the real ``e**epsilon``;
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -96,6 +96,10 @@ def repair(
     """
     require_notion(privacy)
     values = _clean(channel)
+    used = np.flatnonzero(values.max(axis=0) >= DUST)
+    if 2 * len(used) <= values.shape[1]:
+        part = repair(values[:, used], privacy, inputs=inputs, outputs=used.tolist())
+        return _padded(part, values, used, inputs, outputs)
     names = tuple(range(len(values))) if inputs is None else tuple(inputs)
     best: Repaired | None = None
     for family in _families(values, privacy, names):
@@ -116,6 +120,21 @@ def repair(
             do=f"check the notion {privacy!r}: constant channels must satisfy it",
         )
     return best
+
+
+def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any) -> Repaired:
+    """Give the outputs that are never reported back their columns of zeros: no notion looks at them."""
+    channel = np.zeros(values.shape)
+    channel[:, used] = part.mechanism.channel
+    mechanism = Mechanism(channel, inputs, outputs)
+    audit = part.audit
+    if audit.witness is not None:
+        x, k, seen = audit.witness
+        names = mechanism.outputs
+        seen = tuple(names[y] for y in seen) if isinstance(seen, tuple) else names[seen]
+        audit = replace(audit, witness=(x, k, seen))
+    moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+    return Repaired(mechanism, audit, moved)
 
 
 def _clean(channel: ArrayLike) -> Float:

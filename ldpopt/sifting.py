@@ -1,8 +1,8 @@
 r"""Output sifting: solve on a few outputs, price all of them in closed form, add those that would help, repeat.
 
-An optimal mechanism uses few outputs (49 of 1000 for a random gain at epsilon = 1). The row-sum multipliers ``y`` of the
-restricted program price every output by ``g_j(y)``; where none is positive, ``y`` is feasible for the dual of the whole
-program, and the restricted optimum is the optimum (docs, "Output sifting").
+An optimal mechanism uses few outputs (49 of 1000 for a random gain at epsilon = 1). The row-sum multipliers ``y`` of
+the restricted program price every output by ``g_j(y)``; where none is positive, ``y`` is feasible for the dual of the
+whole program, and the restricted optimum is the optimum (docs, "Output sifting").
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.errors import NotRepresentableError
 from ldpopt.formulation import formulate
 from ldpopt.generation import Generated
 from ldpopt.pricing import Prices, best_bound
@@ -52,6 +53,21 @@ def can_sift(problem: Problem) -> bool:
     events = hasattr(problem.privacy, "separate") and bool(problem.privacy.delta) and problem.privacy.form == "event"
     plain = problem.objective == "expected" and not problem.constraints and not events
     return plain and ties is not None and bool(ties.is_complete) and ties.budget.beta > SMALLEST_BETA
+
+
+def require_siftable(problem: Problem) -> None:
+    """Refuse what sifting cannot price.
+
+    Raises
+    ------
+    NotRepresentableError
+        If the program is not a plain compact one, or epsilon is so small that it has no inside.
+    """
+    if not can_sift(problem):
+        raise NotRepresentableError(
+            f"{problem.privacy!r} with this objective and these constraints cannot be sifted by outputs",
+            do='state a pure or entry-wise budget, an expected value and no side constraints, or use solver="highs"',
+        )
 
 
 def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]) -> Generated:

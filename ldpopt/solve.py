@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from ldpopt import solvers
 from ldpopt.errors import StatementError
-from ldpopt.formulation import Form, default_form, formulate, program_blocks
-from ldpopt.generation import generate
+from ldpopt.formulation import default_form, formulate, program_blocks
+from ldpopt.generation import Generated, generate
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
 from ldpopt.sampling import BITS
+from ldpopt.sifting import can_sift, require_siftable, sift
 from ldpopt.solution import Solution
 from ldpopt.solvers import ProgramSolver, Status
+
+SolveForm = Literal["compact", "pairwise", "sifted"]
+
+SIFT_FROM = 2500
+"""Entries of a utility from which sifting with the interior point beats simplex on the whole program (measured)."""
 
 
 def solve(
@@ -22,7 +28,7 @@ def solve(
     *,
     solver: str = "auto",
     time_limit: float | None = None,
-    form: Form | None = None,
+    form: SolveForm | None = None,
     **options: Any,
 ) -> Solution:
     r"""Find the best private mechanism for a problem.
@@ -36,8 +42,9 @@ def solve(
         ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
     time_limit : float, optional
         Seconds for the solver.
-    form : {"compact", "pairwise"}, optional
-        The compact program wherever the notion has one, unless told.
+    form : {"compact", "pairwise", "sifted"}, optional
+        The compact program wherever the notion has one, unless told; ``"sifted"`` solves it on few outputs and prices
+        the others, which is the interior point's way unless told otherwise.
     **options
         Passed on to the solver under its own names.
 
@@ -69,14 +76,13 @@ def solve(
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise StatementError(f"time_limit = {time_limit!r} is no positive number of seconds")
     backend = solvers.find("highs" if solver == "auto" else solver)
-    choose = solver == "auto" and not options
-    made = generate(problem, formulate(problem, form), backend, time_limit, options, choose=choose)
-    program, outcome, notes = made.program, made.outcome, _notes(problem, made.rounds)
+    made = _made(problem, solver, backend, form, time_limit, options)
+    program, outcome, notes = made.program, made.outcome, _notes(problem, made)
     solution = Solution(
         problem,
         outcome.status,
         outcome.raw_status,
-        f"{made.solver} ({program.structure.form})",
+        f"{made.solver} ({_described(problem, made)})",
         0.0,
         {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
         {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
@@ -92,6 +98,35 @@ def solve(
         fixed = repair(made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
         solution = replace(solution, repaired=fixed)
     return replace(solution, runtime=time.perf_counter() - began)
+
+
+def _made(
+    problem: Problem,
+    solver: str,
+    backend: ProgramSolver,
+    form: SolveForm | None,
+    time_limit: float | None,
+    options: dict[str, Any],
+) -> Generated:
+    """Solve in the form asked for, or in the one that structure and size suggest."""
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    if form == "sifted" or (form is None and backend.name == "interior"):
+        require_siftable(problem)
+        return sift(problem, backend, time_limit, options)
+    choose = solver == "auto" and not options
+    if choose and form is None and problem.utility.matrix.size >= SIFT_FROM and can_sift(problem):
+        made = sift(problem, solvers.find("interior"), time_limit, {})
+        late = deadline is not None and time.perf_counter() >= deadline
+        if made.outcome.status is Status.OPTIMAL or late:
+            return made
+    left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+    return generate(problem, formulate(problem, form), backend, left, options, choose=choose)
+
+
+def _described(problem: Problem, made: Generated) -> str:
+    form = made.program.structure.form
+    tried, outputs = made.program.structure.shape[1], len(problem.outputs)
+    return form if tried == outputs else f"{form}, {tried} of {outputs} outputs"
 
 
 def _conflict(problem: Problem, backend: ProgramSolver, deadline: float | None) -> tuple[str, ...]:
@@ -115,7 +150,7 @@ def _conflict(problem: Problem, backend: ProgramSolver, deadline: float | None) 
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 
 
-def _notes(problem: Problem, rounds: int) -> tuple[str, ...]:
+def _notes(problem: Problem, made: Generated) -> tuple[str, ...]:
     notes = []
     epsilon, delta = getattr(problem.privacy, "epsilon", None), getattr(problem.privacy, "delta", 0.0)
     if problem.is_trivial:
@@ -129,6 +164,7 @@ def _notes(problem: Problem, rounds: int) -> tuple[str, ...]:
             f"epsilon = {float(epsilon):.6g} asks for masses below 2**-{BITS}; they are one unit of it instead, "
             "which is more private and costs at most 2**-53 per entry"
         )
-    if rounds:
-        notes.append(f"{rounds} round{'s' * (rounds > 1)} of row generation")
+    if made.rounds:
+        what = "row generation" if made.program.structure.shape[1] == len(problem.outputs) else "output sifting"
+        notes.append(f"{made.rounds} round{'s' * (made.rounds > 1)} of {what}")
     return tuple(notes)

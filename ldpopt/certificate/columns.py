@@ -2,64 +2,77 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ldpopt.certificate.grid import GRID, Exact, integers
 from ldpopt.formulation import Structure
+from ldpopt.pricing import Float, Prices
+
+LARGE = 20_000
+"""Entries from which costs are rounded up to 64-bit integers: the bound is looser by about n units of 2**-48."""
+
+
+def coarse(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
+    """Costs ``weights * worth`` rounded up to int64, and the duals to nearest, over a power of two that leaves room.
+
+    Sums over the inputs of differences stay below ``2**63``; the third value is the power's exponent.
+    """
+    costs = weights[:, None] * worth
+    largest = max(float(np.abs(costs).max()), float(np.abs(duals).max()))
+    room = 60 - int(np.ceil(np.log2(len(duals) + 1)))
+    bits = min(room - int(np.frexp(largest)[1]), 1000) if largest else 0
+    # A product is off by half a unit of its last place, which is less than one unit here: the next integer is above.
+    return np.ceil(np.ldexp(costs, bits)).astype(np.int64) + 1, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 
 def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
 
     With ``d = costs - y - t`` an output can only improve on ``sum(y + t)`` where
-    :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`; the least shift ``t`` for which none does is guessed in floats and
-    checked in integers. An entry-wise slack adds ``delta * sum d^+``.
+    :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. The least shift ``t`` for which none does is found by Newton's
+    method, in integers throughout. An entry-wise slack adds ``delta * sum d^+``.
 
     Parameters
     ----------
     costs : array of int, shape (n, m)
-        Over ``2**(2 GRID)``, to be maximized.
+        Integers over any power of two, Python's or int64, to be maximized.
     duals : array of int, shape (n,)
-        Any multipliers of the row sums, over ``2**(2 GRID)``.
+        Any multipliers of the row sums, over the same power of two.
     structure : Structure
         Its ``b``, ``beta`` and ``delta``.
 
     Returns
     -------
     int
-        Over ``2**(2 GRID)``: no such channel is worth more.
+        Over the same power of two: no such channel is worth more.
     """
     beta, b = int(integers([structure.beta], up=True)[0]), int(integers([structure.b])[0])
-    shift = _guess(costs - duals[:, None], structure)
-    step = max(1, abs(shift) >> 60, int(np.abs(costs).max()) >> 60)
+    n = len(duals)
+    shift = 0
     columns = np.arange(costs.shape[1])
+    gains, slopes = _priced(costs, duals, b, beta)
+    if not structure.delta:
+        # A tangent's root lies left of the root: a step back is followed by steps forward only. With slack the duals
+        # as they are balance it against the sums.
+        shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True) if k)
     while True:
-        excess = costs[:, columns] - (duals + shift)[:, None]
-        pricing = beta * np.maximum(excess, 0).sum(axis=0) + b * excess.sum(axis=0)
-        columns = columns[np.asarray(pricing > 0, dtype=bool)]
-        if not len(columns):
+        gains, slopes = _priced(costs[:, columns], duals + shift, b, beta)
+        left = np.asarray(gains > 0, dtype=bool)
+        if not left.any():
             break
-        shift += step
-        step *= 2
-    total = int((duals + shift).sum())
+        shift += max(-(-int(g) // int(k)) for g, k in zip(gains[left], slopes[left], strict=True))
+        columns = columns[left]
+    total = sum(map(int, duals)) + n * shift
     if structure.delta:
-        slack = int(np.maximum(costs - (duals + shift)[:, None], 0).sum())
-        delta = int(integers([structure.delta], up=True)[0])
-        total += -(-slack * delta >> GRID)
+        slack = sum(map(int, Prices.of(costs, duals + shift).positive))
+        total += -(-slack * int(integers([structure.delta], up=True)[0]) >> GRID)
     return total
 
 
-def _guess(difference: Exact, structure: Structure) -> int:
-    r"""Least shift in floats; an output's pricing has the root :math:`\max_k (\beta S_k + b S_n) / (\beta k + b n)`."""
-    scale = 1 << 2 * GRID
-    floats = np.array([[float(Fraction(int(v), scale)) for v in row] for row in difference])
-    order = -np.sort(-floats, axis=0)
-    sums = np.cumsum(order, axis=0)
-    k = np.arange(1, len(floats) + 1)[:, None]
-    weight = structure.beta * k + structure.b * len(floats)
-    roots = (structure.beta * sums + structure.b * sums[-1]) / weight
-    root = int(Fraction(float(roots.max())) * scale)
-    # Without slack a lower bound comes from any shift; with it, the duals as they are balance slack and sums.
-    return max(root, 0) if structure.delta else root
+def _priced(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:
+    """Worth of each output's best cone and how fast it falls with the shift, over ``2**GRID`` units."""
+    prices = Prices.of(costs, duals)
+    positive, total = prices.positive.astype(object), prices.total.astype(object)
+    return beta * positive + b * total, beta * prices.count.astype(object) + b * len(duals)

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.budget import Budget
-from ldpopt.certificate.columns import columns_bound
+from ldpopt.certificate.columns import LARGE, coarse, columns_bound
 from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.formulation import Form, Structure
@@ -160,6 +160,10 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     """
     sign = 1 if problem.utility.sense == "gain" else -1
+    plain = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
+    if plain and problem.prior is not None and multipliers.row_sums is not None and problem.utility.matrix.size > LARGE:
+        whole, duals, bits = coarse(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
+        return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
     costs = sign * weights(problem, multipliers)[:, None] * integers(problem.utility.matrix)
     constant = _relax_pairs(costs, problem, multipliers.pairs)
     for block, values in multipliers.blocks:

@@ -170,8 +170,11 @@ def in_float(value: Fraction | float) -> float:
 
 def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
-    grid = exact_grid(problem.utility.matrix)
-    by_input = (mechanism.masses * integers(problem.utility.matrix, grid=grid)).sum(axis=1)
+    worth, counts = problem.utility.matrix, mechanism.counts
+    grid = exact_grid(worth)
+    x, y = np.nonzero((counts != 0) & (worth != 0))
+    by_input = np.zeros(len(counts), dtype=object)
+    np.add.at(by_input, x, counts[x, y].astype(object) * integers(worth[x, y], grid=grid))
     unit = Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
@@ -182,8 +185,8 @@ def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
     """Distance over the bound, or over a hundredth of the stake where that is more."""
-    worth = integers(problem.utility.matrix)
-    spread = worth.max(axis=1) - worth.min(axis=1)
+    matrix = problem.utility.matrix
+    spread = integers(matrix.max(axis=1)) - integers(matrix.min(axis=1))
     stake = Fraction(int((weights(problem, multipliers) * spread).sum()), 1 << 2 * GRID)
     scale = max(abs(best), stake / STAKE_SHARE)
     return round_up(distance / scale) if scale else 0.0

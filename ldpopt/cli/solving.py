@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ldpopt.problem import Problem
     from ldpopt.solution import Solution
 
-FormName = Literal["compact", "pairwise"]
+FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Which program; chosen by structure unless told.")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solver.")]
@@ -125,7 +125,7 @@ def export(
     model: ModelPath,
     to: Annotated[Literal["lp", "mps"], typer.Option("--to", help="Format.")],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
-    form: Form = None,
+    form: Annotated[Literal["compact", "pairwise"] | None, typer.Option("--form", help="Which program.")] = None,
     json: Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.

@@ -13,6 +13,7 @@ from ldpopt.utility import Float
 
 BUILT_IN = {
     "highs": "ldpopt.solvers.highs_:Highs",
+    "interior": "ldpopt.solvers.interior_:Interior",
     "cbc": "ldpopt.solvers.cbc_:Cbc",
     "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy",
 }

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
+from threadpoolctl import threadpool_limits
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.pricing import CHUNK, Float, best_bound
@@ -45,6 +46,9 @@ CORRECTIONS = 2
 
 SPREAD = 10.0
 """Products are kept within this factor of their target."""
+
+THREADED = 1500
+"""Outputs from which all cores are used."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -92,7 +96,9 @@ class Interior:
         costs = sign * structure.weighted
         deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
         run = basis if isinstance(basis, _Run) else _Run.begin(costs, structure.b, structure.beta, structure.delta)
-        status = run.advance(gap, steps, deadline)
+        # The threads of the linear algebra cost more than they bring until its matrices are large.
+        with threadpool_limits(limits=1 if costs.shape[1] < THREADED else None, user_api="blas"):
+            status = run.advance(gap, steps, deadline)
         best = run.best
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
