@@ -54,8 +54,9 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     r"""Upper bound :math:`\sum_x y_x + n t` with the best shift, plus the slack's share; up to rounding."""
     n = len(duals)
     prices = Prices.of(costs, duals)
-    steps = prices.gains(b, beta) / np.maximum(beta * prices.count + b * n, np.finfo(float).tiny)
-    # A tangent's root lies left of the root: the first step may go back, all others go on.
+    # A tangent's root lies left of the root, more so for a larger b: the first step may go back, all others go on.
+    least = max(b, np.finfo(float).eps)
+    steps = prices.gains(least, beta) / (beta * prices.count + least * n)
     shift = float(max(steps.max(), 0.0) if delta else steps.max())
     columns = np.arange(costs.shape[1])
     for _ in range(100):

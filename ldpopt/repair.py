@@ -102,8 +102,12 @@ def repair(
         return _padded(part, values, used, inputs, outputs)
     names = tuple(range(len(values))) if inputs is None else tuple(inputs)
     best: Repaired | None = None
-    for family in _families(values, privacy, names):
+    audit: Audit | None = None
+    ties = privacy.ties(names) if hasattr(privacy, "ties") else None
+    for family in _families(values, ties):
         for counts in family:
+            if ties is not None and _breaks(counts, ties):
+                continue
             mechanism = Mechanism(counts / TOTAL, names, outputs)
             audit = privacy.audit(mechanism)
             if audit.verdict == "certified":
@@ -114,9 +118,10 @@ def repair(
         if best is not None and best.moved <= NEAR:
             break
     if best is None:
+        found = "" if audit is None else f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
         raise PrivacyViolationError(
-            f"no channel near the one given passes: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found",
-            where=f"inputs and output {audit.witness}",
+            f"no channel near the one given passes{found}",
+            where="" if audit is None else f"inputs and output {audit.witness}",
             do=f"check the notion {privacy!r}: constant channels must satisfy it",
         )
     return best
@@ -144,11 +149,19 @@ def _clean(channel: ArrayLike) -> Float:
     return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
-def _families(values: Float, privacy: Any, inputs: Sequence[Hashable]) -> Iterator[Iterable[Float]]:
+def _breaks(counts: Float, ties: Ties) -> bool:
+    """Whether a pure claim is plainly violated: seen at once, where an audit would also find by how much."""
+    if ties.delta or not ties.is_complete or ties.distance is not None:
+        return False
+    high = ties.budget.enclosure()[1]
+    extremes = zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True)
+    return any(int(most) * high.denominator > high.numerator * int(least) for most, least in extremes)
+
+
+def _families(values: Float, ties: Ties | None) -> Iterator[Iterable[Float]]:
     """Ways to round, each a sequence of integer channels that ends in one that every notion accepts, or in none."""
     swept = values.copy()
     swept[:, values.max(axis=0) < DUST] = 0.0
-    ties = privacy.ties(inputs) if hasattr(privacy, "ties") else None
     cone = None if ties is None else _Cone.of_events(ties, swept) if ties.is_shared else _Cone.of_ties(ties)
     if cone is not None:
         swept = cone.raised(swept)

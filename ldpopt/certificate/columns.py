@@ -52,11 +52,11 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     n = len(duals)
     shift = 0
     columns = np.arange(costs.shape[1])
-    gains, slopes = _priced(costs, duals, b, beta)
     if not structure.delta:
-        # A tangent's root lies left of the root: a step back is followed by steps forward only. With slack the duals
-        # as they are balance it against the sums.
-        shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True) if k)
+        # A tangent's root lies left of the root, more so for a larger b, and b may be too small for the grid: a step
+        # back is followed by steps forward only. With slack the duals as they are balance it against the sums.
+        gains, slopes = _priced(costs, duals, max(b, 1), beta)
+        shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
     while True:
         gains, slopes = _priced(costs[:, columns], duals + shift, b, beta)
         left = np.asarray(gains > 0, dtype=bool)

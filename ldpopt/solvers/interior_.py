@@ -130,7 +130,10 @@ class _Run:
         self.b, self.beta, self.delta = max(b, SMALLEST), beta, delta
         self.taken = 0
         self._start()
-        self.best = self._read(math.inf)
+        if not self.c.any():
+            # Every channel is as good as any, and the multipliers are known.
+            self.y[:], self.z[:] = 0.0, 0.0
+        self.best = self._read(math.inf if self.c.any() else 0.0)
 
     @classmethod
     def begin(cls, costs: Float, b: float, beta: float, delta: float) -> _Run:
@@ -147,11 +150,12 @@ class _Run:
         room = max(float(-self.c.mean()), 1e-3)
         self.y = np.full(n, room)
         excess = (self.y[:, None] - self.c).mean(axis=0)
-        share = n / (n + 1) if self.delta else 1.0
         ratio = b / beta if beta else 1.0
+        # With slack the balance of an output may be left to h, where beta is too small for z to keep it.
+        share = min(1 / ratio, n / (n + 1)) if self.delta else 1.0
         self.z = np.full((n, k), 1.0) * np.maximum(share * ratio * excess, 1e-3 * room)
         self.w = self.y[:, None] + self.z - self.c
-        self.h = b * excess / (n + 1) * n if self.delta else np.zeros(k)
+        self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
     def advance(self, gap: float, steps: int, deadline: float) -> Status:
         """Follow the path until the gap is small enough."""
