@@ -46,7 +46,7 @@ SCALE = 1024.0
 """Right-hand sides of the pricing programs are stated larger, which makes a solver's tolerances tighter."""
 
 
-def fits(problem: Problem, program: LinearProgram) -> bool:
+def fits(problem: Problem, program: LinearProgram, fewest: int = FEWEST) -> bool:
     """Whether this is an event-wise problem without side constraints, of a size where it pays."""
     return (
         hasattr(problem.privacy, "event_rows")
@@ -55,12 +55,12 @@ def fits(problem: Problem, program: LinearProgram) -> bool:
         and problem.privacy.delta > 0
         and program.structure.b > 0
         and not problem.constraints
-        and len(problem.inputs) >= FEWEST
+        and len(problem.inputs) >= fewest
     )
 
 
 def solve_events(
-    problem: Problem, program: LinearProgram, channel: Float, deadline: float
+    problem: Problem, program: LinearProgram, channel: Float, deadline: float, enough: float = ENOUGH
 ) -> tuple[LinearProgram, Outcome, Float | None] | None:
     """Solve an event-wise problem from the channel of a relaxation.
 
@@ -74,6 +74,8 @@ def solve_events(
         Optimum of a relaxation; it says which outputs to begin with.
     deadline : float
         By `time.perf_counter`; infinite where there is none.
+    enough : float
+        Gap of the interior point, as a share of the value, beyond which its answer is not taken.
 
     Returns
     -------
@@ -82,6 +84,7 @@ def solve_events(
         or the system would be too large.
     """
     from ldpopt.solvers.events_ import Events, interior
+    from ldpopt.solvers.threads import few_threads
 
     sign = 1.0 if program.maximize else -1.0
     matrix = sign * (problem.utility.matrix if problem.prior is None else program.structure.weighted).T
@@ -96,10 +99,11 @@ def solve_events(
         if use.sum() * len(problem.inputs) > MOST:
             return None
         part = replace(whole, cost=matrix[use], gain=None if whole.gain is None else matrix[use])
-        found = interior(part, deadline)
+        with few_threads(math.prod(part.shape)):
+            found = interior(part, deadline)
         if found.late:
             return program, Outcome(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}"), None
-        if found.gap > ENOUGH:
+        if found.gap > enough:
             return None
         prior = found.point.prior / found.point.prior.sum() if whole.gain is not None else found.point.prior
         costs = whole.priced(prior)

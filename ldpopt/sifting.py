@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.formulation import formulate
 from ldpopt.generation import Generated
 from ldpopt.pricing import Prices, best_bound
@@ -40,11 +40,14 @@ LOOSE = 0.1
 GAP = 1e-11
 """Relative gap at which to stop."""
 
+DUST = 1e-6
+"""Outputs reported less often than this, whatever the input, are left out if the optimum does not need them."""
+
 QUANTILES = (1.0, 0.9, 0.75, 0.5)
 """Multipliers to begin with: these quantiles of each input's row."""
 
 MOST_ROUNDS = 60
-"""Rounds at most; 3 to 12 are usual."""
+"""Restricted programs solved at most; 3 to 12 are usual."""
 
 
 def can_sift(problem: Problem) -> bool:
@@ -78,8 +81,10 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     whole = _Whole.of(problem)
     paced = getattr(backend, "paced", False)
-    final = float(options.get("gap", GAP))
-    chosen, wanted, basis, rounds = whole.first(), 3e-2, None, 0
+    final = options.get("gap", GAP) if paced else GAP
+    if not (isinstance(final, float) and final > 0):
+        raise SolverOptionError(f"gap = {final!r}", do="it is a positive float")
+    chosen, wanted, basis, rounds, solves = whole.first(), 3e-2, None, 0, 0
     while True:
         program = formulate(whole.restricted(chosen), "compact")
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
@@ -92,15 +97,15 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
         reached = whole.gap(duals, part, chosen)
         added = whole.helpful(duals, chosen)
         accurate = not paced or wanted <= final / 2
-        if reached <= final or rounds == MOST_ROUNDS or (accurate and not len(added)):
+        if reached <= final or solves == MOST_ROUNDS or (accurate and not len(added)):
             channel = np.zeros(whole.costs.shape)
-            channel[:, chosen] = part
+            channel[:, chosen] = part if not paced else whole.without_dust(backend, part, chosen, duals, reached)
             return Generated(program, outcome, channel, rounds, backend.name)
         if len(added):
             wanted, basis = min(wanted, max(reached * LOOSE, final / 2)), None
         else:
             wanted, basis = max(wanted * 1e-4, final / 2), outcome.basis
-        chosen, rounds = np.concatenate([chosen, added]), rounds + 1
+        chosen, rounds, solves = np.concatenate([chosen, added]), rounds + bool(len(added)), solves + 1
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,12 @@ class _Whole:
         return np.asarray(gains + self.delta * prices.positive)
 
     def first(self) -> Int:
-        """Choose outputs that are priced best by a few guesses of the multipliers, and the best constant answer."""
+        """Choose outputs that are priced best by a few guesses of the multipliers, and the best constant answer.
+
+        With an entry-wise slack every output is of use to somebody, as the slack is there for the taking: all of them.
+        """
+        if self.delta:
+            return np.arange(self.costs.shape[1])
         found = {int(np.argmax(self.costs.sum(axis=0)))}
         for share in QUANTILES:
             level = self.costs.max(axis=1) if share == 1.0 else np.quantile(self.costs, share, axis=1)
@@ -165,6 +175,19 @@ class _Whole:
                 picked.append(k)
                 free &= common[k] <= ALIKE * np.minimum(size, size[k])
         return np.asarray(candidates[picked])
+
+    def without_dust(self, backend: ProgramSolver, part: Float, chosen: Int, duals: Float, reached: float) -> Float:
+        """Solve once more for the outputs that matter, and leave the others out if that costs nothing."""
+        matter = part.max(axis=0) > DUST
+        if matter.all():
+            return part
+        program = formulate(self.restricted(chosen[matter]), "compact")
+        outcome = backend.solve(program, gap=GAP / 10)
+        if outcome.status is not Status.OPTIMAL or outcome.point is None:
+            return part
+        swept = np.zeros_like(part)
+        swept[:, matter] = program.structure.channel(outcome.point)
+        return swept if self.gap(duals, swept, chosen) <= max(2 * reached, GAP) else part
 
     def gap(self, duals: Float, part: Float, chosen: Int) -> float:
         """Relative gap between the bound over all outputs and what the restricted channel is worth."""

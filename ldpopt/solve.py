@@ -110,7 +110,11 @@ def _made(
 ) -> Generated:
     """Solve in the form asked for, or in the one that structure and size suggest."""
     deadline = None if time_limit is None else time.perf_counter() + time_limit
-    if form == "sifted" or (form is None and backend.name == "interior"):
+    if form in (None, "pairwise") and backend.name == "interior" and default_form(problem) == "pairwise":
+        from ldpopt.solvers.blocks_ import Blocks
+
+        backend = Blocks()  # the interior point for graphs and metrics, which goes output by output
+    elif form == "sifted" or (form is None and backend.name == "interior"):
         require_siftable(problem)
         return sift(problem, backend, time_limit, options)
     choose = solver == "auto" and not options
@@ -165,6 +169,6 @@ def _notes(problem: Problem, made: Generated) -> tuple[str, ...]:
             "which is more private and costs at most 2**-53 per entry"
         )
     if made.rounds:
-        what = "row generation" if made.program.structure.shape[1] == len(problem.outputs) else "output sifting"
+        what = "output sifting" if can_sift(problem) else "row generation"
         notes.append(f"{made.rounds} round{'s' * (made.rounds > 1)} of {what}")
     return tuple(notes)

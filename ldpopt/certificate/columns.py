@@ -21,10 +21,13 @@ def coarse(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
     """
     costs = weights[:, None] * worth
     largest = max(float(np.abs(costs).max()), float(np.abs(duals).max()))
-    room = 60 - int(np.ceil(np.log2(len(duals) + 1)))
-    bits = min(room - int(np.frexp(largest)[1]), 1000) if largest else 0
-    # A product is off by half a unit of its last place, which is less than one unit here: the next integer is above.
-    return np.ceil(np.ldexp(costs, bits)).astype(np.int64) + 1, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
+    room = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
+    bits = min(room - int(np.frexp(largest)[1]), 1070) if largest else 0
+    whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+    # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
+    # bits: the next integer is above. Zeros are exact.
+    whole += (weights != 0)[:, None] & (worth != 0)
+    return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 
 def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:

@@ -164,15 +164,16 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     if plain and problem.prior is not None and multipliers.row_sums is not None and problem.utility.matrix.size > LARGE:
         whole, duals, bits = coarse(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
-    costs = sign * weights(problem, multipliers)[:, None] * integers(problem.utility.matrix)
-    constant = _relax_pairs(costs, problem, multipliers.pairs)
+    fine = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
+    costs = sign * weights(problem, multipliers)[:, None] * integers(problem.utility.matrix, grid=fine)
+    constant = _relax_pairs(costs, problem, multipliers.pairs, fine)
     for block, values in multipliers.blocks:
-        constant += _relax(costs, block, values)
+        constant += _relax(costs, block, values, fine)
     if multipliers.form == "pairwise":
         best = int(costs.max(axis=1).sum())
     else:
-        best = columns_bound(costs, integers(multipliers.row_sums) << GRID, _structure(problem))
-    return sign * (Fraction(constant + best, 1 << 2 * GRID) + _dropped(problem))
+        best = columns_bound(costs, integers(multipliers.row_sums, grid=fine) << GRID, _structure(problem))
+    return sign * (Fraction(constant + best, 1 << (GRID + fine)) + _dropped(problem))
 
 
 def weights(problem: Problem, multipliers: Multipliers) -> Exact:
@@ -196,20 +197,18 @@ def _structure(problem: Problem) -> Structure:
 
 
 def _dropped(problem: Problem) -> Fraction:
-    """Bound what `integers` leaves out of the value of any channel: nothing, but for numbers below ``2**-267``."""
-    parts = [problem.utility.matrix] if problem.prior is None else [problem.utility.matrix, problem.prior]
-    if exact_grid(*parts) == GRID:
+    """Bound what `weights` leaves out of the value of any channel: nothing, but for a prior below ``2**-267``."""
+    if problem.prior is None or exact_grid(problem.prior) == GRID:
         return Fraction(0)
-    largest = Fraction(float(np.abs(problem.utility.matrix).max()))
-    return Fraction(len(problem.inputs), 1 << GRID) * (largest + 2)
+    return Fraction(len(problem.inputs), 1 << GRID) * Fraction(float(np.abs(problem.utility.matrix).max()))
 
 
-def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows) -> int:
+def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> int:
     """Move privacy rows into the objective, in place; return the constant that they add."""
     if not len(pairs.value):
         return 0
     ratios, delta = _ratios(problem, pairs)
-    scaled = integers(pairs.value)
+    scaled = integers(pairs.value, grid=fine)
     first, second = pairs.first[pairs.row], pairs.second[pairs.row]
     np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
     np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
@@ -252,13 +251,13 @@ def _ratio(epsilon: Budget, distance: float) -> int:
     return (high.denominator << GRID) // high.numerator
 
 
-def _relax(costs: Exact, block: RowBlock, values: Float) -> int:
+def _relax(costs: Exact, block: RowBlock, values: Float, fine: int) -> int:
     """Move other rows into the objective, in place; return the constant that they add."""
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0
     row, coefficient = block.row[chosen], block.coefficient[chosen]
-    scaled = integers(values)
+    scaled = integers(values, grid=fine)
     # Channels are not negative: a coefficient may only be rounded so that its row takes less from the costs.
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from ldpopt.errors import SolverOptionError
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.threads import few_threads
 from ldpopt.utility import Float
 
 GAP = 1e-11
@@ -88,20 +89,26 @@ class Blocks:
             raise SolverOptionError(
                 "this program is not made of pairwise ties and row sums alone", do="solve it with highs"
             )
-        state = _State.start(data)
-        best, value, stale = state, _Value.of(data, state), 0
-        for step in range(int(settings["iterations"])):
-            if value.gap <= settings["gap"] or stale >= IDLE:
-                break
-            if time.perf_counter() > deadline:
-                return Outcome(Status.LIMIT, f"time limit after {step} iterations, gap {value.gap:.1e}")
-            moved = _Newton(data, state).step()
-            if moved is None:
-                break
-            state = moved
-            now = _Value.of(data, state)
-            best, value, stale = (state, now, 0) if now.distance < value.distance else (best, value, stale + 1)
-        return _outcome(program, data, best, value)
+        with few_threads(program.structure.shape[0]):
+            return _followed(program, data, settings, deadline)
+
+
+def _followed(program: LinearProgram, data: _Data, settings: dict[str, Any], deadline: float) -> Outcome:
+    """Follow the path until the gap is small enough, or no longer falls."""
+    state = _State.start(data)
+    best, value, stale = state, _Value.of(data, state), 0
+    for step in range(int(settings["iterations"])):
+        if value.gap <= settings["gap"] or stale >= IDLE:
+            break
+        if time.perf_counter() > deadline:
+            return Outcome(Status.LIMIT, f"time limit after {step} iterations, gap {value.gap:.1e}")
+        moved = _Newton(data, state).step()
+        if moved is None:
+            break
+        state = moved
+        now = _Value.of(data, state)
+        best, value, stale = (state, now, 0) if now.distance < value.distance else (best, value, stale + 1)
+    return _outcome(program, data, best, value)
 
 
 def _read(program: LinearProgram) -> _Data | None:

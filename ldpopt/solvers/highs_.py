@@ -46,6 +46,9 @@ ASTRAY = 1e-7
 PATIENCE = 1000
 """Iterations, besides one for each row and column, after which improving an answer is given up."""
 
+SHORTEST, LONGEST = 1.0, 10.0
+"""Seconds that improving an answer may take: the longer of so many, and so many times what finding it took."""
+
 SCALE = 2.0**8
 """Right-hand sides and costs of 1 are stated as this, which makes the absolute tolerances that much tighter."""
 
@@ -68,7 +71,8 @@ class Highs:
         **options: Any,
     ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        began = time.perf_counter()
+        deadline = None if time_limit is None else began + time_limit
         outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, _extended(program, basis))
         if basis is not None and outcome.point is not None and program.residual(outcome.point) > ASTRAY:
             # From a basis of nearly parallel rows HiGHS may call optimal what is not even feasible.
@@ -81,19 +85,23 @@ class Highs:
         at = None if outcome.basis is None else _with_slacks(outcome.basis)
         # Near an optimum, at the edge of what floats can tell, a simplex method may go round in circles.
         end = {"simplex_iteration_limit": PATIENCE + sum(program.shape)}
+        late = time.perf_counter() + max(SHORTEST, LONGEST * (time.perf_counter() - began))
+        late = late if deadline is None else min(late, deadline)
 
         def residual(step: LinearProgram) -> Outcome:
             nonlocal at
-            found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **end}, deadline, at)
+            found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **end}, late, at)
             if found.status is not Status.OPTIMAL:
-                found = _run(step, 1.0, end, deadline, None)
+                found = _run(step, 1.0, end, late, None)
             at = found.basis
             return found
 
         def others() -> Iterator[Outcome]:
             nonlocal at
             for start, way in product((outcome.basis, None), OTHER_WAYS):
-                found = _run(program, SCALE, {**TIGHT, **SIMPLEX, **way, **end, **options}, deadline, start)
+                if time.perf_counter() > late:
+                    return
+                found = _run(program, SCALE, {**TIGHT, **SIMPLEX, **way, **end, **options}, late, start)
                 at = None if found.basis is None else _with_slacks(found.basis)
                 yield found
 

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
-from threadpoolctl import threadpool_limits
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.pricing import CHUNK, Float, best_bound
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.threads import few_threads
 
 GAP = 1e-11
 """Relative gap at which to stop: that of a safe bound to the value of a feasible channel."""
@@ -38,6 +38,9 @@ STEPS = 150
 PATIENCE = 6
 """Steps without a better gap, once the products are negligible, after which roundoff has won."""
 
+ENOUGH = 1e-6
+"""Relative gap up to which the end of the arithmetic counts as the optimum; beyond it the solve has failed."""
+
 BOUNDARY = 0.995
 """Share of the way to the boundary that a step may go."""
 
@@ -46,9 +49,6 @@ CORRECTIONS = 2
 
 SPREAD = 10.0
 """Products are kept within this factor of their target."""
-
-THREADED = 1500
-"""Outputs from which all cores are used."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -78,14 +78,16 @@ class Interior:
         NotRepresentableError
             If the program is not a plain compact one.
         SolverOptionError
-            If an option is unknown, or ``gap`` or ``steps`` is not positive.
+            If an option is unknown, ``gap`` is no positive number or ``steps`` no positive integer.
         """
         if options:
             raise SolverOptionError(
                 f"the interior point has no option {next(iter(options))!r}", do="its options are gap and steps"
             )
-        if not (gap > 0 and steps > 0):
-            raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}: both should be positive")
+        if not (isinstance(gap, float) and gap > 0 and isinstance(steps, int) and steps > 0):
+            raise SolverOptionError(
+                f"gap = {gap!r}, steps = {steps!r}", do="gap is a positive float, steps a positive integer"
+            )
         structure = program.structure
         if structure is None or structure.form != "compact" or len(program.rows) != 2:
             raise NotRepresentableError(
@@ -96,14 +98,14 @@ class Interior:
         costs = sign * structure.weighted
         deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
         run = basis if isinstance(basis, _Run) else _Run.begin(costs, structure.b, structure.beta, structure.delta)
-        # The threads of the linear algebra cost more than they bring until its matrices are large.
-        with threadpool_limits(limits=1 if costs.shape[1] < THREADED else None, user_api="blas"):
+        with few_threads(costs.shape[1]):
             status = run.advance(gap, steps, deadline)
         best = run.best
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
         rows = np.concatenate([y, z.reshape(-1)])
-        reduced = np.concatenate([structure.weighted - y[:, None] - z, np.zeros((1, costs.shape[1]))]).reshape(-1)
+        below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
+        reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
         return Outcome(status, f"{run.taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, run)
 
 
@@ -159,13 +161,14 @@ class _Run:
 
     def advance(self, gap: float, steps: int, deadline: float) -> Status:
         """Follow the path until the gap is small enough."""
-        idle = 0
+        idle, stalled = 0, False
         for _ in range(steps):
             if self.best.gap <= gap:
                 return Status.OPTIMAL
             if time.perf_counter() > deadline:
                 return Status.LIMIT
-            if not self._step():
+            stalled = not self._step()
+            if stalled:
                 break
             self.taken += 1
             if self.products <= max(3 * gap, 1e-9) * self.scale:
@@ -174,13 +177,14 @@ class _Run:
                     self.best, idle = self._read(found), 0
                 elif self.products <= 1e-9 * self.scale:
                     idle += 1
-            if idle >= PATIENCE:
+            stalled = idle >= PATIENCE
+            if stalled:
                 break
         if not math.isfinite(self.best.gap):
             self.best = self._read(self._gap())
-        if self.best.gap <= gap:
+        if self.best.gap <= max(gap, ENOUGH if stalled else 1e-9):
             return Status.OPTIMAL
-        return Status.OPTIMAL if idle or self.best.gap <= 1e-9 else Status.LIMIT
+        return Status.FAILED if stalled else Status.LIMIT
 
     @property
     def scale(self) -> float:

@@ -21,6 +21,11 @@ BOUND = 3.0
 """Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet one."""
 
 
+def _heeds() -> None:
+    """Heed Ctrl-C, whatever these tests were started by: jobs in the background are told to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Command:
     """A running command whose stderr is a terminal, where it shows its progress."""
 
@@ -28,7 +33,8 @@ class Command:
         self._terminal, theirs = os.openpty()
         environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
         pipes = {"stdout": subprocess.PIPE, "stderr": theirs, "env": environment} | options
-        self.process = subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)  # type: ignore[call-overload]
+        command = [sys.executable, "-m", "ldpopt", *args]
+        self.process = subprocess.Popen(command, preexec_fn=_heeds, **pipes)  # type: ignore[call-overload]
         os.close(theirs)
         self.shown = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
