@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.events import fits, solve_events
+from ldpopt.events import ENOUGH, fits, solve_events
 from ldpopt.formulation import add_rows, default_form
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
@@ -38,6 +38,12 @@ NEAR = 1e-13
 
 HEAVY = 35_000
 """Non-zeros from which an event-wise program is no longer enlarged, but handed to the interior point (measured)."""
+
+LONG = 12
+"""Rounds after which a small event-wise problem is tried at once: where events are nearly parallel, rounds go on."""
+
+CLOSE = 1e-10
+"""Gap of that answer, as a share, for which the rounds end; a worse one is taken where they never do."""
 
 BY_BLOCKS = 1500
 """Entries of a channel from which the interior point by outputs beats simplex on a graph or metric (measured)."""
@@ -101,11 +107,13 @@ def generate(
                 return Generated(program, outcome, inner if is_near else raw, rounds, backend.name)
             rough = False
             continue
-        if choose and program.nnz > HEAVY and fits(problem, program):
-            at_once = solve_events(problem, program, outer, math.inf if deadline is None else deadline)
+        is_heavy, is_long = program.nnz > HEAVY and fits(problem, program), rounds in (LONG, MOST_ROUNDS - 1)
+        if choose and (is_heavy or (is_long and fits(problem, program, fewest=2))):
+            enough = CLOSE if rounds == LONG and not is_heavy else ENOUGH
+            at_once = solve_events(problem, program, outer, math.inf if deadline is None else deadline, enough)
             if at_once is not None:
                 return Generated(*at_once, rounds, "events")
-            choose = False
+            choose = not is_heavy
         for key, block in zip(keys, blocks, strict=True):
             program = program if key in seen else add_rows(program, block, problem)
         seen.update(keys)
@@ -146,7 +154,9 @@ def _questions(problem: Problem, outer: Float, inner: Float | None) -> tuple[Flo
 
 def _is_near(problem: Problem, inner: Float, outer: Float) -> bool:
     worth, best = (_value(problem, channel) for channel in (inner, outer))
-    return abs(best - worth) <= NEAR * max(abs(best), 1e-3 * float(np.abs(problem.utility.matrix).max()))
+    most = np.abs(problem.utility.matrix).max(axis=1)
+    size = float(most.max() if problem.prior is None else problem.prior @ most)
+    return abs(best - worth) <= NEAR * max(abs(best), 1e-3 * size)
 
 
 def _value(problem: Problem, channel: Float) -> float:

@@ -289,7 +289,8 @@ def require_labels(given: Any, kind: str) -> None:
         Naming what it is.
     """
     do = "pass a list of labels"
-    if isinstance(given, (bytes, set, frozenset)) or not hasattr(given, "__iter__") or not hasattr(given, "__len__"):
+    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1)
+    if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
     for place, label in enumerate(given):
         try:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 BYTES_PER_NODE = 1000
 """Memory that networkx takes for a node and its few edges."""
 
+MOST_CELLS = 100_000
+"""Of a grid: a graph of them takes a second, and a channel has as many rows."""
+
 # networkx takes a third of a second to import: only a graph that is asked for pays for it.
 
 
@@ -132,6 +135,10 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     [(0, 0), (0, 2), (1, 1)]
     """
     rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
+    if rows * columns > MOST_CELLS:
+        raise StatementError(
+            f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}", do="no channel has so many inputs: merge cells"
+        )
     require_memory(float(BYTES_PER_NODE * rows * columns), f"a grid of {rows} x {columns} cells")
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)

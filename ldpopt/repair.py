@@ -24,6 +24,9 @@ from ldpopt.utility import Float, real_array
 DUST = 1e-12
 """A column whose largest entry is below this is a solver's noise: its mass goes to the other outputs."""
 
+SPECK, FEW = 2.0**-50, 10_000
+"""Where cutting dust moved more than needed, channels of few entries are tried again with columns above this kept."""
+
 NEAR = 1e-12
 """A repair that moves less mass than this is as good as any: no other way is tried."""
 
@@ -96,27 +99,17 @@ def repair(
     """
     require_notion(privacy)
     values = _clean(channel)
-    used = np.flatnonzero(values.max(axis=0) >= DUST)
+    used = np.flatnonzero(values.max(axis=0) >= (SPECK if values.size <= FEW else DUST))
     if 2 * len(used) <= values.shape[1]:
         part = repair(values[:, used], privacy, inputs=inputs, outputs=used.tolist())
         return _padded(part, values, used, inputs, outputs)
     names = tuple(range(len(values))) if inputs is None else tuple(inputs)
-    best: Repaired | None = None
-    audit: Audit | None = None
     ties = privacy.ties(names) if hasattr(privacy, "ties") else None
-    for family in _families(values, ties):
-        for counts in family:
-            if ties is not None and _breaks(counts, ties):
-                continue
-            mechanism = Mechanism(counts / TOTAL, names, outputs)
-            audit = privacy.audit(mechanism)
-            if audit.verdict == "certified":
-                moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
-                if best is None or moved < best.moved:
-                    best = Repaired(mechanism, audit, moved)
-                break
-        if best is not None and best.moved <= NEAR:
-            break
+    best, audit = _nearest(values, privacy, ties, names, outputs, DUST)
+    largest = values.max(axis=0)
+    if values.size <= FEW and ((SPECK <= largest) & (largest < DUST)).any():
+        finer, _ = _nearest(values, privacy, ties, names, outputs, SPECK)
+        best = min((found for found in (best, finer) if found is not None), key=lambda found: found.moved, default=None)
     if best is None:
         found = "" if audit is None else f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
         raise PrivacyViolationError(
@@ -125,6 +118,28 @@ def repair(
             do=f"check the notion {privacy!r}: constant channels must satisfy it",
         )
     return best
+
+
+def _nearest(
+    values: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable], outputs: Any, least: float
+) -> tuple[Repaired | None, Audit | None]:
+    """Nearest of the roundings that pass, and the last audit; columns below ``least`` are cut."""
+    best: Repaired | None = None
+    audit: Audit | None = None
+    for family in _families(values, ties, least):
+        for counts in family:
+            if ties is not None and _breaks(counts, ties):
+                continue
+            mechanism = Mechanism(counts / TOTAL, inputs, outputs)
+            audit = privacy.audit(mechanism)
+            if audit.verdict == "certified":
+                moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+                if best is None or moved < best.moved:
+                    best = Repaired(mechanism, audit, moved)
+                break
+        if best is not None and best.moved <= NEAR:
+            break
+    return best, audit
 
 
 def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any) -> Repaired:
@@ -158,10 +173,10 @@ def _breaks(counts: Float, ties: Ties) -> bool:
     return any(int(most) * high.denominator > high.numerator * int(least) for most, least in extremes)
 
 
-def _families(values: Float, ties: Ties | None) -> Iterator[Iterable[Float]]:
+def _families(values: Float, ties: Ties | None, least: float) -> Iterator[Iterable[Float]]:
     """Ways to round, each a sequence of integer channels that ends in one that every notion accepts, or in none."""
     swept = values.copy()
-    swept[:, values.max(axis=0) < DUST] = 0.0
+    swept[:, values.max(axis=0) < least] = 0.0
     cone = None if ties is None else _Cone.of_events(ties, swept) if ties.is_shared else _Cone.of_ties(ties)
     if cone is not None:
         swept = cone.raised(swept)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float
+from ldpopt.utility import Float, real_number
 
 MOST_CELLS = 512
 """Reports with more values than this are grouped by the quantiles of the first half of the sample."""
@@ -71,7 +71,8 @@ def audit_sampler(
     """
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 100:
         raise StatementError(f"draws = {draws!r} is too few to bound anything", do="ask for 10 000 or more")
-    if not 0 < confidence < 1:
+    confidence = real_number(confidence, "confidence", 0.0, 1.0)
+    if confidence in (0.0, 1.0):
         raise StatementError(f"confidence = {confidence!r} is not between 0 and 1")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, int(draws), generator) for answer in (x, x_prime)]

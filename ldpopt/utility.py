@@ -286,8 +286,10 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
 
 def whole_number(value: Any, what: str, least: int = 0) -> int:
     """Read a whole number that is at least so large."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise StatementError(f"{what} = {_shown(value)} is no whole number", do=f"state one that is at least {least}")
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        wrong = "less than " + str(least) if whole else "no whole number"
+        raise StatementError(f"{what} = {_shown(value)} is {wrong}", do=f"state a whole number, at least {least}")
     return int(value)
 
 

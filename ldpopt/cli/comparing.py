@@ -48,7 +48,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Line:
-    """A method that was run; ``error`` says why there is no answer."""
+    """A method that was run; ``error`` says why there is no answer, ``applies`` whether one was to be expected."""
 
     method: str
     seconds: float
@@ -56,13 +56,19 @@ class Line:
     verdict: str = ""
     error: str = ""
     is_unsolvable: bool = False
+    applies: bool = True
+
+    @property
+    def solver(self) -> str:
+        """The method without its form."""
+        return self.method.partition(" (")[0]
 
 
 def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, json: Json = None) -> None:
     """Solve a model in every way there is, side by side.
 
-    Closed forms where they apply, and each installed solver in each form. A method that fails says so and the others
-    go on. Exit 1 where a mechanism is not private, a gap is too large or the model's [expect] is not met.
+    Closed forms where they apply, and each installed solver in each form that it takes. A method that fails says so and
+    the others go on. Exit 1 where a mechanism is not private, a gap is too large or the model's [expect] is not met.
     """
     from ldpopt.modelfile import read_model
 
@@ -76,13 +82,15 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     except KeyboardInterrupt:
         if not lines:
             raise
+    left = len(planned) - len(lines)
+    lines = [line for line in lines if line.applies or not _serves_elsewhere(line, lines)]
     data = _side_by_side(lines, problem)
     report(data, json, lambda: _show(stated.title or model, data))
-    for line in lines:
-        if line.error:
-            say(f"note: {line.method}: {line.error}")
-    if len(lines) < len(planned):
-        raise KeyboardInterrupt(f"{len(lines)} of {len(planned)} methods are done")
+    failed = [line for line in lines if line.error]
+    for who, why in dict.fromkeys((line.method if line.applies else line.solver, line.error) for line in failed):
+        say(f"note: {who}: {why}")
+    if left:
+        raise KeyboardInterrupt(f"{len(planned) - left} of {len(planned)} methods are done")
     _judge(lines, data, gap)
     require_expected(stated, data["best"])
 
@@ -168,11 +176,17 @@ def _run(method: Method, problem: Problem) -> Line:
         seconds = time.perf_counter() - began
         return Line(method.name, seconds, answer, problem.privacy.audit(answer.mechanism).verdict)
     except LdpoptError as error:
-        unsolvable = isinstance(error, NoSolutionError)
-        return Line(method.name, time.perf_counter() - began, error=printable(error.what), is_unsolvable=unsolvable)
+        seconds, unsolvable = time.perf_counter() - began, isinstance(error, NoSolutionError)
+        applies = not isinstance(error, NotRepresentableError)
+        return Line(method.name, seconds, error=printable(error.what), is_unsolvable=unsolvable, applies=applies)
     except Exception as error:
         text = printable(f"{type(error).__name__}: {error}")
         return Line(method.name, time.perf_counter() - began, error=text)
+
+
+def _serves_elsewhere(line: Line, lines: list[Line]) -> bool:
+    """Whether the line's solver has an answer in the other form."""
+    return any(other.answer is not None and other.solver == line.solver for other in lines)
 
 
 def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
@@ -187,7 +201,7 @@ def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
     for line in lines:
         answer = line.answer
         row: dict[str, Any] = dict.fromkeys(("method", "value", "difference", "relative_gap", "verdict"))
-        row |= {"method": line.method, "seconds": line.seconds, "error": line.error or None}
+        row |= {"method": line.method, "seconds": line.seconds, "error": line.error or None, "applies": line.applies}
         if answer is not None:
             missing = abs(bound - answer.value) / (abs(bound) or 1.0)
             gap = answer.relative_gap if answer.relative_gap is not None else missing
@@ -200,6 +214,8 @@ def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
 def _show(title: str, data: dict[str, Any]) -> None:
     rows = []
     for row in data["rows"]:
+        if not row["applies"]:
+            continue
         shown = [row["method"], "failed", "", "", "", f"{row['seconds']:.3f}"]
         if row["value"] is not None:
             away, gap = f"{row['difference']:.1e}", f"{row['relative_gap']:.1e}"

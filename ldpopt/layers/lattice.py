@@ -19,6 +19,9 @@ from ldpopt.utility import Float
 
 TOTAL = 1 << BITS
 
+MOST_LEVELS = 1 << 20
+"""Level of a draw, on average, beyond which listing its points takes minutes."""
+
 
 class LatticeNoise:
     r"""Noise on :math:`\mathbb Z^n`, ``n`` = 1 or 2, private for a query ``f(x) = A x`` with integer columns.
@@ -164,6 +167,11 @@ class LatticeNoise:
         """
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
             raise StatementError(f"size = {size!r} is no number of draws")
+        if (TOTAL - self._coin) * MOST_LEVELS < TOTAL:
+            raise StatementError(
+                f"a draw reaches level {TOTAL / (TOTAL - self._coin):.3g} on average, whose points are listed",
+                do="state a larger epsilon",
+            )
         source = bit_source(rng)
         levels = np.zeros(size, dtype=np.int64)
         waiting = np.arange(size)

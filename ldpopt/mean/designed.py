@@ -23,6 +23,10 @@ from ldpopt.solve import solve
 from ldpopt.utility import Float, Utility, frozen, real_array
 
 
+MOST = 1e150
+"""Largest number whose square is kept as a float, with room for differences."""
+
+
 class Designed(Protocol):
     """A randomizer on a grid, made by `designed`; answers between two grid values go to one of them at random.
 
@@ -184,6 +188,8 @@ def designed(
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
             raise StatementError(f"the {name} are no list of at least {least} distinct finite numbers")
+    if max(np.abs(answers).max(), np.abs(reports).max()) > MOST:
+        raise StatementError(f"squares of numbers above {MOST:g} leave the floats", do="use another unit")
     order = np.argsort(answers)
     weights = None if prior is None else real_array(prior, "prior")
     if weights is not None and weights.shape == answers.shape:

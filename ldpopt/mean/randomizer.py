@@ -126,7 +126,10 @@ class VectorProtocol(Randomizer):
         StatementError
             If the shape does not fit, or an answer that is read is outside the domain.
         """
-        answers = np.asarray(x)
+        try:
+            answers = np.asarray(x)
+        except ValueError:
+            raise StatementError("the answers are no rectangular array") from None
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
             raise StatementError(f"answers have shape {answers.shape}; they need (users, {self.attributes})")
         source, reports = bit_source(rng), self._empty(len(answers))

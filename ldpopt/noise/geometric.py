@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpopt.closed_forms.runs import runs
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
-from ldpopt.noise.integers import IntegerNoise, coins
+from ldpopt.noise.integers import IntegerNoise
 from ldpopt.noise.noise import Float, Random, places, read_size
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
@@ -37,12 +38,12 @@ class Geometric(IntegerNoise):
 
     Notes
     -----
-    `sample` is exact: it tosses coins of the rational weight `decay`, ``b`` rounded up to ``2**-53``, so that it is
-    private for the real ``e**epsilon``. About ``sensitivity / epsilon`` coins a draw.
+    `sample` is exact: it counts coins of the rational weight `decay`, ``b`` rounded up to ``2**-53``, so that it is
+    private for the real ``e**epsilon``. About ten words a draw at every budget.
 
     References
     ----------
-    Ghosh, Roughgarden and Sundararajan 2012.
+    Ghosh, Roughgarden and Sundararajan 2012; Canonne, Kamath and Steinke 2020 for the draws.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class Geometric(IntegerNoise):
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            size_of = coins(weight, len(waiting), source)
+            size_of = runs(weight, len(waiting), source)
             minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
             drawn[waiting] = np.where(minus, -size_of, size_of)
             waiting = waiting[minus & (size_of == 0)]  # minus zero would count zero twice

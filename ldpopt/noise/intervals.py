@@ -150,7 +150,7 @@ def _pair(entry: Any) -> tuple[Fraction, Fraction]:
         )
     except (TypeError, ValueError, OverflowError):
         raise StatementError(
-            f"{entry!r} is no interval (low, high) of finite numbers",
+            f"{entry!r:.60} is no interval (low, high) of finite numbers",
             do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
-from ldpopt.noise.integers import IntegerNoise, coins
+from ldpopt.errors import StatementError
+from ldpopt.noise.integers import IntegerNoise
 from ldpopt.noise.noise import Float, Noise, Random, places, positive, read_size, uniforms
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.sampling import bit_source
@@ -86,7 +88,7 @@ class LevelNoise(Noise):
         left, length, level = self.partition.pieces
         before, end = self._half_masses
         r = places(r)
-        size = np.abs(r)
+        size = np.minimum(np.abs(r), end + self.sensitivity * 2.0**60)  # no mass is left beyond
         place = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
         density = np.exp(-float(self.epsilon) * level[place]) / self.normalizer
         half = before[place] + np.clip(size - left[place], 0, length[place]) * density
@@ -179,10 +181,12 @@ class LatticeNoise(IntegerNoise, LevelNoise):
         counts = np.diff(starts)
         sizes = 2 * counts - (np.arange(n + 1) == 0)
         step_mass, most = self._coin, int(sizes.max())
+        if c * TOTAL > (TOTAL - step_mass) << 53:
+            raise StatementError("draws would leave the 64-bit integers", do="state a larger epsilon, or a coarser grid")
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            level = coins(step_mass, len(waiting), source)
+            level = runs(step_mass, len(waiting), source)
             layer = np.minimum(level, n)
             place = uniform_below(most, len(waiting), source)
             kept = place < sizes[layer]

@@ -8,9 +8,12 @@ from fractions import Fraction
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
 from ldpopt.noise.level_noise import LevelNoise
-from ldpopt.noise.noise import LEAST, MOST, positive
+from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.utility import real_number
+
+LEAST_GAMMA = 1e-200
+"""The best share of the innermost step at 900 nats; below it, moments leave the floats."""
 
 
 class Staircase(LevelNoise):
@@ -59,8 +62,8 @@ class Staircase(LevelNoise):
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")
-        if not 1 / MOST <= self.gamma < 1:
-            raise StatementError(f"gamma = {self.gamma} is not between {1 / MOST:g} and 1")
+        if not LEAST_GAMMA <= self.gamma < 1:
+            raise StatementError(f"gamma = {self.gamma} is not between {LEAST_GAMMA:g} and 1")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 

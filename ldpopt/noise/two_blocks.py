@@ -48,7 +48,8 @@ class TwoBlocks:
 
     def level(self, r: Float) -> Levels:
         r"""Least number of steps that reach ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
-        size = np.abs(np.asarray(r, dtype=np.float64))
+        # Beyond that many steps no mass is left, and whole numbers end.
+        size = np.minimum(np.abs(np.asarray(r, dtype=np.float64)), self.c * 2.0**60)
         best = np.full(size.shape, np.inf)
         top = size.max(initial=0.0)
         most = int(top / self.b) + 1 if self.b > 0 else 0

@@ -14,13 +14,14 @@ from scipy.optimize import linprog
 import ldpopt as lo
 from ldpopt import solvers
 from ldpopt.divergence import Audit
-from ldpopt.errors import SolverNotFoundError, SolverOptionError, StatementError
+from ldpopt.errors import NotRepresentableError, SolverNotFoundError, SolverOptionError, StatementError
 from ldpopt.exact import exact
 from ldpopt.solvers import Outcome, Status
 from ldpopt.testing import Tolerances, check_solver, checks
 
 SOLVERS = {
     "highs": Tolerances(),
+    "interior": Tolerances(),
     "cbc": Tolerances(value=1e-6, residual=1e-6, dual=1e-6),
     "cvxpy": Tolerances(value=1e-7, residual=1e-7, dual=1e-5),
     "cvxpy:HIGHS": Tolerances(value=1e-7, residual=1e-6, dual=1e-6),
@@ -90,7 +91,7 @@ def test_a_plug_in_serves_row_generation_and_worst_cases(with_scipy):
 
 def test_a_plug_in_cannot_replace_a_solver_of_ours(with_scipy):
     assert type(solvers.find("highs").solver).__name__ == "Highs"
-    assert solvers.installed() == {"cbc": "installed", "cvxpy": "installed", "highs": "installed", "scipy": "installed"}
+    assert solvers.installed() == dict.fromkeys(["cbc", "cvxpy", "highs", "interior", "scipy"], "installed")
 
 
 def test_unknown_solvers_are_named_with_those_that_there_are():
@@ -140,6 +141,10 @@ def everything_fails(outcome, program):
     return replace(outcome, status=Status.FAILED) if outcome.status is Status.INFEASIBLE else outcome
 
 
+def refusing(outcome, program):
+    raise NotRepresentableError("this solver takes no programs")
+
+
 def meddling(outcome, program):
     program.row_upper[:] += 1
     return outcome
@@ -155,9 +160,10 @@ def meddling(outcome, program):
         (Faulty(shifted), "out of a row or bound"),
         (Faulty(everything_fails), "infeasible: status failed"),
         (Faulty(meddling), "changed the program"),
+        (Faulty(refusing), "channel programs: refuses .* takes no programs"),
         (Faulty(lambda outcome, _: outcome, options=True), "unknown option: .* in silence"),
     ],
-    ids=["limit", "duals", "signs", "costs", "point", "status", "meddling", "options"],
+    ids=["limit", "duals", "signs", "costs", "point", "status", "meddling", "refusal", "options"],
 )
 def test_the_suite_catches_a_fault(solver, words):
     with pytest.raises(AssertionError, match=words):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -56,7 +57,14 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a place that is nan": lambda: noise.Laplace(1, 1.0).cdf(float("nan")),
     "draws beyond memory": lambda: noise.Laplace(1, 1.0).sample(10**12),
     "a sensitivity below any unit": lambda: noise.Staircase(2.3e-308, 1e-9),
-    "coins without end": lambda: noise.Geometric(1, 1e-15).sample(2, rng=0),
+    "levels without end": lambda: noise.Geometric(1, 1e-17).sample(2, rng=0),
+    "a grid that takes seconds": lambda: neighbors.grid(694, 694),
+    "an interval of a thousand letters": lambda: noise.NeighborPartition([[0, "x" * 3000]], 4),
+    "a table of no dimension for labels": lambda: lo.Mechanism([[1.0], [1.0]], np.array(1)),
+    "a quiet refusal to compare": lambda: lo.Mechanism([[1.0], [1.0]], [Decimal("sNaN"), "b"]),
+    "squares beyond floats": lambda: lo.mean.designed([1e300, -1e300], [1e308, -1e308], 1.0),
+    "ragged answers": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize([[0.1, 0.2], [0.3]], rng=0),
+    "a confidence in words": lambda: lo.audit_sampler(lambda x, k, rng: rng.random(k), 0, 1, confidence="high"),
     "no intervals": lambda: noise.NeighborPartition(None, 4),
     "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
@@ -77,3 +85,29 @@ def test_the_unit_of_a_worst_case_does_not_matter(scale: float) -> None:
     plain, other = (lo.solve(lo.Problem(None, gain * s, PURE, objective="worst_case")) for s in (1.0, scale))
     assert other.value / scale == pytest.approx(plain.value, rel=1e-12)
     assert lo.certify(other).relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-280])
+@pytest.mark.parametrize("privacy", [PURE, lo.ApproximateLDP(1.0, 0.05, "event"), lo.GraphDP(1.0, neighbors.path(range(3)))])
+def test_gains_near_nothing_are_certified_too(scale: float, privacy: Any) -> None:
+    """The bound's whole numbers begin where the utility ends."""
+    gain = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.2, 1.0]]) * scale
+    assert lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], gain, privacy))).relative_gap <= 1e-12
+
+
+def test_places_at_the_end_of_the_floats() -> None:
+    """Whole numbers of steps end before floats do."""
+    far = [-1e308, 1e308]
+    for law in (noise.Staircase(1.0, 1.0), noise.Staircase(1e-3, 1.0), noise.Laplace(1e-3, 1.0), noise.Geometric(1, 1.0)):
+        assert law.pdf(far).tolist() == [0.0, 0.0]
+        assert law.cdf(far).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("n, m", [(1000, 2), (1000, 1), (7, 2), (5, 3)])
+@pytest.mark.parametrize("privacy", [PURE, lo.PureLDP("log(3)"), lo.ApproximateLDP("log(3)", 0.1)])
+def test_extreme_points_are_counted_or_refused(privacy: Any, n: int, m: int) -> None:
+    """Neither a memory error nor minutes."""
+    try:
+        assert lo.extreme_points(privacy, n, m).count >= 1
+    except LdpoptError as error:
+        assert len(str(error)) < 500

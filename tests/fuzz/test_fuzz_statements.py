@@ -349,7 +349,7 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
     "designed": (lambda _, *a: plain(mean.designed(*a).worst_case_variance), (lists, lists, epsilons)),
     "extreme_points": (
         listed,
-        (notions, st.one_of(odd, st.sampled_from([-1, 0, 1, 2, 3, 10**9])), maybe(st.sampled_from([None, 1, 2, 3]))),
+        (notions, st.one_of(odd, st.sampled_from([-1, 0, 1, 2, 3, 5, 7, 1000, 10**9])), maybe(st.sampled_from([None, 1, 2, 3]))),
     ),
     "neighbors.grid": (lambda _, *a: neighbors.grid(*a), (sizes_or_odd, sizes_or_odd)),
     "neighbors.path": (lambda _, *a: neighbors.path(*a), (labels,)),

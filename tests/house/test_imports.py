@@ -93,7 +93,12 @@ from ldpopt import solvers
 for name, state in solvers.installed().items():
     print(name + ":" + state.replace(" ", "_"))
 """
-    assert run(code) == ['cbc:pip_install_"ldpopt[cbc]"', 'cvxpy:pip_install_"ldpopt[cvxpy]"', "highs:installed"]
+    assert run(code) == [
+        'cbc:pip_install_"ldpopt[cbc]"',
+        'cvxpy:pip_install_"ldpopt[cvxpy]"',
+        "highs:installed",
+        "interior:installed",
+    ]
 
 
 def test_imports_go_one_way():

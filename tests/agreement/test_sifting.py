@@ -1,0 +1,200 @@
+"""Interior point, sifting and simplex on compact programs: one value, and each with a certificate of its own."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ldpopt as lo
+from ldpopt import sifting
+
+WAYS = {
+    "interior": {"solver": "interior", "form": "compact"},
+    "sifted": {"solver": "interior"},
+    "sifted simplex": {"solver": "highs", "form": "sifted"},
+}
+EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 5.0, 20.0, 30.0, 37.0, 100.0, 700.0, 1000.0]
+DELTAS = [None, 1e-9, 0.05, 0.3, 0.99, 1.0]
+
+
+def distances(n, m):
+    return np.abs(np.subtract.outer(np.linspace(0, 1, n), np.linspace(0, 1, m)))
+
+
+UTILITIES = {
+    "identity": lambda rng, n, m: np.eye(n, m),
+    "absolute": lambda rng, n, m: -distances(n, m),
+    "squared": lambda rng, n, m: -(distances(n, m) ** 2),
+    "random": lambda rng, n, m: rng.random((n, m)),
+    "sparse": lambda rng, n, m: rng.random((n, m)) * (rng.random((n, m)) < 0.1),
+    "rank one": lambda rng, n, m: np.outer(rng.normal(size=n), rng.normal(size=m)),
+    "ties": lambda rng, n, m: rng.integers(0, 3, (n, m)).astype(float),
+    "equal": lambda rng, n, m: np.full((n, m), rng.normal()),
+    "equal rows": lambda rng, n, m: np.repeat(rng.normal(size=(1, m)), n, axis=0),
+    "equal columns": lambda rng, n, m: np.repeat(rng.normal(size=(n, 1)), m, axis=1),
+    "zero": lambda rng, n, m: np.zeros((n, m)),
+    "ragged": lambda rng, n, m: 10.0 ** rng.uniform(-8, 8, (n, m)),
+}
+PRIORS = {
+    "uniform": lambda rng, n: np.ones(n),
+    "dirichlet": lambda rng, n: rng.dirichlet(np.ones(n)),
+    "zeros": lambda rng, n: rng.random(n) * (rng.random(n) < 0.5) + (np.arange(n) == 0),
+    "point": lambda rng, n: (np.arange(n) == n // 2) + 0.0,
+    "dominant": lambda rng, n: np.where(np.arange(n) == 0, 1.0, 1e-6),
+    "ragged": lambda rng, n: 10.0 ** rng.uniform(-12, 0, n),
+}
+SHAPES = [(1, 1), (1, 5), (2, 2), (2, 7), (3, 2), (5, 1), (8, 8), (12, 30), (20, 20), (30, 7), (40, 40)]
+
+
+def notion(epsilon, delta):
+    return lo.PureLDP(epsilon) if delta is None else lo.ApproximateLDP(epsilon, delta, form="entry")
+
+
+def statement(seed, shape, utility, prior, epsilon, delta=None, scale=1.0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    weights = PRIORS[prior](rng, shape[0])
+    matrix = UTILITIES[utility](rng, *shape) * scale + offset
+    sense = "gain" if seed % 2 else "loss"
+    return lo.Problem(weights / weights.sum(), lo.Utility(matrix, sense), notion(epsilon, delta))
+
+
+def agree(problem, ways=WAYS):
+    """Solve in every way, and by simplex on the whole program; return the answers."""
+    plain = lo.solve(problem, solver="highs", form="compact")
+    matrix = problem.utility.matrix
+    stake = float(problem.prior @ (matrix.max(axis=1) - matrix.min(axis=1)))
+    answers = {name: lo.solve(problem, **WAYS[name]) for name in ways}
+    for name, answer in answers.items():
+        assert answer.value == pytest.approx(plain.value, rel=1e-10, abs=1e-10 * stake), name
+        assert lo.certify(answer, exact=False).relative_gap <= 1e-9, name
+        assert answer.mechanism.audit(problem.privacy).verdict == "certified"
+    return answers
+
+
+CASES = [
+    (seed, shape, utility, prior)
+    for seed, (utility, (shape, prior)) in enumerate(
+        zip(
+            itertools.islice(itertools.cycle(UTILITIES), 36),
+            zip(itertools.cycle(SHAPES), itertools.cycle(["uniform", *PRIORS])),
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("seed, shape, utility, prior", CASES)
+def test_one_value_and_a_certificate(seed, shape, utility, prior):
+    epsilon, delta = EPSILONS[5 * seed % 11], DELTAS[max(0, 7 * seed % 10 - 4)]
+    agree(statement(seed, shape, utility, prior, epsilon, delta))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_any_budget(epsilon, delta):
+    seed = DELTAS.index(delta)
+    utility = ["random", "squared", "ties", "identity"][EPSILONS.index(epsilon) % 4]
+    answers = agree(statement(seed, (6, 6), utility, "dirichlet", epsilon, delta), ["interior"])
+    assert int(answers["interior"].raw_status.split()[0]) <= 80
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-6, 1e-3, 1e3, 1e6, 1e300])
+@pytest.mark.parametrize("utility", ["random", "absolute"])
+def test_any_unit(scale, utility):
+    for delta in (None, 0.05):
+        agree(statement(1, (8, 12), utility, "dirichlet", 1.0, delta, scale))
+
+
+@pytest.mark.parametrize("delta", [None, 0.05])
+def test_an_offset_changes_nothing_but_the_value(delta):
+    for utility in ("random", "identity"):
+        plain = statement(3, (8, 8), utility, "dirichlet", 1.0, delta)
+        lifted = statement(3, (8, 8), utility, "dirichlet", 1.0, delta, offset=1e6)
+        for name, answer in agree(lifted).items():
+            assert answer.value - 1e6 == pytest.approx(lo.solve(plain, **WAYS[name]).value, abs=1e-4), name
+
+
+@pytest.mark.parametrize("utility", [name for name in UTILITIES if name != "ragged"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_few_steps_are_needed(utility, epsilon):
+    for shape, prior, delta in (((60, 60), "dirichlet", None), ((60, 60), "ragged", 0.01), ((30, 50), "zeros", None)):
+        answer = lo.solve(statement(5, shape, utility, prior, epsilon, delta), **WAYS["interior"])
+        assert int(answer.raw_status.split()[0]) <= 80
+        assert float(answer.raw_status.split()[-1]) <= 1e-10
+
+
+@pytest.mark.parametrize("utility", ["random", "absolute", "identity"])
+def test_sifting_prices_outputs_that_it_never_tries(utility):
+    problem = statement(1, (16, 200), utility, "dirichlet", 0.3)
+    for answer in agree(problem).values():
+        if answer.program.structure.shape[1] < 200:
+            assert f"{answer.program.structure.shape[1]} of 200 outputs" in answer.solver
+    assert lo.solve(problem, **WAYS["sifted"]).program.structure.shape[1] < 200
+
+
+def test_a_poor_start_is_made_good(monkeypatch):
+    monkeypatch.setattr(sifting._Whole, "first", lambda whole: np.array([whole.costs.shape[1] - 1]))
+    for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
+        for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
+            assert answer.program.structure.shape[1] > 1
+
+
+def test_auto_takes_simplex_for_few_entries_and_sifts_many():
+    small, large = (statement(1, (n, n), "random", "dirichlet", 1.0) for n in (20, 60))
+    assert lo.solve(small).solver == "highs (compact)"
+    answer = lo.solve(large)
+    assert answer.solver.endswith("of 60 outputs)")
+    assert answer.value == pytest.approx(lo.solve(large, solver="highs").value, rel=1e-10)
+
+
+def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
+    from ldpopt.solvers import Outcome, Status, interior_
+
+    monkeypatch.setattr(interior_.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no"))
+    problem = statement(1, (50, 50), "random", "dirichlet", 1.0)
+    assert lo.solve(problem).solver == "highs (compact)"
+
+
+@st.composite
+def statements(draw):
+    shape = draw(st.integers(1, 12)), draw(st.integers(1, 12))
+    budget = draw(st.sampled_from(EPSILONS)), draw(st.sampled_from(DELTAS))
+    utility, prior = draw(st.sampled_from(sorted(UTILITIES))), draw(st.sampled_from(sorted(PRIORS)))
+    return statement(draw(st.integers(0, 2**16)), shape, utility, prior, *budget, draw(st.sampled_from([1.0, 1e-6, 1e6])))
+
+
+@settings(max_examples=15)
+@given(statements())
+def test_every_way_finds_the_optimum(problem):
+    agree(problem)
+
+
+@settings(max_examples=10)
+@given(statements(), st.randoms(use_true_random=False))
+def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
+    rows, columns = list(range(len(problem.inputs))), list(range(len(problem.outputs)))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    utility = lo.Utility(problem.utility.matrix[np.ix_(rows, columns)], problem.utility.sense)
+    moved = lo.Problem(problem.prior[rows], utility, problem.privacy)
+    one, other = (lo.solve(p, **WAYS["sifted"]) for p in (problem, moved))
+    stake = float(np.abs(problem.utility.matrix).max())
+    assert one.value == pytest.approx(other.value, rel=1e-10, abs=1e-10 * stake)
+
+
+@settings(max_examples=10)
+@given(statements())
+def test_an_output_worse_than_all_changes_nothing(problem):
+    matrix, gain = problem.utility.matrix, problem.utility.sense == "gain"
+    worst = (matrix.min(axis=1) if gain else matrix.max(axis=1))[:, None]
+    wider = lo.Problem(problem.prior, lo.Utility(np.hstack([worst, matrix]), problem.utility.sense), problem.privacy)
+    stake = float(np.abs(matrix).max())
+    value = lo.solve(wider, **WAYS["sifted"]).value
+    if problem.privacy.__class__ is lo.PureLDP:
+        assert value == pytest.approx(lo.solve(problem, **WAYS["sifted"]).value, rel=1e-10, abs=1e-10 * stake)
+    else:
+        best = lo.solve(problem, **WAYS["sifted"]).value
+        assert (value >= best - 1e-10 * stake) if gain else (value <= best + 1e-10 * stake)
