@@ -44,8 +44,11 @@ ENOUGH = 1e-6
 BOUNDARY = 0.995
 """Share of the way to the boundary that a step may go."""
 
-CORRECTIONS = 2
+CORRECTIONS = 3
 """Gondzio's corrections in a step, at most."""
+
+SHORTER = 0.05
+"""What a correction may take from the two step lengths together: better centered, the next step is longer."""
 
 SPREAD = 10.0
 """Products are kept within this factor of their target."""
@@ -365,9 +368,9 @@ class _Direction:
         self._solve()
 
     def corrected(self, primal: float, dual: float, target: float) -> tuple[float, float] | None:
-        """Gondzio's correction for a longer step; None, and nothing changed, where it does not lengthen it."""
+        """Gondzio's correction for a longer step; None, and nothing changed, where it shortens it."""
         run = self.run
-        far, deep = min(1.0, 1.3 * primal + 0.1), min(1.0, 1.3 * dual + 0.1)
+        far, deep = min(1.0, 2 * primal + 0.1), min(1.0, 2 * dual + 0.1)
         low, high = target / SPREAD, target * SPREAD
 
         def pulled(product: Float) -> Float:
@@ -385,7 +388,7 @@ class _Direction:
             self.eh = self.eh + pulled((run.m + far * self.dm) * (run.h + deep * self.dh)) / run.m
         self._solve()
         longer = self.lengths()
-        if sum(longer) < primal + dual + 0.02:
+        if sum(longer) < primal + dual - SHORTER:
             self.__dict__.update(before)
             return None
         return longer
