@@ -83,8 +83,13 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     [1, 3, 9]
     """
     most = points if most is None else min(most, points)
+    if points > MOST_POINTS:
+        raise StatementError(
+            f"the families of sets of {points} points are too many to go through",
+            do="take at most 6 inputs, or 8 with at most 3 outputs",
+        )
     families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in _counts(points))
-    if points > MOST_POINTS or families > MOST_FAMILIES:
+    if families > MOST_FAMILIES:
         raise StatementError(
             f"{families:.3g} families of up to {most} sets of {points} points are too many to go through",
             do="take at most 6 inputs, or 8 with at most 3 outputs",

@@ -77,6 +77,13 @@ class Best:
         return len(self.vertices) == 1
 
 
+MOST_LISTED = 64
+"""Entries of a channel beyond which no double description ends."""
+
+MOST_ORDERED = 8
+"""Inputs or outputs whose orders are gone through to find orbits."""
+
+
 class ExtremePoints(ABC):
     """All extreme points of the channels that a notion allows.
 
@@ -240,6 +247,11 @@ class ListedPoints(ExtremePoints):
         from ldpopt.double_description import vertices
         from ldpopt.halfspaces import halfspaces
 
+        if math.prod(self.shape) > MOST_LISTED:
+            raise StatementError(
+                f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
+                do=f"take at most {MOST_LISTED} entries, or pure privacy",
+            )
         spaces = halfspaces(self.privacy, *self.shape, inputs=self.inputs)
         return tuple(np.array(vertex, dtype=object) for vertex in vertices(spaces))
 
@@ -248,10 +260,20 @@ class ListedPoints(ExtremePoints):
         """Every extreme point once."""
         return iter(self._list)
 
+    @property
+    def counts_by_columns(self) -> dict[int, int]:
+        """How many use one output, two outputs, ..."""
+        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
+        return {columns: used.count(columns) for columns in sorted(set(used))}
+
     @cached_property
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under those permutations of inputs and outputs that the notion allows."""
         n, m = self.shape
+        if max(n, m) > MOST_ORDERED:
+            raise StatementError(
+                f"the orders of {max(n, m)} labels are too many to go through", do="ask for the vertices or their count"
+            )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
         left = {_key(vertex): vertex for vertex in self._list}
         found = []

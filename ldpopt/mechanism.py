@@ -289,7 +289,7 @@ def require_labels(given: Any, kind: str) -> None:
         Naming what it is.
     """
     do = "pass a list of labels"
-    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1)
+    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", None) != 0
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
     for place, label in enumerate(given):

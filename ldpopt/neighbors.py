@@ -137,7 +137,8 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     if rows * columns > MOST_CELLS:
         raise StatementError(
-            f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}", do="no channel has so many inputs: merge cells"
+            f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}",
+            do="no channel has so many inputs: merge cells",
         )
     require_memory(float(BYTES_PER_NODE * rows * columns), f"a grid of {rows} x {columns} cells")
     cells = [(i, j) for i in range(rows) for j in range(columns)]

@@ -107,7 +107,7 @@ def repair(
     ties = privacy.ties(names) if hasattr(privacy, "ties") else None
     best, audit = _nearest(values, privacy, ties, names, outputs, DUST)
     largest = values.max(axis=0)
-    if values.size <= FEW and ((SPECK <= largest) & (largest < DUST)).any():
+    if values.size <= FEW and ((largest >= SPECK) & (largest < DUST)).any():
         finer, _ = _nearest(values, privacy, ties, names, outputs, SPECK)
         best = min((found for found in (best, finer) if found is not None), key=lambda found: found.moved, default=None)
     if best is None:

@@ -21,7 +21,7 @@ MARGIN = 2.0 ** (BITS - 40)
 def runs(weight: int, size: int, source: Source) -> Codes:
     r"""Count the coins of weight ``b = weight / 2**53`` that fall before the first that fails.
 
-    .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \text{ on } 0 .. t-1, \quad P(v) \propto b^{tv}
+    .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \; (u < t), \quad P(v) \propto b^{tv}
 
     Parameters
     ----------

@@ -22,7 +22,6 @@ from ldpopt.solution import Solution
 from ldpopt.solve import solve
 from ldpopt.utility import Float, Utility, frozen, real_array
 
-
 MOST = 1e150
 """Largest number whose square is kept as a float, with room for differences."""
 

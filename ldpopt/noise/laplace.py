@@ -62,14 +62,19 @@ class Laplace(Noise):
         """Twice the scale."""
         return 2 * self.scale
 
+    def _steps(self, r: ArrayLike) -> Float:
+        """Distances from 0 in scales; infinite where floats end."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.abs(places(r)) / self.scale)
+
     def pdf(self, r: ArrayLike) -> Float:
         """See `Noise.pdf`."""
-        return np.asarray(np.exp(-np.abs(places(r)) / self.scale) / self.normalizer)
+        return np.asarray(np.exp(-self._steps(r)) / self.normalizer)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
         r = places(r)
-        tail = np.exp(-np.abs(r) / self.scale) / 2
+        tail = np.exp(-self._steps(r)) / 2
         return np.asarray(np.where(r < 0, tail, 1 - tail))
 
     def sample(self, size: int, *, rng: Random = None) -> Float:

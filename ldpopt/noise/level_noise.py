@@ -182,7 +182,9 @@ class LatticeNoise(IntegerNoise, LevelNoise):
         sizes = 2 * counts - (np.arange(n + 1) == 0)
         step_mass, most = self._coin, int(sizes.max())
         if c * TOTAL > (TOTAL - step_mass) << 53:
-            raise StatementError("draws would leave the 64-bit integers", do="state a larger epsilon, or a coarser grid")
+            raise StatementError(
+                "draws would leave the 64-bit integers", do="state a larger epsilon, or a coarser grid"
+            )
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):

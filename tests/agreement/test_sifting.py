@@ -137,7 +137,7 @@ def test_sifting_prices_outputs_that_it_never_tries(utility):
 
 def test_a_poor_start_is_made_good(monkeypatch):
     monkeypatch.setattr(sifting._Whole, "first", lambda whole: np.array([whole.costs.shape[1] - 1]))
-    for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
+    for utility, delta in itertools.product(["random", "absolute", "identity"], [None, 0.05]):
         for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
             assert answer.program.structure.shape[1] > 1
 
@@ -163,10 +163,12 @@ def statements(draw):
     shape = draw(st.integers(1, 12)), draw(st.integers(1, 12))
     budget = draw(st.sampled_from(EPSILONS)), draw(st.sampled_from(DELTAS))
     utility, prior = draw(st.sampled_from(sorted(UTILITIES))), draw(st.sampled_from(sorted(PRIORS)))
-    return statement(draw(st.integers(0, 2**16)), shape, utility, prior, *budget, draw(st.sampled_from([1.0, 1e-6, 1e6])))
+    return statement(
+        draw(st.integers(0, 2**16)), shape, utility, prior, *budget, draw(st.sampled_from([1.0, 1e-6, 1e6]))
+    )
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(statements())
 def test_every_way_finds_the_optimum(problem):
     agree(problem)

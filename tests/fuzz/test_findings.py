@@ -64,7 +64,9 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a quiet refusal to compare": lambda: lo.Mechanism([[1.0], [1.0]], [Decimal("sNaN"), "b"]),
     "squares beyond floats": lambda: lo.mean.designed([1e300, -1e300], [1e308, -1e308], 1.0),
     "ragged answers": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize([[0.1, 0.2], [0.3]], rng=0),
-    "a confidence in words": lambda: lo.audit_sampler(lambda x, k, rng: rng.random(k), 0, 1, confidence="high"),
+    "a confidence in words": lambda: lo.audit_sampler(
+        lambda x, k, rng: rng.random(k), 0, 1, draws=99, confidence="high"
+    ),
     "no intervals": lambda: noise.NeighborPartition(None, 4),
     "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
@@ -88,7 +90,9 @@ def test_the_unit_of_a_worst_case_does_not_matter(scale: float) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-280])
-@pytest.mark.parametrize("privacy", [PURE, lo.ApproximateLDP(1.0, 0.05, "event"), lo.GraphDP(1.0, neighbors.path(range(3)))])
+@pytest.mark.parametrize(
+    "privacy", [PURE, lo.ApproximateLDP(1.0, 0.05, "event"), lo.GraphDP(1.0, neighbors.path(range(3)))]
+)
 def test_gains_near_nothing_are_certified_too(scale: float, privacy: Any) -> None:
     """The bound's whole numbers begin where the utility ends."""
     gain = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.2, 1.0]]) * scale
@@ -98,16 +102,22 @@ def test_gains_near_nothing_are_certified_too(scale: float, privacy: Any) -> Non
 def test_places_at_the_end_of_the_floats() -> None:
     """Whole numbers of steps end before floats do."""
     far = [-1e308, 1e308]
-    for law in (noise.Staircase(1.0, 1.0), noise.Staircase(1e-3, 1.0), noise.Laplace(1e-3, 1.0), noise.Geometric(1, 1.0)):
+    for law in (
+        noise.Staircase(1.0, 1.0),
+        noise.Staircase(1e-3, 1.0),
+        noise.Laplace(1e-3, 1.0),
+        noise.Geometric(1, 1.0),
+    ):
         assert law.pdf(far).tolist() == [0.0, 0.0]
         assert law.cdf(far).tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("n, m", [(1000, 2), (1000, 1), (7, 2), (5, 3)])
+@pytest.mark.parametrize("n, m", [(1000, 2), (1000, 1), (3, 2)])
 @pytest.mark.parametrize("privacy", [PURE, lo.PureLDP("log(3)"), lo.ApproximateLDP("log(3)", 0.1)])
 def test_extreme_points_are_counted_or_refused(privacy: Any, n: int, m: int) -> None:
     """Neither a memory error nor minutes."""
-    try:
+    if n > 8:
+        with pytest.raises(LdpoptError, match="too many"):
+            _ = lo.extreme_points(privacy, n, m).count
+    else:
         assert lo.extreme_points(privacy, n, m).count >= 1
-    except LdpoptError as error:
-        assert len(str(error)) < 500

@@ -80,7 +80,9 @@ def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeyp
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
-@pytest.mark.parametrize("options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}, {"gap": None}])
+@pytest.mark.parametrize(
+    "options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}, {"gap": None}]
+)
 def test_a_bad_gap_is_refused(form, options):
     with pytest.raises(SolverOptionError, match=r"gap = [\s\S]* positive float"):
         lo.solve(statement(), solver="interior", form=form, **options)

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, PureLDP, audit
+from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, PureLDP, audit
 from ldpopt.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
 from ldpopt.repair import repair
@@ -151,3 +151,69 @@ def test_a_notion_that_nothing_satisfies_is_refused_with_the_witness():
     with pytest.raises(PrivacyViolationError, match=r"epsilon inf, delta 1 found[\s\S]*'a', 'b', 'c'") as caught:
         repair([[0.5, 0.5], [0.5, 0.5]], Never())
     assert "\n" not in caught.value.one_line
+
+
+LABELS = [f"report {y}" for y in range(12)]
+
+
+def padded(channel, places, m=12):
+    """The same channel among outputs that are never reported, or hardly."""
+    wide = np.zeros((len(channel), m))
+    wide[:, places] = channel
+    return wide
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [
+        PureLDP(1.0),
+        PureLDP(37.0),
+        ApproximateLDP(0.5, 0.1),
+        ApproximateLDP(0.5, 0.1, form="entry"),
+        GraphDP(1.0, nx.path_graph(4)),
+        MetricDP(0.7, np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("dust", [0.0, 1e-40])
+def test_outputs_that_are_never_reported_change_nothing(notion, dust):
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        channel = rng.multinomial(2**20, rng.dirichlet(np.full(4, 0.7)), size=4) / 2**20
+        places = np.sort(rng.permutation(12)[:4])
+        names = [LABELS[y] for y in places]
+        narrow = repair(channel, notion, outputs=names)
+        wide = repair(padded(channel, places) + dust, notion, outputs=LABELS)
+        assert sound(wide, notion)
+        assert (wide.mechanism.channel == padded(narrow.mechanism.channel, places)).all()
+        assert wide.mechanism.outputs == tuple(LABELS)
+        assert wide.mechanism.inputs == narrow.mechanism.inputs
+        assert wide.audit == narrow.audit
+        assert wide.moved == pytest.approx(narrow.moved, abs=1e-15)
+
+
+def test_a_padded_witness_has_the_labels_of_all_outputs():
+    channel = padded(response(3, 1.0), [1, 5, 11])
+    fixed = repair(channel, PureLDP(1.0), inputs=["a", "b", "c"], outputs=LABELS)
+    x, k, y = fixed.audit.witness
+    assert {x, k} <= {"a", "b", "c"}
+    assert y in {LABELS[1], LABELS[5], LABELS[11]}
+    entries = fixed.mechanism.channel
+    ratio = entries["abc".index(x), LABELS.index(y)] / entries["abc".index(k), LABELS.index(y)]
+    assert math.log(ratio) == pytest.approx(fixed.audit.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_audit_does_not_see_columns_of_zeros(seed):
+    rng = np.random.default_rng(seed)
+    channel, places = rng.dirichlet(np.ones(4), size=3), [2, 3, 7, 10]
+    graph = nx.path_graph(3)
+    for notion in (PureLDP(0.3), ApproximateLDP(0.3, 0.01), ApproximateLDP(0.3, 0.01, "entry"), GraphDP(0.3, graph)):
+        narrow, wide = audit(channel, notion), audit(padded(channel, places), notion)
+        assert (narrow.epsilon, narrow.delta, narrow.verdict) == (wide.epsilon, wide.delta, wide.verdict)
+        x, k, seen = narrow.witness
+        moved = tuple(places[y] for y in seen) if isinstance(seen, tuple) else places[seen]
+        assert wide.witness == (x, k, moved)
+    labels = Mechanism(padded(channel, places), ["a", "b", "c"], LABELS)
+    x, k, y = audit(labels, PureLDP(0.3)).witness
+    assert audit(channel, PureLDP(0.3)).witness == ("abc".index(x), "abc".index(k), places.index(LABELS.index(y)))

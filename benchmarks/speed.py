@@ -1,0 +1,169 @@
+"""Measure ldpopt beside every other way to solve the same programs, in one run; rewrites speed.md and speed.png.
+
+    python benchmarks/speed.py                      # about 25 minutes; --all: every combination, hours
+    python benchmarks/speed.py --keep run.json      # go on with a run, or write the page again from it
+    python benchmarks/speed.py --keep run.json --only ldpopt      # measure one method again
+
+The others need `pip install ldpopt[bench]`; one that is not installed is left out, and the page says so. Every case is
+a process of its own (speed_methods.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SIZES = (10, 20, 40, 80, 160, 320, 640, 1000, 2000, 5000)
+GAINS = ("identity", "absolute", "random")
+EPSILONS = (0.1, 1, 5)
+RIVALS = {  # method: (package, power of n in which its rows grow, so what a next size costs at least)
+    "HiGHS, compact": ("highspy", 2),
+    "HiGHS, pairwise": ("highspy", 3),
+    "cvxpy, HiGHS": ("cvxpy", 3),
+    "cvxpy, Clarabel": ("clarabel", 3),
+    "PuLP, CBC": ("pulp", 3),
+    "linopy, HiGHS": ("linopy", 3),
+    "scipy linprog": ("scipy", 3),
+    "qif": ("qif", 3),
+}
+CHOICE_SIZES = (10, 20, 30, 40, 50, 60, 80, 110, 160, 320)
+PATIENT = {("qif", 80, "random"): 1500.0}
+"""Cases with a limit of their own: what the comparison at 80 answers is about; it takes 6 minutes."""
+
+Case = dict[str, Any]
+
+
+def series(options: argparse.Namespace) -> Iterator[list[Case]]:
+    """Cases that differ in size only, smallest first: after one that is too slow the rest is left out."""
+    every = options.all
+    for gain in GAINS:
+        for epsilon in EPSILONS:
+            for prior in ("uniform", "random"):
+                largest = 1000 if epsilon != 1 else 5000 if prior == "random" else 2000
+                sizes = [n for n in SIZES if every or n <= largest]
+                yield [case("ldpopt", n, gain, epsilon, prior) for n in sizes]
+    yield [case("ldpopt, one thread", n, "random", 1, "random") for n in (320, 1000, 2000)]
+    for method in RIVALS:
+        for gain in GAINS:
+            for epsilon in EPSILONS if every else (1,):
+                yield [case(method, n, gain, epsilon, "random") for n in SIZES]
+    for gain in GAINS:
+        for epsilon in EPSILONS:
+            yield [case("choices", n, gain, epsilon, "random") for n in CHOICE_SIZES]
+    yield [case("formulate", 320, "random", 1, "random")]
+
+
+def case(method: str, n: int, gain: str, epsilon: float, prior: str) -> Case:
+    return {"method": method, "n": n, "gain": gain, "epsilon": epsilon, "prior": prior}
+
+
+def key(one: Case) -> str:
+    return "|".join(str(one[name]) for name in ("method", "n", "gain", "epsilon", "prior"))
+
+
+def run(one: Case, limit: float, memory: float, extra: dict[str, Any]) -> dict[str, Any]:
+    """Measure one case in a fresh process, which is killed with its children at the limit."""
+    order = one | {"memory": memory} | extra
+    environment = dict(os.environ)
+    if one["method"] == "ldpopt, one thread":
+        order["method"] = "ldpopt"
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+    command = [sys.executable, str(HERE / "speed_methods.py"), json.dumps(order)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+    )
+    try:
+        said, complained = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        until = so_far(process.pid)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return {"over": limit} | until
+    if process.returncode:
+        last = (complained.strip() or "no word").splitlines()[-1]
+        return {"failed": "out of memory" if "MemoryError" in last or process.returncode == -9 else last[:100]}
+    return json.loads(said.splitlines()[-1])
+
+
+def so_far(process: int) -> dict[str, float]:
+    """CPU seconds and peak MB of a process that still runs, on Linux."""
+    try:
+        times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        peak = next(x for x in Path(f"/proc/{process}/status").read_text().splitlines() if x.startswith("VmHWM"))
+    except OSError:
+        return {}
+    return {"used": sum(map(int, times[11:15])) / os.sysconf("SC_CLK_TCK"), "memory": int(peak.split()[1]) / 1024}
+
+
+def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace) -> None:
+    """Measure a series up to the first size that is too slow, or certain to be."""
+    before: dict[str, Any] | None = None
+    slow: list[str] = []
+    for one in cases:
+        name, method = key(one), one["method"]
+        limit = PATIENT.get((method, one["n"], one["gain"]), options.limit)
+        if method.startswith("ldpopt"):
+            limit = max(limit, 300.0)
+        if name not in done or (options.only and method == options.only and name not in options.fresh):
+            found = {"n": one["n"]}
+            if before is not None and method in RIVALS:
+                least = min(before["cpu"]) * (one["n"] / before["n"]) ** RIVALS[method][1]
+                if least > limit:
+                    found["certain"] = least
+            if "certain" not in found:
+                large = {"repeat": 3, "spare": 12.0} if method == "ldpopt" and one["n"] in (1000, 2000) else {}
+                found |= run(one, limit, options.memory, large | {"skip": slow})
+            done[name] = one | found
+            options.fresh.add(name)
+            print(key(one), {k: v for k, v in found.items() if k != "solver"}, file=sys.stderr, flush=True)
+            if options.keep:
+                Path(options.keep).write_text(json.dumps(done))
+        found = done[name]
+        if method == "choices" and "cpu" in found:
+            best = min(min(times) for times in found["cpu"].values())
+            # What is ten times slower than the best at one size will not be the best at the next.
+            slow = sorted({*slow, *(w for w, times in found["cpu"].items() if w != "auto" and min(times) > 10 * best)})
+        elif "cpu" not in found:
+            break
+        before = found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a case of the others (ldpopt: 300)")
+    parser.add_argument("--memory", type=float, default=12.0, help="GiB of address space for a case")
+    parser.add_argument("--all", action="store_true", help="every epsilon, gain and prior for every method")
+    parser.add_argument("--only", help="measure this method again, the rest where it is missing in --keep")
+    parser.add_argument("--keep", help="file of raw figures to go on from and to write")
+    options = parser.parse_args()
+    options.fresh = set()
+    done: dict[str, Any] = {}
+    if options.keep and Path(options.keep).exists():
+        done = json.loads(Path(options.keep).read_text())
+    run_facts = done.setdefault("", {"began": time.strftime("%Y-%m-%d"), "load": [], "missing": []})
+    run_facts["missing"] = [m for m, (package, _) in RIVALS.items() if importlib.util.find_spec(package) is None]
+    for cases in series(options):
+        if cases[0]["method"] not in run_facts["missing"]:
+            count = len(options.fresh)
+            follow(cases, done, options)
+            if len(options.fresh) > count:
+                run_facts["load"].append(os.getloadavg()[0])
+    if options.keep:
+        Path(options.keep).write_text(json.dumps(done))
+    from speed_page import write
+
+    write(done, options, HERE)
+
+
+if __name__ == "__main__":
+    main()
