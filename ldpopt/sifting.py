@@ -99,7 +99,9 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
         accurate = not paced or wanted <= final / 2
         if reached <= final or solves == MOST_ROUNDS or (accurate and not len(added)):
             channel = np.zeros(whole.costs.shape)
-            channel[:, chosen] = part if not paced else whole.without_dust(backend, part, chosen, duals, reached)
+            channel[:, chosen] = (
+                part if not paced else whole.without_dust(backend, part, chosen, duals, reached, deadline)
+            )
             return Generated(program, outcome, channel, rounds, backend.name)
         if len(added):
             wanted, basis = min(wanted, max(reached * LOOSE, final / 2)), None
@@ -176,13 +178,16 @@ class _Whole:
                 free &= common[k] <= ALIKE * np.minimum(size, size[k])
         return np.asarray(candidates[picked])
 
-    def without_dust(self, backend: ProgramSolver, part: Float, chosen: Int, duals: Float, reached: float) -> Float:
+    def without_dust(
+        self, backend: ProgramSolver, part: Float, chosen: Int, duals: Float, reached: float, deadline: float | None
+    ) -> Float:
         """Solve once more for the outputs that matter, and leave the others out if that costs nothing."""
         matter = part.max(axis=0) > DUST
         if matter.all():
             return part
         program = formulate(self.restricted(chosen[matter]), "compact")
-        outcome = backend.solve(program, gap=GAP / 10)
+        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+        outcome = backend.solve(program, time_limit=left, gap=GAP / 10)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
             return part
         swept = np.zeros_like(part)

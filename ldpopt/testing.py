@@ -1,10 +1,9 @@
 r"""check_solver: what a linear-program solver must get right before it may serve as a plug-in.
 
 A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check poses linear programs
-whose answer is known by hand, and says in words what came back instead. Programs are given as floats and answers are
-compared within `Tolerances`, which a rough solver states for itself: exactness is the business of `repair` and
-`certify`, honesty about the status and the signs of duals is not. A solver made for channels may refuse any other
-program by `NotRepresentableError`.
+whose answer is known by hand, and says in words what came back instead. Answers are compared within `Tolerances`, which
+a rough solver states for itself: exactness is the business of `repair` and `certify`, honesty about the status and the
+signs of duals is not. A solver made for channels may refuse any other program by `NotRepresentableError`.
 """
 
 from __future__ import annotations
@@ -247,7 +246,7 @@ def _minimum(solver: _Checked) -> None:
 
 
 def _infeasible(solver: _Checked) -> None:
-    rows = [[1.0, 1.0], [1.0, 1.0]]
+    rows = [[1, 1], [1, 1]]
     solver.ends(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
     solver.ends(dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE)
     solver.ends(dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE)
@@ -255,8 +254,7 @@ def _infeasible(solver: _Checked) -> None:
 
 def _unbounded(solver: _Checked) -> None:
     solver.ends(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
-    free = dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False)
-    solver.ends(free, Status.UNBOUNDED)
+    solver.ends(dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False), Status.UNBOUNDED)
 
 
 def _degenerate(solver: _Checked) -> None:
@@ -264,8 +262,7 @@ def _degenerate(solver: _Checked) -> None:
     rows = [[1 / 4, -60, -1 / 25, 9], [1 / 2, -90, -1 / 50, 3], [0.0, 0.0, 1.0, 0.0]]
     solver.value(dense_program([-3 / 4, 150, -1 / 50, 6], rows, -np.inf, [0, 0, 1], maximize=False), -1 / 20)
     # Four rows through one vertex of the plane.
-    many = dense_program([1, 1], [[1, 0], [0, 1], [1, 1], [1, 2]], -np.inf, [1, 1, 2, 3])
-    solver.value(many, 2.0)
+    solver.value(dense_program([1, 1], [[1, 0], [0, 1], [1, 1], [1, 2]], -np.inf, [1, 1, 2, 3]), 2.0)
 
 
 def _badly_scaled(solver: _Checked) -> None:
@@ -277,10 +274,8 @@ def _badly_scaled(solver: _Checked) -> None:
 
 def _free(solver: _Checked) -> None:
     rows = [[1, -1, 0], [1, 0, -2], [0, 1, 1]]
-    even = dense_program([1, 0, 0], rows, [-np.inf, -np.inf, 1], [0, 0, 1], column_lower=[-np.inf, 0, 0])
-    solver.value(even, 2 / 3)
-    below = dense_program([1, 0], [[1, 1]], -np.inf, -1, column_lower=[-np.inf, 2])
-    solver.value(below, -3.0)
+    solver.value(dense_program([1, 0, 0], rows, [-np.inf] * 2 + [1], [0, 0, 1], column_lower=[-np.inf, 0, 0]), 2 / 3)
+    solver.value(dense_program([1, 0], [[1, 1]], -np.inf, -1, column_lower=[-np.inf, 2]), -3.0)
 
 
 def _two_sided(solver: _Checked) -> None:
@@ -301,8 +296,7 @@ def _equalities(solver: _Checked) -> None:
 
 def _empty(solver: _Checked) -> None:
     rows = [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
-    hollow = dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9)
-    solver.value(hollow, 2.0)
+    solver.value(dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9), 2.0)
     solver.value(dense_program([1, -1], np.zeros((0, 2)), [], [], column_upper=3), 3.0)
     solver.ends(dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE)
 
@@ -312,9 +306,7 @@ def _channel(solver: _Checked) -> None:
         solver.value(formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP("log(3)"))), 0.6)
     except NotRepresentableError as error:
         raise AssertionError(f"refuses the compact program of three answers: {error.what}") from None
-    matrix = [[1.0, 0.0], [0.0, 1.0]]
-    worst = Problem(None, matrix, PureLDP("log(3)"), objective="worst_case")
-    solver.value(formulate(worst), 0.75)
+    solver.value(formulate(Problem(None, np.eye(2), PureLDP("log(3)"), objective="worst_case")), 0.75)
 
 
 def _time_limit(solver: _Checked) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.sparse import csr_array
 
-from ldpopt.errors import SolverOptionError
+from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.threads import few_threads
@@ -77,8 +77,8 @@ class Blocks:
 
         Raises
         ------
-        SolverOptionError
-            For other options, or a program with other rows than ties.
+        NotRepresentableError, SolverOptionError
+            For a program with other rows than ties, or too tight ones; for other options.
         """
         deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
         settings = {"gap": GAP, "iterations": MOST_STEPS} | options
@@ -86,9 +86,8 @@ class Blocks:
             raise SolverOptionError(f"blocks knows no option {sorted(set(options) - {'gap', 'iterations'})}")
         data = _read(program)
         if data is None:
-            raise SolverOptionError(
-                "this program is not made of pairwise ties and row sums alone", do="solve it with highs"
-            )
+            what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
+            raise NotRepresentableError(what, do='use solver="highs"')
         with few_threads(program.structure.shape[0]):
             return _followed(program, data, settings, deadline)
 

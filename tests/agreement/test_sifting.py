@@ -78,10 +78,7 @@ def agree(problem, ways=WAYS):
 CASES = [
     (seed, shape, utility, prior)
     for seed, (utility, (shape, prior)) in enumerate(
-        zip(
-            itertools.islice(itertools.cycle(UTILITIES), 36),
-            zip(itertools.cycle(SHAPES), itertools.cycle(["uniform", *PRIORS])),
-        )
+        zip(list(UTILITIES) * 3, zip(SHAPES * 4, ["uniform", *PRIORS] * 6, strict=False), strict=False)
     )
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 import ldpopt as lo
 from ldpopt import generation, solvers
-from ldpopt.errors import SolverOptionError
+from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status, blocks_
 
@@ -102,7 +102,7 @@ def test_other_programs_stay_with_simplex(monkeypatch):
     # At epsilon = 0 the private channels have no inside.
     free = lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2)))
     assert not blocks_.fits(lo.formulate(free))
-    with pytest.raises(SolverOptionError, match="pairwise ties"):
+    with pytest.raises(NotRepresentableError, match="pairwise programs"):
         blocks_.Blocks().solve(lo.formulate(compact))
     with pytest.raises(SolverOptionError, match="no option"):
         blocks_.Blocks().solve(lo.formulate(compact), presolve="off")
