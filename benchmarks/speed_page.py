@@ -23,7 +23,7 @@ Found = dict[str, Any]
 
 HEAD = """# Speed
 
-Written by `python benchmarks/speed.py`: every figure below is of one run. Measured {date}, Python {python}, {machine},
+Written by `python benchmarks/speed.py`, in one run or in parts (`--keep`). Measured {date}, Python {python}, {machine},
 {cores} cores shared with other work: the load average was {load} while it ran. Where it exceeds {cores}, wall seconds
 are that much longer than on an idle machine; CPU seconds, which compare methods, are much less affected. {versions}.
 
@@ -32,8 +32,8 @@ where a case is short. Memory is the peak of a process that does nothing else, i
 `solve` and `certify` together, so its figures include repair, exact audit and an exact bound, which no other method
 has; its gap is certified. `HiGHS, compact` and `HiGHS, pairwise` are HiGHS at its own settings on the programs that
 `ldpopt` formulates, `n**2 + n` and `n**2 (n - 1)` rows; all others are given the pairwise program, written as their
-manuals suggest. A method stops at the first size that takes more than {limit:.0f} s of wall time (">": what it had used
-by then; `qif` is given more at n = 80), or that would need as many CPU seconds if its time grew no faster than its rows
+manuals suggest. A method stops at the first size that takes more than {limit} s of wall time (">": what it had used by
+then; `qif` is given more at n = 80), or that would need as many CPU seconds if its time grew no faster than its rows
 ("never"). {missing}
 
 ![CPU seconds and peak memory against n, random gain](speed.png)
@@ -340,7 +340,8 @@ def write(done: dict[str, Found], options: argparse.Namespace, folder: Path) -> 
         cores=os.cpu_count(),
         load=f"{min(load):.1f} to {max(load):.1f}",
         versions=versions(),
-        limit=options.limit,
+        limit=" or ".join(sorted({f"{one['over']:.0f}" for one in run.cases if "over" in one}))
+        or f"{options.limit:.0f}",
         missing=f"Left out, as not installed: {', '.join(missing)}." if missing else "Nothing was left out.",
     )
     parts = [

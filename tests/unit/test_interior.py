@@ -165,6 +165,6 @@ def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
 def test_a_metric_too_tight_for_floats_is_refused(epsilon):
     problem = statement(4, lo.MetricDP(epsilon, np.abs(np.subtract.outer(range(4), range(4)))))
-    with pytest.raises(NotRepresentableError, match="0.001 nats"):
+    with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
         lo.solve(problem, solver="interior")
     assert lo.solve(problem).status is Status.OPTIMAL
