@@ -37,8 +37,12 @@ TIGHT: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibilit
 
 SIMPLEX: dict[str, Any] = {"presolve": "off", "solver": "simplex"}
 
-OTHER_WAYS: tuple[dict[str, Any], ...] = ({"simplex_strategy": 4}, {"simplex_scale_strategy": 0})
-"""Where the dual simplex ends short of the optimum and refinement fails: the primal simplex, and unscaled rows."""
+OTHER_WAYS: tuple[dict[str, Any], ...] = (
+    {"simplex_strategy": 4},
+    {"simplex_scale_strategy": 0},
+    {"solver": "ipm", "ipm_iteration_limit": 200},
+)
+"""Where the dual simplex ends short of the optimum and refinement fails: primal simplex, unscaled rows, a crossover."""
 
 ASTRAY = 1e-7
 """Violation of a row at a point that was said to be optimal."""
