@@ -332,7 +332,8 @@ def versions() -> str:
 def write(done: dict[str, Found], options: argparse.Namespace, folder: Path) -> None:
     run = Run(done, options.limit)
     load = run.facts["load"] or [0.0]
-    missing = run.facts["missing"]
+    missing = [f"{m} (not installed)" for m in run.facts["missing"]]
+    missing += [f"{m} with the {g} gain" for m in RIVALS for g in GAINS if not run.get(m, SIZES[0], g)]
     head = HEAD.format(
         date=run.facts["began"],
         python=platform.python_version(),
@@ -342,7 +343,7 @@ def write(done: dict[str, Found], options: argparse.Namespace, folder: Path) -> 
         versions=versions(),
         limit=" or ".join(sorted({f"{one['over']:.0f}" for one in run.cases if "over" in one}))
         or f"{options.limit:.0f}",
-        missing=f"Left out, as not installed: {', '.join(missing)}." if missing else "Nothing was left out.",
+        missing=f"Left out: {', '.join(missing)}." if missing else "Nothing was left out.",
     )
     parts = [
         head,
