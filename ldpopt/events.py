@@ -46,7 +46,7 @@ SCALE = 1024.0
 """Right-hand sides of the pricing programs are stated larger, which makes a solver's tolerances tighter."""
 
 
-def fits(problem: Problem, program: LinearProgram, fewest: int = FEWEST) -> bool:
+def fits(problem: Problem, program: LinearProgram, fewest: int) -> bool:
     """Whether this is an event-wise problem without side constraints, of a size where it pays."""
     return (
         hasattr(problem.privacy, "event_rows")

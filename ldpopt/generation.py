@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.events import ENOUGH, fits, solve_events
+from ldpopt.events import ENOUGH, FEWEST, fits, solve_events
 from ldpopt.formulation import add_rows, default_form
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
@@ -107,8 +107,8 @@ def generate(
                 return Generated(program, outcome, inner if is_near else raw, rounds, backend.name)
             rough = False
             continue
-        is_heavy, is_long = program.nnz > HEAVY and fits(problem, program), rounds in (LONG, MOST_ROUNDS - 1)
-        if choose and (is_heavy or (is_long and fits(problem, program, fewest=2))):
+        is_heavy, is_long = program.nnz > HEAVY and fits(problem, program, FEWEST), rounds in (LONG, MOST_ROUNDS - 1)
+        if choose and (is_heavy or (is_long and fits(problem, program, 2))):
             enough = CLOSE if rounds == LONG and not is_heavy else ENOUGH
             at_once = solve_events(problem, program, outer, math.inf if deadline is None else deadline, enough)
             if at_once is not None:

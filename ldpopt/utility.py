@@ -255,7 +255,10 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     return found
 
 
-NO_NUMBERS = (bool, np.bool_, str, bytes, complex, np.complexfloating, type(None), type(np.ma.masked))
+NO_NUMBERS = (
+    *(bool, np.bool_, str, bytes, complex, np.complexfloating),
+    *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
+)
 """Kinds that numpy or float() would turn into a number in silence."""
 
 
@@ -286,7 +289,7 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
 
 def whole_number(value: Any, what: str, least: int = 0) -> int:
     """Read a whole number that is at least so large."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
     if not whole or value < least:
         wrong = "less than " + str(least) if whole else "no whole number"
         raise StatementError(f"{what} = {_shown(value)} is {wrong}", do=f"state a whole number, at least {least}")

@@ -27,7 +27,7 @@ def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expecte
 @pytest.fixture
 def at_once(monkeypatch):
     """Hand every event-wise program to the interior point as soon as its relaxation is violated."""
-    monkeypatch.setattr(events, "FEWEST", 2)
+    monkeypatch.setattr(generation, "FEWEST", 2)
     monkeypatch.setattr(generation, "HEAVY", 0)
 
 
