@@ -24,7 +24,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.pricing import CHUNK, Float, best_bound
+from ldpopt.numbers import Float
+from ldpopt.pricing import CHUNK, best_bound
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.threads import few_threads
