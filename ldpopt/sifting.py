@@ -16,11 +16,12 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.formulation import formulate
 from ldpopt.generation import Generated
+from ldpopt.numbers import Float
 from ldpopt.pricing import Prices, best_bound
 from ldpopt.problem import Problem
 from ldpopt.program import Int
 from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.utility import Float, Utility
+from ldpopt.utility import Utility
 
 FIRST = 24
 """Outputs to begin with."""

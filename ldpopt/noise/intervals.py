@@ -11,10 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from ldpopt.errors import StatementError
-from ldpopt.utility import real_number
+from ldpopt.numbers import is_whole, real_number
 
 Union = list[tuple[int, int]]
 
@@ -118,7 +116,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
             f"{intervals!r:.60} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
         )
     entries = list(intervals)
-    whole = bool(entries) and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in entries)
+    whole = bool(entries) and all(map(is_whole, entries))
     pairs: list[Any] = [(Fraction(0), Fraction(0))]
     for entry in entries:
         if whole:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.noise.intervals import Union
-from ldpopt.noise.noise import Float
+from ldpopt.numbers import Float
 
 Levels = NDArray[np.int64]
 

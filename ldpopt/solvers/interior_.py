@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.pricing import Float, Prices, best_bound
+from ldpopt.numbers import Float
+from ldpopt.pricing import Prices, best_bound
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.newton import Newton

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
-from ldpopt.pricing import Float
+from ldpopt.numbers import Float
 
 if TYPE_CHECKING:
     from ldpopt.solvers.interior_ import Path
@@ -119,51 +119,48 @@ class Newton:
 
     def solve(self, aim: Aim, eh: Float) -> Move:
         """Direction for pairs that lack ``aim(rows)`` and outputs that lack ``eh``."""
-        path, shape = self.path, self.path.s.shape
-        move = Move(*(np.empty(shape) for _ in range(2)), eh, *(np.empty(shape) for _ in range(4)), eh, eh, eh)
-
-        def gather(r: slice) -> tuple[Float, Float]:
-            es, et = move.es[r], move.et[r]
-            es[:], et[:] = aim(r)
-            v = self.v[r]
-            across = self.tau[r] * es
-            across -= self.theta[r] * et
-            return np.einsum("ij,ij->j", v, es + et), np.einsum("ij,ij->i", v, across)
-
-        down, across = zip(*map(gather, self.blocks), strict=True)
+        path, (n, k) = self.path, self.path.s.shape
+        es, et, ds, dt, dw, dz = (np.empty((n, k)) for _ in range(6))
+        move = Move(es, et, eh, ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
+        down, across = zip(*(self._gather(move, aim, r) for r in self.blocks), strict=True)
         q = eh - self.column_lack + path.beta * sum(down)
         move.dy, move.dm = self._linear(q, np.concatenate(across) - self.row_lack)
         drop = path.beta * move.dm
-
-        def spread(r: slice) -> tuple[float, float]:
-            rest = move.es[r] + move.et[r]
-            rest -= drop
-            dy, dw, dz, ds, dt = move.dy[r, None], move.dw[r], move.dz[r], move.ds[r], move.dt[r]
-            # Not dw = dy + dz: that would cancel where w is small.
-            np.multiply(self.tau[r], dy, out=dw)
-            dw += rest
-            dw *= self.v[r]
-            np.multiply(self.theta[r], dy, out=dz)
-            np.subtract(rest, dz, out=dz)
-            dz *= self.v[r]
-            np.multiply(self.theta[r], dw, out=ds)
-            np.subtract(move.es[r], ds, out=ds)
-            np.multiply(self.tau[r], dz, out=dt)
-            np.subtract(move.et[r], dt, out=dt)
-            least = [
-                float(np.divide(d, x[r], out=rest).min()) for d, x in zip((ds, dt, dw, dz), path.pairs, strict=True)
-            ]
-            return -min(least[:2]), -min(least[2:])
-
-        ends = list(map(spread, self.blocks))
-        move.primal, move.dual = (max(0.0, *(end[i] for end in ends)) for i in (0, 1))
+        primal, dual = zip(*(self._spread(move, drop, r) for r in self.blocks), strict=True)
+        move.primal, move.dual = max(0.0, *primal), max(0.0, *dual)
         if path.delta:
             move.dh = eh - (path.h / path.m) * move.dm
             move.primal = max(move.primal, -float((move.dm / path.m).min()))
             move.dual = max(move.dual, -float((move.dh / path.h).min()))
-        else:
-            move.dh = np.zeros(shape[1])
         return move
+
+    def _gather(self, move: Move, aim: Aim, r: slice) -> tuple[Float, Float]:
+        """Set what these inputs' pairs lack; return their parts of the right-hand sides, by outputs and by inputs."""
+        es, et, v = move.es[r], move.et[r], self.v[r]
+        es[:], et[:] = aim(r)
+        across = self.tau[r] * es
+        across -= self.theta[r] * et
+        return np.einsum("ij,ij->j", v, es + et), np.einsum("ij,ij->i", v, across)
+
+    def _spread(self, move: Move, drop: Float, r: slice) -> tuple[float, float]:
+        """Set the direction of these inputs' pairs; return how many times it leads to the boundary."""
+        dy, ds, dt, dw, dz = move.dy[r, None], move.ds[r], move.dt[r], move.dw[r], move.dz[r]
+        rest = move.es[r] + move.et[r]
+        rest -= drop
+        # Not dw = dy + dz: that would cancel where w is small.
+        np.multiply(self.tau[r], dy, out=dw)
+        dw += rest
+        dw *= self.v[r]
+        np.multiply(self.theta[r], dy, out=dz)
+        np.subtract(rest, dz, out=dz)
+        dz *= self.v[r]
+        np.multiply(self.theta[r], dw, out=ds)
+        np.subtract(move.es[r], ds, out=ds)
+        np.multiply(self.tau[r], dz, out=dt)
+        np.subtract(move.et[r], dt, out=dt)
+        moved = zip((ds, dt, dw, dz), self.path.pairs, strict=True)
+        least = [float(np.divide(change, value[r], out=rest).min()) for change, value in moved]
+        return -min(least[:2]), -min(least[2:])
 
     def predict(self) -> Move:
         """Affine direction: towards products of zero."""

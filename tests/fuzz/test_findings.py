@@ -70,6 +70,12 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no intervals": lambda: noise.NeighborPartition(None, 4),
     "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
+    "a size beyond floats": lambda: utility.identity(10**400),
+    "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
+    "labels beyond any list": lambda: lo.frequencies.UnaryEncoding(10**400, 1.0),
+    "a size of too many digits": lambda: lo.frequencies.LocalHashing(4, 1.0, buckets=-(10**5000)),
+    "a budget of too many digits": lambda: lo.PureLDP(-(10**5000)),
+    "a time span for a seed": lambda: noise.Laplace(1, 1.0).sample(3, rng=np.timedelta64(3)),
 }
 
 
