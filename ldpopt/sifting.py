@@ -32,10 +32,13 @@ SMALLEST_BETA = 1e-9
 WORTHY = 0.1
 """Outputs are added in a round if they are worth this share of the one worth most; at most as many as there are."""
 
-ALIKE = 0.5
+ALIKE = 0.9
 """Two outputs that would serve more than this share of the same inputs are not added in one round."""
 
-LOOSE = 0.1
+COVER = 2.0
+"""More than that are added while those of a round serve each input less often than this, on average."""
+
+LOOSE = 0.3
 """Share of the gap at hand to which the next restricted program is solved."""
 
 GAP = 1e-11
@@ -107,8 +110,7 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
             return Generated(program, outcome, channel, rounds, backend.name)
         if len(added):
             wanted = min(wanted, max(reached * LOOSE, final / 2))
-            kept = np.append(np.arange(len(chosen)), np.full(len(added), -1))
-            going = {"basis": outcome.basis, "kept": kept}
+            going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
         else:
             wanted, going = max(wanted * 1e-4, final / 2), {"basis": outcome.basis}
         chosen, rounds, solves = np.concatenate([chosen, added]), rounds + bool(len(added)), solves + 1
@@ -169,17 +171,19 @@ class _Whole:
         if len(few) <= max(FIRST, len(chosen) // 2):
             return few
         most = max(FIRST, len(chosen))
-        candidates = np.argsort(-worth)[: 8 * most]
-        candidates = candidates[worth[candidates] > WORTHY * worth.max()]
-        served = (self.costs[:, candidates] > duals[:, None]).astype(np.float32)
+        order = np.argsort(-worth)[: np.count_nonzero(worth > WORTHY * worth.max())]
+        serves = self.costs[:, order] > duals[:, None]
+        size = serves.sum(axis=0)
+        first = max(8 * most, int(np.searchsorted(size.cumsum(), 2 * COVER * len(duals))))
+        candidates, served = order[:first], serves[:, :first].astype(np.float32)
         common = served.T @ served
-        size = np.diag(common)
         picked: list[int] = []
-        free = np.ones(len(candidates), bool)
+        free, cover = np.ones(len(candidates), bool), 0.0
         for k in range(len(candidates)):
-            if free[k] and len(picked) < most:
+            if free[k] and (len(picked) < most or cover < COVER * len(duals)):
                 picked.append(k)
-                free &= common[k] <= ALIKE * np.minimum(size, size[k])
+                cover += size[k]
+                free &= common[k] <= ALIKE * np.minimum(size[:first], size[k])
         return np.asarray(candidates[picked])
 
     def without_dust(

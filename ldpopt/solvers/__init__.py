@@ -94,7 +94,7 @@ def find(name: str) -> ProgramSolver:
         If there is none, naming those that there are, or what to install.
     """
     head, _, detail = name.partition(":")
-    offered = _offered()
+    offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data
     if head not in offered:
         raise SolverNotFoundError(
             f"there is no solver {name!r}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
@@ -128,8 +128,8 @@ def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     )
 
 
-def _offered() -> dict[str, tuple[Any, str | None]]:
-    """Loaders and ``module:class`` by name: ours, and those of installed packages, which cannot replace ours."""
+def _own() -> dict[str, tuple[Any, str | None]]:
+    """Loaders and ``module:class`` of our solvers, by name."""
 
     def loader(target: str) -> Any:
         def load() -> Any:
@@ -140,10 +140,15 @@ def _offered() -> dict[str, tuple[Any, str | None]]:
 
         return load
 
+    return {name: (loader(target), target) for name, target in BUILT_IN.items()}
+
+
+def _offered() -> dict[str, tuple[Any, str | None]]:
+    """Ours, and those of installed packages, which cannot replace ours."""
     from importlib.metadata import entry_points
 
     points = entry_points(group="ldpopt.solvers")
     others = {
         point.name: (point.load, getattr(point, "value", "").partition("[")[0].strip() or None) for point in points
     }
-    return others | {name: (loader(target), target) for name, target in BUILT_IN.items()}
+    return others | _own()

@@ -56,10 +56,10 @@ EAGER = 6
 MARKS = 6
 """Points along the path that are kept, to go on from with other outputs; their products are a factor 5 apart."""
 
-MARKED = 1 << 25
+MARKED = 1 << 24
 """Numbers kept for that, at most."""
 
-DISTURBED = 0.3
+DISTURBED = 1.0
 """Share of the outputs' masses that may come or go where a path goes on with other outputs."""
 
 SMALLEST = 2.0**-52
@@ -284,7 +284,7 @@ class Path:
     @property
     def products(self) -> float:
         """Sum of all complementary products: the gap, were the point feasible."""
-        return float(np.vdot(self.s, self.w) + np.vdot(self.t, self.z) + self.m @ self.h)
+        return float(np.einsum("ij,ij->", self.s, self.w) + np.einsum("ij,ij->", self.t, self.z) + self.m @ self.h)
 
     def _read(self, gap: float) -> _Best:
         y = self.y * self.unit + self.offset
@@ -302,7 +302,7 @@ class Path:
         # Rows that lack mass take it in one column, whose ratio a share of constant rows makes room for.
         room = (1 - self.b) / self.b if self.b < 1 else np.inf
         share = min(1.0, lack / (room + self.delta * (1 + room) + 1e-300) + lack)
-        worth = float(np.vdot(self.c, channel)) / float(sums.max())
+        worth = float(np.einsum("ij,ij->", self.c, channel)) / float(sums.max())
         worth += float((self.c[:, filler] * (1 - sums / sums.max())).sum())
         value = (1 - share) * worth + share * float(self.c[:, filler].sum())
         return (bound - value) / self.scale
@@ -316,6 +316,7 @@ class Path:
         left = newton.products(affine, *affine.lengths(1.0)) / before
         target = max(left, 1e-4) ** EAGER * before / self.s.size / 2
         move = newton.correct(affine, target)
+        del affine  # six matrices
         for _ in range(CORRECTIONS):
             lengths = move.lengths(BOUNDARY)
             if min(lengths) > 0.9:

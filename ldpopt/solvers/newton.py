@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ldpopt.numbers import Float
 
@@ -98,11 +98,9 @@ class Newton:
         schur *= self.equal
         for regular in (1e-15, 1e-13, 1e-11, 1e-9):
             schur[diagonal] = 1 + regular
-            try:
-                self.factor = cho_factor(schur, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
-            return True
+            self.factor, failed = dpotrf(schur, lower=1, clean=0)
+            if not failed:
+                return True
         return False
 
     def _linear(self, q: Float, f: Float) -> tuple[Float, Float]:
@@ -112,7 +110,7 @@ class Newton:
         for _ in range(1 + REFINED):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
-            move = cho_solve(self.factor, side * self.equal, check_finite=False) * self.equal
+            move = dpotrs(self.factor, side * self.equal, lower=1)[0] * self.equal
             dm = dm + move
             u = u + top + self.scaled @ move
         return u / self.root, dm
@@ -172,8 +170,10 @@ class Newton:
         path = self.path
 
         def after(r: slice) -> float:
-            total = float(np.vdot(path.s[r] + primal * move.ds[r], path.w[r] + dual * move.dw[r]))
-            return total + float(np.vdot(path.t[r] + primal * move.dt[r], path.z[r] + dual * move.dz[r]))
+            total = 0.0
+            for a, da, b, db in ((path.s, move.ds, path.w, move.dw), (path.t, move.dt, path.z, move.dz)):
+                total += np.einsum("ij,ij->", a[r] + primal * da[r], b[r] + dual * db[r])
+            return float(total)
 
         total = sum(map(after, self.blocks))
         if path.delta:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 THREADED = 1500
 """Order of a matrix from which all cores are used."""
@@ -12,4 +13,10 @@ THREADED = 1500
 
 def few_threads(order: int) -> Any:
     """Keep BLAS to one thread, inside a ``with`` or as a decorator's part, where matrices are of a lower order."""
-    return threadpool_limits(limits=1 if order < THREADED else None, user_api="blas")
+    return _libraries().limit(limits=1 if order < THREADED else None, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those loaded by now; looking for them takes milliseconds."""
+    return ThreadpoolController()
