@@ -38,6 +38,12 @@ ALIKE = 0.9
 COVER = 2.0
 """More than that are added while those of a round serve each input less often than this, on average."""
 
+COMPARED = 1000
+"""Outputs looked at for that, at least."""
+
+FINER = 1e-2
+"""Share of it where no output would help: the restricted program is solved on."""
+
 LOOSE = 0.3
 """Share of the gap at hand to which the next restricted program is solved."""
 
@@ -112,7 +118,7 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
             wanted = min(wanted, max(reached * LOOSE, final / 2))
             going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
         else:
-            wanted, going = max(wanted * 1e-4, final / 2), {"basis": outcome.basis}
+            wanted, going = max(wanted * FINER, final / 2), {"basis": outcome.basis}
         chosen, rounds, solves = np.concatenate([chosen, added]), rounds + bool(len(added)), solves + 1
 
 
@@ -174,7 +180,7 @@ class _Whole:
         order = np.argsort(-worth)[: np.count_nonzero(worth > WORTHY * worth.max())]
         serves = self.costs[:, order] > duals[:, None]
         size = serves.sum(axis=0)
-        first = max(8 * most, int(np.searchsorted(size.cumsum(), 2 * COVER * len(duals))))
+        first = max(8 * most, COMPARED, int(np.searchsorted(size.cumsum(), 2 * COVER * len(duals))))
         candidates, served = order[:first], serves[:, :first].astype(np.float32)
         common = served.T @ served
         picked: list[int] = []
