@@ -26,6 +26,12 @@ from ldpopt.utility import Utility
 FIRST = 24
 """Outputs to begin with."""
 
+WHOLE = 10_000
+"""Entries of a utility up to which the interior point is given all outputs at once (measured).
+
+More of them, by the cube root of ``exp(epsilon)``, where epsilon is large and more outputs are of use.
+"""
+
 SMALLEST_BETA = 1e-9
 """``1 - exp(-epsilon)`` from which there is an inside for an interior point to walk through."""
 
@@ -94,7 +100,9 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
     final = options.get("gap", GAP) if paced else GAP
     if not (isinstance(final, float) and final > 0):
         raise SolverOptionError(f"gap = {final!r}", do="it is a positive float")
-    chosen, wanted, rounds, solves = whole.first(), 3e-2, 0, 0
+    at_once = paced and whole.costs.size * whole.b ** (1 / 3) <= WHOLE
+    chosen = np.arange(whole.costs.shape[1]) if at_once else whole.first()
+    wanted, rounds, solves = final / 2 if at_once else 3e-2, 0, 0
     going: dict[str, Any] = {}
     while True:
         program = formulate(whole.restricted(chosen), "compact")

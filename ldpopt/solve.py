@@ -19,8 +19,8 @@ from ldpopt.solvers import ProgramSolver, Status
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 
-SIFT_FROM = 2500
-"""Entries of a utility from which sifting with the interior point beats simplex on the whole program (measured)."""
+SIFT_FROM = 1000
+"""Entries of a utility from which the interior point beats simplex on the whole program (measured)."""
 
 
 def solve(
