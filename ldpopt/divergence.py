@@ -269,6 +269,8 @@ def _worst_excess(
 
     A hasty answer is an upper bound within 1e-13 or so: it looks at one of the rows that floats cannot tell apart.
     """
+    if single and pairs is None:
+        return _worst_entry(matrix, ratio)
     margin = matrix.shape[1] * ULPS
     best, slack = 0.0, Fraction(0)
     found: list[tuple[float, int, int]] = []
@@ -287,6 +289,17 @@ def _worst_excess(
         if exactly > worst:
             worst, where = exactly, (x, k, event)
     return worst + slack, where
+
+
+def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
+    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, and where: only a column's extremes matter."""
+    top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
+    worst, where = 0, None
+    for y, (x, k) in enumerate(zip(top, bottom, strict=True)):
+        excess = int(matrix.whole[x, y]) * ratio.denominator - int(matrix.whole[k, y]) * ratio.numerator
+        if excess > worst and x != k:
+            worst, where = excess, (x, k, (y,))
+    return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 
 def _float_excess(

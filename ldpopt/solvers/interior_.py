@@ -116,7 +116,8 @@ class Interior:
         path = basis if isinstance(basis, Path) else None
         if path is None or kept is not None:
             path = Path(costs, structure.b, structure.beta, structure.delta, path, kept)
-        with few_threads(costs.shape[1]):
+        # What overflows is told by the gap, or by a direction that is not finite.
+        with few_threads(costs.shape[1]), np.errstate(all="ignore"):
             status = path.follow(gap, steps, deadline)
         best = path.best
         y, z = sign * best.y, sign * best.z
@@ -175,11 +176,13 @@ class Path:
         self.best = self._read(math.inf if self.c.any() else 0.0)
 
     def _start(self) -> None:
-        """Uniform channel, half-way between floor and cap on the logarithmic scale; multipliers with some room."""
+        """Uniform channel between floor and cap, half-way at most; multipliers with some room."""
         n, k = self.c.shape
         b, beta = self.b, self.beta
         near = max(b, 1e-2)
-        self.m = np.full(k, (1 + near) / (2 * near * k))
+        # Half-way on the logarithmic scale; where the slack outweighs the ratio, on the linear one.
+        half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
+        self.m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
         self.s = np.full((n, k), 1 / k - b * self.m[0])
         self.t = np.full((n, k), self.delta + beta * self.m[0]) - self.s
         room = max(float(-self.c.mean()), 1e-3)
