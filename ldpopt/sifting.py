@@ -59,6 +59,9 @@ GAP = 1e-11
 DUST = 1e-6
 """Outputs reported less often than this, whatever the input, are left out if the optimum does not need them."""
 
+SWEEPS = 40
+"""Steps for that, at most; one or two are usual."""
+
 QUANTILES = (1.0, 0.9, 0.75, 0.5)
 """Multipliers to begin with: these quantiles of each input's row."""
 
@@ -210,7 +213,7 @@ class _Whole:
         program = formulate(self.restricted(chosen[matter]), "compact")
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
         going: dict[str, Any] = {"basis": found.basis, "kept": np.flatnonzero(matter)}
-        outcome = backend.solve(program, time_limit=left, gap=GAP / 10, **going)
+        outcome = backend.solve(program, time_limit=left, gap=GAP / 10, steps=SWEEPS, **going)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
             return part
         swept = np.zeros_like(part)

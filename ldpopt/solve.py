@@ -38,8 +38,8 @@ def solve(
     problem : Problem
         The statement.
     solver : str
-        ``"auto"`` (HiGHS; an interior point for many inputs on a graph or under an event-wise delta), ``"highs"``,
-        ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
+        ``"auto"`` (HiGHS; interior points made for these programs from about a thousand entries on), ``"highs"``,
+        ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
     time_limit : float, optional
         Seconds for the solver.
     form : {"compact", "pairwise", "sifted"}, optional

@@ -60,7 +60,7 @@ MARKED = 1 << 24
 """Numbers kept for that, at most."""
 
 DISTURBED = 1.0
-"""Share of the outputs' masses that may come or go where a path goes on with other outputs."""
+"""What may come and go, as a share of what there is, where a path goes on with other outputs."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -168,7 +168,9 @@ class Path:
         self.b, self.beta, self.delta = max(b, SMALLEST), beta, delta
         self.taken = 0
         self.marks: list[_Mark] = []
-        if former is None or kept is None or not self._resume(former, kept):
+        # With slack every output is of use at once, whatever its M would be.
+        at_once = kept is not None and bool(delta) and bool((kept < 0).any())
+        if former is None or kept is None or at_once or not self._resume(former, kept):
             self._start()
         if not self.c.any():
             # Every channel is as good as any, and the multipliers are known.
@@ -200,10 +202,9 @@ class Path:
         earlier = [replace(mark, column=np.where(kept < 0, -1, mark.column[kept])) for mark in former.marks]
         while earlier:
             mark = earlier.pop()
-            masses = self._masses(mark)
-            new = mark.column < 0
-            gone = mark.m.sum() - mark.m[mark.column[~new]].sum()
-            if masses[new].sum() + gone <= DISTURBED * mark.m.sum():
+            masses, new = self._masses(mark), mark.column < 0
+            left = (mark.s + self.b * mark.m)[:, mark.column[~new]].sum(axis=1).min()
+            if masses[new].sum() / mark.m.sum() + 1 - left <= DISTURBED:
                 self.marks = earlier
                 self._begin(mark, masses)
                 return True

@@ -54,6 +54,14 @@ def notion(epsilon, delta):
     return lo.PureLDP(epsilon) if delta is None else lo.ApproximateLDP(epsilon, delta, form="entry")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_at_first():
+    """Sift at any size: so small, all outputs would be tried at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sifting, "WHOLE", 0)
+        yield
+
+
 def statement(seed, shape, utility, prior, epsilon, delta=None, scale=1.0, offset=0.0):
     rng = np.random.default_rng(seed)
     weights = PRIORS[prior](rng, shape[0])
@@ -139,11 +147,13 @@ def test_a_poor_start_is_made_good(monkeypatch):
             assert answer.program.structure.shape[1] > 1
 
 
-def test_auto_takes_simplex_for_few_entries_and_sifts_many():
+def test_auto_takes_simplex_for_few_entries_and_sifts_many(monkeypatch):
     small, large = (statement(1, (n, n), "random", "dirichlet", 1.0) for n in (20, 60))
     assert lo.solve(small).solver == "highs (compact)"
     answer = lo.solve(large)
     assert answer.solver.endswith("of 60 outputs)")
+    monkeypatch.setattr(sifting, "WHOLE", 60 * 60)
+    assert lo.solve(large).solver == "interior (compact)"
     assert answer.value == pytest.approx(lo.solve(large, solver="highs").value, rel=1e-10)
 
 

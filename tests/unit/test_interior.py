@@ -24,6 +24,12 @@ def statement(n=12, privacy=None, sense="gain"):
     return lo.Problem(rng.dirichlet(np.ones(n)), lo.Utility(matrix, sense), privacy or lo.PureLDP(1.0))
 
 
+def restricted(problem, chosen):
+    matrix = problem.utility.matrix[:, chosen]
+    part = lo.Utility(matrix, problem.utility.sense)
+    return formulate(lo.Problem(problem.prior, part, problem.privacy, outputs=range(len(chosen))))
+
+
 def command(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
@@ -54,6 +60,44 @@ def test_it_stops_at_the_gap_asked_for_and_goes_on_from_there():
     steps += [int(outcome.raw_status.split()[0]) for outcome in (fine, solver.solve(program, gap=1e-10))]
     assert float(fine.raw_status.split()[-1]) <= 1e-10
     assert steps[0] < steps[1] == steps[2]
+
+
+def steps(outcome):
+    return int(outcome.raw_status.split()[0])
+
+
+@pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.PureLDP(5.0), lo.ApproximateLDP(0.5, 0.01, form="entry")])
+def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
+    problem, solver = statement(40, privacy), find("interior")
+    chosen = np.arange(30)
+    before = solver.solve(restricted(problem, chosen), gap=1e-6)
+    after = np.concatenate([chosen[2:], [35, 38]])
+    kept = np.append(np.arange(2, 30), [-1, -1])
+    program = restricted(problem, after)
+    cold, warm = solver.solve(program), solver.solve(program, basis=before.basis, kept=kept)
+    assert program.residual(warm.point) < 1e-10
+    assert program.objective @ warm.point == pytest.approx(program.objective @ cold.point, rel=1e-10)
+    # And back: outputs that are gone may return.
+    again = restricted(problem, chosen)
+    back = solver.solve(again, basis=warm.basis, kept=np.append([-1, -1], np.arange(28)))
+    assert again.objective @ back.point == pytest.approx(again.objective @ solver.solve(again).point, rel=1e-10)
+
+
+def test_going_on_takes_fewer_steps_than_beginning():
+    problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
+    used = np.flatnonzero(lo.solve(problem, solver="interior", form="compact").mechanism.channel.max(axis=0) > 1e-3)
+    before = solver.solve(restricted(problem, used), gap=1e-9)
+    program = restricted(problem, used[:-1])
+    warm = solver.solve(program, basis=before.basis, kept=np.arange(len(used) - 1))
+    assert steps(warm) < steps(solver.solve(program))
+
+
+def test_a_path_that_no_point_passed_serves_begins_anew():
+    problem, solver = statement(12), find("interior")
+    before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
+    program = restricted(problem, np.arange(2, 12))
+    warm = solver.solve(program, basis=before.basis, kept=np.full(10, -1))
+    assert steps(warm) == steps(solver.solve(program))
 
 
 def test_too_few_steps_are_a_limit():
