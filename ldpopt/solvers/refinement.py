@@ -92,7 +92,7 @@ def _improved(
     for _ in range(rounds):
         if point.residual <= ROUNDOFF:
             break
-        up, down = _enlarge(point.primal), _enlarge(point.dual) / unit
+        up, down = _enlarge(point.primal), min(_enlarge(point.dual) / unit, 1e300)
         step = solve(_residual_program(program, point, up, down))
         if step.status is not Status.OPTIMAL or step.point is None or step.row_duals is None:
             break
