@@ -113,7 +113,7 @@ def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -
     >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
     0.5
     """
-    if kind not in _DIVERGENCES:
+    if not isinstance(kind, str) or kind not in _DIVERGENCES:
         raise StatementError(f"the divergence {kind!r} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}")
     p, q = _distribution(first, "first"), _distribution(second, "second")
     if len(p) != len(q):

@@ -106,11 +106,11 @@ def load(name: str) -> Dataset:
     >>> load("fair:affairs").counts
     array([4313, 2053])
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         by_case = {known.lower(): known for known in DATASETS}
-        near = difflib.get_close_matches(name.lower(), by_case, 1, 0.5)
+        near = difflib.get_close_matches(str(name).lower(), by_case, 1, 0.5)
         hint = f"did you mean {by_case[near[0]]!r}? " if near else ""
-        raise StatementError(f"unknown data set {name!r}", do=f"{hint}known: {', '.join(DATASETS)}")
+        raise StatementError(f"unknown data set {name!r:.60}", do=f"{hint}known: {', '.join(DATASETS)}")
     return DATASETS[name](name)
 
 

@@ -183,7 +183,7 @@ def estimate_frequencies(
     >>> estimate_frequencies(coin, {"no": 600, "yes": 400}).values.round(12)
     array([0.7, 0.3])
     """
-    if method not in ("inversion", "maximum_likelihood"):
+    if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
         raise StatementError(
             f"method {method!r} is unknown", where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'"
         )

@@ -165,7 +165,7 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     (21, 9)
     """
     form = default_form(problem) if form is None else form
-    if form not in ("compact", "pairwise"):
+    if not isinstance(form, str) or form not in ("compact", "pairwise"):
         raise StatementError(f"form = {form!r} is unknown", do='use "compact" or "pairwise"')
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")

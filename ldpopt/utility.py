@@ -218,7 +218,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     >>> named("absolute_error", ("low", "mid", "high"), ("low", "mid", "high")).matrix[2]
     array([2., 1., 0.])
     """
-    if name not in NAMED:
+    if not isinstance(name, str) or name not in NAMED:
         raise StatementError(f"unknown utility {name!r}", do=f"name one of {', '.join(NAMED)}, or give a matrix")
     n, m = len(inputs), len(outputs)
     require_memory(COPIES * n * m, f"a {n} x {m} utility")

@@ -63,7 +63,7 @@ class UnaryEncoding(FrequencyProtocol):
         kind: Literal["optimized", "symmetric"] = "optimized",
     ) -> None:
         super().__init__(inputs, epsilon)
-        if kind not in ("optimized", "symmetric"):
+        if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
             raise StatementError(f"kind {kind!r} is unknown", do="use 'optimized' or 'symmetric'")
         self.kind = kind
         # (1 - q) / q <= root: with p = 1/2 the other factor is 1; with p = 1 - q it is the same again.

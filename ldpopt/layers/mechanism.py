@@ -145,7 +145,7 @@ def bfs_mechanism(
     >>> star.repair, round(star.unrepaired_epsilon, 4), star.mechanism.audit(star.problem.privacy).verdict
     ('columns', 1.2499, 'certified')
     """
-    if repair not in ("best", *REPAIRS):
+    if not isinstance(repair, str) or repair not in ("best", *REPAIRS):
         raise StatementError(f"repair = {repair!r} is unknown", do=f"name one of {('best', *REPAIRS)}")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:

@@ -71,7 +71,7 @@ class Sampled(VectorProtocol):
 
     def __init__(self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1) -> None:
         super().__init__(attributes)
-        if method not in ("ratio", "horvitz_thompson"):
+        if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
             raise StatementError(f"method {method!r} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method, self.domain = protocol, method, protocol.domain
         self.chosen = whole(chosen, "chosen", 1, self.attributes)

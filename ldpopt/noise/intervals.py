@@ -117,7 +117,8 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
         raise StatementError(
             f"{intervals!r:.60} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
         )
-    entries = list(intervals)
+    # A frame's own order is that of its column names.
+    entries = list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
     whole = bool(entries) and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in entries)
     pairs: list[Any] = [(Fraction(0), Fraction(0))]
     for entry in entries:

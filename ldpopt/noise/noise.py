@@ -128,8 +128,8 @@ def read_size(size: int) -> int:
     return int(size)
 
 
-MOST = 1e100
-"""Largest sensitivity, step or radius; the least is its inverse: squares of them stay within floats."""
+MOST = 1e98
+"""Largest sensitivity, step or radius; the least is its inverse: third powers of 20 000 of them stay within floats."""
 
 
 def positive(value: Any, name: str) -> float:

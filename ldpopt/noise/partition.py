@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
-from ldpopt.noise.noise import Float, places
+from ldpopt.noise.noise import MOST, Float, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.utility import frozen
+from ldpopt.utility import frozen, real_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
@@ -82,7 +82,7 @@ class NeighborPartition:
     def __init__(self, intervals: Iterable[Any], widening: float | Fraction | int) -> None:
         self.blocks, self.is_discrete = read_intervals(intervals)
         self.widening = _read_widening(widening, self.is_discrete)
-        self.sensitivity = float(self.blocks[-1][1])
+        self.sensitivity = positive(self.blocks[-1][1], "sensitivity")
         self._closed: TwoBlocks | None = None
         if self.is_discrete:
             return
@@ -229,6 +229,11 @@ class NeighborPartition:
 
         return LatticeNoise(self, epsilon) if self.is_discrete else LevelNoise(self, epsilon)
 
+    @property
+    def unit(self) -> float:
+        """Power of two about as large as the farthest end of layers 0 and 1: in it, no sum leaves the floats."""
+        return math.ldexp(1.0, math.frexp(self.sensitivity + float(self.widening))[1])
+
     @cached_property
     def moments(self) -> Moments:
         """Integrals over both halves of the layers ``0 .. n``; sums over integers where discrete."""
@@ -314,15 +319,13 @@ class NeighborPartition:
 
 
 def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
-    try:
-        d = Fraction(widening) if isinstance(widening, (int, Fraction)) else Fraction(float(widening))
-    except (TypeError, ValueError, OverflowError):
-        raise StatementError(f"widening = {widening!r} is no finite number") from None
+    number = real_number(widening, "widening", -MOST, MOST, do=f"state a radius up to {MOST:g}")
+    d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         raise StatementError(
             f"widening = {widening!r} is no whole number >= 0", do="widen a set of integers by integers"
         )
-    if not is_discrete and d <= 0:
+    if not is_discrete and number <= 0:
         raise StatementError(
             f"widening = {widening!r} is not positive: the innermost layer would have no mass", do="state a radius > 0"
         )

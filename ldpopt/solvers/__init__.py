@@ -93,11 +93,11 @@ def find(name: str) -> ProgramSolver:
     SolverNotFoundError
         If there is none, naming those that there are, or what to install.
     """
-    head, _, detail = name.partition(":")
+    head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
     offered = _offered()
     if head not in offered:
         raise SolverNotFoundError(
-            f"there is no solver {name!r}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+            f"there is no solver {name!r:.60}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
         )
     load, target = offered[head]
     factory = load()

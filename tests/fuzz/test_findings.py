@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,23 @@ from ldpopt.repair import repair
 
 HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
 MASKED = np.ma.masked_less(np.array([[0.5, 0.5], [0.5, -1.0]]), 0)
+COIN = """
+[alphabet]
+inputs = ["a", "b"]
+[prior]
+uniform = true
+[utility]
+kind = "identity"
+[privacy]
+kind = "pure"
+epsilon = 1.0
+"""
+
+
+def read(text: str) -> Any:
+    Path("model.toml").write_text(text)
+    return lo.load_model("model.toml")
+
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "a truth value among numbers": lambda: lo.Problem([1.0, False], "identity", PURE),
@@ -69,6 +87,14 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     "no intervals": lambda: noise.NeighborPartition(None, 4),
     "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
+    "whole numbers widened beyond memory": lambda: noise.NeighborPartition({0, 1}, 2**53 + 1).noise(1.0).expected_abs,
+    "a widening beyond any unit": lambda: noise.NeighborPartition([[0, 3]], 6.5e102).noise(1.0).expected_abs,
+    "outputs that are nothing beside the answers": lambda: lo.mean.designed([0.0, 0.25], [0.0, 2.3e-204], 1.0),
+    "a list for a constraint's kind": lambda: read(COIN + "[[constraints]]\nkind = []"),
+    "a list for a data set": lambda: lo.datasets.load([]),
+    "a number for a solver": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), solver=1),
+    "numbers for a form": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), form=np.ones(2)),
+    "numbers for a method": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), [0, 1], method=np.ones(2)),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
 }
 
