@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.numbers import shown
 
 BITS = 192
 """Significant bits kept in an enclosure of ``e**epsilon``."""
@@ -152,9 +153,8 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
 
 
 def _refusal(epsilon: object, why: str) -> StatementError:
-    text = repr(epsilon)
     return StatementError(
-        f"epsilon = {text if len(text) < 60 else text[:56] + '...'} {why}",
+        f"epsilon = {shown(epsilon)} {why}",
         do='state epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 

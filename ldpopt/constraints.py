@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
+from ldpopt.numbers import real_array, real_number
 from ldpopt.program import RowBlock
-from ldpopt.utility import real_array, real_number
 
 
 def unbiased(values: ArrayLike, outputs: ArrayLike) -> RowBlock:

@@ -21,10 +21,10 @@ from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.extreme_points import ExtremePoints
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float, real_array
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
 from ldpopt.staircase import Exact
-from ldpopt.utility import Float, real_array
 
 LARGEST = 10
 """Most inputs: the linear program has ``2**n`` columns."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.mechanism import label_array
-from ldpopt.utility import Float, frozen
+from ldpopt.numbers import Float, frozen
 
 PUBLIC_DOMAIN = "public domain"
 FAIR = "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "

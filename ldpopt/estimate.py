@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.mechanism import Mechanism, codes
-from ldpopt.utility import Float, frozen
+from ldpopt.numbers import Float, frozen, inner_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,10 +232,8 @@ def normal_quantile(confidence: float) -> float:
     >>> round(normal_quantile(0.95), 4)
     1.96
     """
-    is_number = isinstance(confidence, (int, float, np.integer, np.floating)) and not isinstance(confidence, bool)
-    if not (is_number and 0 < confidence < 1):
-        raise StatementError(f"confidence = {confidence!r} is not between 0 and 1", do="state a coverage such as 0.95")
-    return -NormalDist().inv_cdf((1 - float(confidence)) / 2)
+    share = inner_share(confidence, "confidence", do="state a coverage such as 0.95")
+    return -NormalDist().inv_cdf((1 - share) / 2)
 
 
 def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:

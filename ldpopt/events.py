@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.formulation import add_rows
+from ldpopt.numbers import Float
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, Status
-from ldpopt.utility import Float
 
 if TYPE_CHECKING:
     from ldpopt.solvers.events_ import Events

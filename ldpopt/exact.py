@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.utility import holds_no_numbers, real_array
+from ldpopt.numbers import holds_no_numbers, real_array
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def exact(channel: Any) -> Exact:
         names = tuple(channel.outputs[y] for y in used)
         return Exact(counts, channel.denominator, counts / float(channel.denominator), channel.inputs, names)
     try:
-        if holds_no_numbers(channel) or np.ma.is_masked(channel):
+        if holds_no_numbers(channel):
             raise ValueError
         array = np.asarray(channel)
     except ValueError:

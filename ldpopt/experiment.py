@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ldpopt.budget import Budget
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.files import replacing
-from ldpopt.utility import Float, real_array, whole_number
+from ldpopt.numbers import Float, real_array, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +188,8 @@ def compare_means(
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
-    sets, users, seed = whole_number(sets, "sets", 1), whole_number(users, "users", 1), whole_number(seed, "seed")
+    sets, users = whole_number(sets, "sets", 1), whole_number(users, "users", 1)
+    seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets):
         raise StatementError("an experiment needs at least one algorithm and distinct budgets")
     header = {"users": users, "seed": seed}

@@ -21,11 +21,11 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import require_memory, whole_number
 from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
 from ldpopt.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
-from ldpopt.utility import require_memory
 
 
 @dataclass(frozen=True)
@@ -342,10 +342,8 @@ def extreme_points(
     >>> points.count, points.counts_by_columns, len(points.orbits)
     (33, {1: 3, 2: 18, 3: 12}, 4)
     """
-    m = n if m is None else m
-    for size, name in ((n, "inputs"), (m, "outputs")):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise StatementError(f"{size!r} {name} cannot be: state a whole number from 1 on")
+    n = whole_number(n, "n", 1)
+    m = n if m is None else whole_number(m, "m", 1)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     if isinstance(privacy, type) or not hasattr(privacy, "ties"):
         raise StatementError(f"{privacy!r:.60} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP")

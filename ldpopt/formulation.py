@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.numbers import Float, require_memory
 from ldpopt.problem import Problem
 from ldpopt.program import Int, LinearProgram, RowBlock, Span
-from ldpopt.utility import Float, require_memory
 
 Form = Literal["compact", "pairwise"]
 

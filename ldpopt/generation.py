@@ -18,10 +18,10 @@ import numpy as np
 
 from ldpopt.events import ENOUGH, FEWEST, fits, solve_events
 from ldpopt.formulation import add_rows, default_form
+from ldpopt.numbers import Float
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.utility import Float
 
 MOST_ROUNDS = 200
 """Rounds of row generation; two to twenty are usual."""

@@ -16,7 +16,8 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.utility import Float, Utility, frozen, real_array, resolve
+from ldpopt.numbers import Float, frozen, real_array
+from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
     import pandas as pd

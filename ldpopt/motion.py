@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.utility import frozen
+from ldpopt.numbers import frozen
 
 
 @dataclass(frozen=True, eq=False)

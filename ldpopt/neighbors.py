@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.utility import real_array, real_number, require_memory, whole_number
+from ldpopt.numbers import is_whole, real_array, real_number, require_memory, shown, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -176,14 +176,14 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     ([1, 3, 5, 7], [1, 3])
     """
     steps = list(generators)
-    wrong = [step for step in steps if isinstance(step, bool) or not isinstance(step, (int, np.integer))]
+    wrong = [step for step in steps if not is_whole(step)]
     if wrong:
-        raise StatementError(f"the generator {wrong[0]!r} is no integer")
+        raise StatementError(f"the generator {shown(wrong[0])} is no integer")
     if isinstance(elements, range):
         held = elements
         return _graph(_distinct(held), ((x, x + int(s)) for x in held for s in steps if s and x + int(s) in held))
-    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)) or elements < 2:
-        raise StatementError(f"{elements!r} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range")
+    if not is_whole(elements, 2):
+        raise StatementError(f"{shown(elements)} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range")
     n = int(elements)
     return _graph(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
 

@@ -11,8 +11,8 @@ from ldpopt.divergence import Audit
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimate import Estimate
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float
 from ldpopt.sweep import SweepResult
-from ldpopt.utility import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

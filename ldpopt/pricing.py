@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ldpopt.numbers import Float
 
 CHUNK = 1 << 18
 """Entries worked on at a time."""

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import first_duplicate, labels, require_labels
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock
-from ldpopt.utility import Float, Utility, frozen, real_array, resolve
+from ldpopt.utility import Utility, resolve
 
 PRIOR_TOLERANCE = 1e-9
 """How far a prior given as numbers may sum from 1; weights by label are normalised instead."""

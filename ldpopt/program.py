@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 if TYPE_CHECKING:
     import cvxpy

@@ -18,8 +18,8 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float, real_array
 from ldpopt.privacy import Ties
-from ldpopt.utility import Float, real_array
 
 DUST = 1e-12
 """A column whose largest entry is below this is a solver's noise: its mass goes to the other outputs."""

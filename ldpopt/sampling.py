@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.numbers import is_whole, require_memory, shown
 
 BITS = 53
 """Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
@@ -286,15 +287,23 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
     if rng is None:
         unused = np.uint64(64 - bits)
         return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> unused
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        rng = np.random.default_rng(int(rng))
+    if is_whole(rng, 0):
+        rng = np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
         raise StatementError(
-            f"rng = {_shown(rng)} is no source of random bits",
+            f"rng = {shown(rng)} is no source of random bits",
             do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
         )
     generator = rng
     return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
+
+
+def read_size(size: int) -> int:
+    """Read a number of draws, or say what it is."""
+    if not is_whole(size, 0, sys.maxsize):
+        raise StatementError(f"size = {shown(size)} is no number of draws", do="state a whole number >= 0")
+    require_memory(64.0 * size, f"{size:.3g} draws")
+    return int(size)
 
 
 def _pair(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
@@ -320,11 +329,8 @@ def _pair(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
 
 
 def _total(bits: int) -> int:
-    if isinstance(bits, bool) or not isinstance(bits, (int, np.integer)) or not 1 <= bits <= MOST_BITS:
-        raise StatementError(f"bits = {bits!r} is no word length", do=f"state a whole number from 1 to {MOST_BITS}")
+    if not is_whole(bits, 1, MOST_BITS):
+        raise StatementError(
+            f"bits = {shown(bits)} is no word length", do=f"state a whole number from 1 to {MOST_BITS}"
+        )
     return 1 << int(bits)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else text[:56] + "..."

@@ -16,11 +16,12 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.formulation import formulate
 from ldpopt.generation import Generated
+from ldpopt.numbers import Float
 from ldpopt.pricing import Prices, best_bound
 from ldpopt.problem import Problem
 from ldpopt.program import Int
-from ldpopt.solvers import ProgramSolver, Status
-from ldpopt.utility import Float, Utility
+from ldpopt.solvers import Outcome, ProgramSolver, Status
+from ldpopt.utility import Utility
 
 FIRST = 24
 """Outputs to begin with."""
@@ -84,11 +85,12 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
     final = options.get("gap", GAP) if paced else GAP
     if not (isinstance(final, float) and final > 0):
         raise SolverOptionError(f"gap = {final!r}", do="it is a positive float")
-    chosen, wanted, basis, rounds, solves = whole.first(), 3e-2, None, 0, 0
+    chosen, wanted, rounds, solves = whole.first(), 3e-2, 0, 0
+    going: dict[str, Any] = {}
     while True:
         program = formulate(whole.restricted(chosen), "compact")
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        going = {"gap": wanted, "basis": basis} if paced else {}
+        going = {**going, "gap": wanted} if paced else {}
         outcome = backend.solve(program, time_limit=left, **{**options, **going})
         if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
             return Generated(program, outcome, None, rounds, backend.name)
@@ -100,13 +102,15 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
         if reached <= final or solves == MOST_ROUNDS or (accurate and not len(added)):
             channel = np.zeros(whole.costs.shape)
             channel[:, chosen] = (
-                part if not paced else whole.without_dust(backend, part, chosen, duals, reached, deadline)
+                whole.without_dust(backend, part, chosen, outcome, reached, deadline) if paced else part
             )
             return Generated(program, outcome, channel, rounds, backend.name)
         if len(added):
-            wanted, basis = min(wanted, max(reached * LOOSE, final / 2)), None
+            wanted = min(wanted, max(reached * LOOSE, final / 2))
+            kept = np.append(np.arange(len(chosen)), np.full(len(added), -1))
+            going = {"basis": outcome.basis, "kept": kept}
         else:
-            wanted, basis = max(wanted * 1e-4, final / 2), outcome.basis
+            wanted, going = max(wanted * 1e-4, final / 2), {"basis": outcome.basis}
         chosen, rounds, solves = np.concatenate([chosen, added]), rounds + bool(len(added)), solves + 1
 
 
@@ -179,7 +183,7 @@ class _Whole:
         return np.asarray(candidates[picked])
 
     def without_dust(
-        self, backend: ProgramSolver, part: Float, chosen: Int, duals: Float, reached: float, deadline: float | None
+        self, backend: ProgramSolver, part: Float, chosen: Int, found: Outcome, reached: float, deadline: float | None
     ) -> Float:
         """Solve once more for the outputs that matter, and leave the others out if that costs nothing."""
         matter = part.max(axis=0) > DUST
@@ -187,11 +191,14 @@ class _Whole:
             return part
         program = formulate(self.restricted(chosen[matter]), "compact")
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        outcome = backend.solve(program, time_limit=left, gap=GAP / 10)
+        going: dict[str, Any] = {"basis": found.basis, "kept": np.flatnonzero(matter)}
+        outcome = backend.solve(program, time_limit=left, gap=GAP / 10, **going)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
             return part
         swept = np.zeros_like(part)
         swept[:, matter] = program.structure.channel(outcome.point)
+        assert found.row_duals is not None
+        duals = self.sign * found.row_duals[: len(self.costs)]
         return swept if self.gap(duals, swept, chosen) <= max(2 * reached, GAP) else part
 
     def gap(self, duals: Float, part: Float, chosen: Int) -> float:

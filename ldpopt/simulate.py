@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import StatementError
 from ldpopt.estimate import estimate_frequencies, normal_quantile
 from ldpopt.mechanism import Mechanism
-from ldpopt.utility import Float, Utility, frozen, require_memory, resolve
+from ldpopt.numbers import Float, frozen, require_memory, whole_number
+from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,9 +157,7 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    for name, number, least in (("population", population, 1), ("repeats", repeats, 2)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise StatementError(f"{name} = {number!r} is no whole number >= {least}", where="simulate")
+    population, repeats = whole_number(population, "population", 1), whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     weights = _prior(mechanism, prior)
     worth = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
@@ -182,7 +181,7 @@ def simulate(
         float(weights @ (worth * mechanism.channel).sum(axis=1)),
         frozen(frequencies),
         None if estimates is None else frozen(estimates),
-        int(population),
+        population,
         float(confidence),
         mechanism.inputs,
     )

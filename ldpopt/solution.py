@@ -8,11 +8,11 @@ from typing import Any
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float
 from ldpopt.problem import Problem
 from ldpopt.program import LinearProgram
 from ldpopt.repair import Repaired
 from ldpopt.solvers import Outcome, Status
-from ldpopt.utility import Float
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float, real_number
+from ldpopt.numbers import Float, inner_share, is_whole, shown
 
 MOST_CELLS = 512
 """Reports with more values than this are grouped by the quantiles of the first half of the sample."""
@@ -69,13 +69,11 @@ def audit_sampler(
     >>> 1.0 < audit_sampler(coin, 0, 1, draws=100_000, rng=1) < math.log(3)
     True
     """
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 100:
-        raise StatementError(f"draws = {draws!r} is too few to bound anything", do="ask for 10 000 or more")
-    confidence = real_number(confidence, "confidence", 0.0, 1.0)
-    if confidence in (0.0, 1.0):
-        raise StatementError(f"confidence = {confidence!r} is not between 0 and 1")
+    if not is_whole(draws, 100):
+        raise StatementError(f"draws = {shown(draws)} is too few to bound anything", do="ask for 10 000 or more")
+    draws, confidence = int(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
-    reports = [_reports(randomize, answer, int(draws), generator) for answer in (x, x_prime)]
+    reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
     codes = _cells(*reports)
     half = draws // 2
     cells = int(max(code.max() for code in codes)) + 1

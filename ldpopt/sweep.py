@@ -18,10 +18,10 @@ from ldpopt.certificate import certify
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.files import replacing
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.problem import Problem
 from ldpopt.solve import solve
 from ldpopt.solvers import Status
-from ldpopt.utility import Float, frozen, real_array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-
-Float = NDArray[np.float64]
+from ldpopt.numbers import Float, frozen, real_array, require_memory, whole_number
 
 COPIES = 24.0
 """Bytes that a number takes while a matrix is made, checked and copied."""
@@ -235,6 +233,12 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     return absolute_error(values, targets) if name == "absolute_error" else squared_error(values, targets)
 
 
+def numeric(labels: Sequence[Hashable]) -> bool:
+    """Whether labels count with their value and not by position; truth values count 0 and 1."""
+    kinds = (int, float, np.integer, np.floating)
+    return all(isinstance(label, kinds) and not isinstance(label, np.timedelta64) for label in labels)
+
+
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Turn a name, a `Utility` or a gain array into a `Utility` of the alphabets' shape.
 
@@ -255,89 +259,6 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     return found
 
 
-NO_NUMBERS = (
-    *(bool, np.bool_, str, bytes, complex, np.complexfloating),
-    *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
-)
-"""Kinds that numpy or float() would turn into a number in silence."""
-
-
-def real_array(values: ArrayLike, what: str) -> Float:
-    """Copy into a float64 array, or say which statement is ragged, masked or no number."""
-    try:
-        if np.ma.is_masked(values) or holds_no_numbers(values):
-            raise TypeError
-        array = np.asarray(values)
-        if array.dtype.kind not in "iufO" or (array.dtype == object and holds_no_numbers(array.reshape(-1).tolist())):
-            raise TypeError
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        raise StatementError(f"the {what} is no rectangular array of real numbers") from None
-
-
-def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
-    """Read a number in a range as a float; nan is in no range, and text or a truth value is no number."""
-    try:
-        number = float("nan" if isinstance(value, NO_NUMBERS) else value)
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not low <= number <= high:
-        limits = "is no number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
-        raise StatementError(f"{what} = {_shown(value)} {limits}", do=do)
-    return number
-
-
-def whole_number(value: Any, what: str, least: int = 0) -> int:
-    """Read a whole number that is at least so large."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
-    if not whole or value < least:
-        wrong = "less than " + str(least) if whole else "no whole number"
-        raise StatementError(f"{what} = {_shown(value)} is {wrong}", do=f"state a whole number, at least {least}")
-    return int(value)
-
-
-def holds_no_numbers(values: Any) -> bool:
-    """Whether nested lists hold text, truth values and the like beside numbers."""
-    if not isinstance(values, (list, tuple)):
-        return False
-    kinds = set(map(type, values))
-    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
-    return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
-
-
-def _shown(value: Any) -> str:
-    """A value in at most 60 characters."""
-    if isinstance(value, int) and abs(value) >= 10**50:
-        return f"an integer of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:56] + " ..."
-
-
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Make the array read-only and return it."""
-    array.setflags(write=False)
-    return array
-
-
-def require_memory(n_bytes: float, what: str) -> None:
-    """Refuse what would not fit into this machine's memory, before it is built.
-
-    Raises
-    ------
-    StatementError
-        With the size it would take and the size there is.
-    """
-    try:
-        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
-        physical = 16 * 2**30
-    if n_bytes > 0.8 * physical:
-        raise StatementError(
-            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
-            do="use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)",
-        )
-
-
 def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
     rows = real_array(values, "list of input values")
     columns = rows if outputs is None else real_array(outputs, "list of output values")
@@ -349,9 +270,6 @@ def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
-    def numeric(labels: Sequence[Hashable]) -> bool:
-        return all(isinstance(label, (int, float, np.integer, np.floating)) for label in labels)
-
     if numeric(inputs) and numeric(outputs):
         return np.array(inputs, float), np.array(outputs, float)
     if tuple(inputs) == tuple(outputs):

@@ -8,7 +8,8 @@ import numpy as np
 
 from ldpopt.certificate.grid import GRID, Exact, integers
 from ldpopt.formulation import Structure
-from ldpopt.pricing import Float, Prices
+from ldpopt.numbers import Float
+from ldpopt.pricing import Prices
 
 LARGE = 20_000
 """Entries from which costs are rounded up to 64-bit integers: the bound is looser by about n units of 2**-48."""

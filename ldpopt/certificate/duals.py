@@ -19,11 +19,11 @@ from ldpopt.certificate.columns import LARGE, coarse, columns_bound
 from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.formulation import Form, Structure
+from ldpopt.numbers import Float
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.program import Int, RowBlock
 from ldpopt.solution import Solution
-from ldpopt.utility import Float
 
 KNOWN = (PureLDP, ApproximateLDP, GraphDP, MetricDP)
 """Notions whose rows are written from their definition."""

@@ -15,8 +15,8 @@ from ldpopt.certificate.statement import plain_problem, read_problem
 from ldpopt.errors import CertificateError, ModelFileError
 from ldpopt.files import replacing, strict_json
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float
 from ldpopt.problem import Problem
-from ldpopt.utility import Float
 
 FORMAT = "ldpopt certificate 1"
 

@@ -13,7 +13,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 Region = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]

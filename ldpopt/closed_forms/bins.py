@@ -15,7 +15,8 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.utility import Float, Utility, absolute_error, frozen, real_array, require_memory, squared_error
+from ldpopt.numbers import Float, frozen, real_array, require_memory
+from ldpopt.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
 

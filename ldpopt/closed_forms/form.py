@@ -15,7 +15,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from ldpopt.utility import Float, frozen, real_array, real_number, require_memory
+from ldpopt.numbers import Float, frozen, real_array, real_number, require_memory
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Notion

@@ -12,8 +12,8 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, GeometricSampler
+from ldpopt.numbers import Float, frozen
 from ldpopt.privacy import Notion
-from ldpopt.utility import Float, frozen
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,8 +10,8 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.privacy import Notion
-from ldpopt.utility import Float, frozen, real_array
 
 if TYPE_CHECKING:
     import networkx as nx

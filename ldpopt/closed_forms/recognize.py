@@ -18,6 +18,7 @@ from ldpopt.closed_forms.warner import minimax
 from ldpopt.mechanism import Mechanism
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 from ldpopt.problem import Problem
+from ldpopt.utility import numeric
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,7 @@ def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, sam
     if problem.utility.sense != "loss" or delta:
         return []
     # The order of numbers where labels are numbers, else the order in which the answers are stated.
-    is_number = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in problem.inputs)
-    places = np.argsort(np.array(problem.inputs, float), kind="stable") if is_number else np.arange(n)
+    places = np.argsort(np.array(problem.inputs, float), kind="stable") if numeric(problem.inputs) else np.arange(n)
     rank = np.argsort(places)
     table = problem.utility.matrix[np.ix_(places, places)]
     return [Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]

@@ -14,7 +14,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.utility import Float, frozen, real_array, real_number
+from ldpopt.numbers import Float, frozen, real_array, real_number
 
 TOLERANCE = 1e-9
 """How far the ends of a box may miss a sum of 1."""

@@ -14,7 +14,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
-from ldpopt.utility import Float, real_number
+from ldpopt.numbers import Float, real_number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
-from ldpopt.utility import Float
+from ldpopt.numbers import Float, is_whole, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,8 +157,8 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedRespo
     >>> minimax(3, "log(4)", delta=0.25).value
     0.75
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise StatementError(f"n = {n!r} is no alphabet size", do="state a whole number >= 1")
+    if not is_whole(n, 1, sys.maxsize):
+        raise StatementError(f"n = {shown(n)} is no alphabet size", do="state a whole number >= 1")
     budget, share = Budget(epsilon), read_delta(delta)
     value = share + (1 - share) / (1 + (int(n) - 1) * budget.b)
     return RandomizedResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)

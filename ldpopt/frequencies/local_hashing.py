@@ -13,8 +13,8 @@ from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import CELLS, Counts, FrequencyProtocol, Random
 from ldpopt.frequencies.randomized_response import kept_and_other
+from ldpopt.numbers import Float, is_whole, whole_number
 from ldpopt.sampling import bit_source
-from ldpopt.utility import Float
 
 PRIME_BITS = 61
 PRIME = (1 << PRIME_BITS) - 1
@@ -72,9 +72,7 @@ class LocalHashing(FrequencyProtocol):
             raise StatementError(f"{len(self.inputs)} labels are more than 2**30")
         if buckets is None:
             buckets = min(MOST_BUCKETS, max(2, round(self.epsilon.enclosure()[0] + 1)))
-        if isinstance(buckets, bool) or not isinstance(buckets, (int, np.integer)) or not 2 <= buckets <= MOST_BUCKETS:
-            raise StatementError(f"buckets = {buckets!r} is no whole number from 2 to 2**20")
-        self.buckets = int(buckets)
+        self.buckets = whole_number(buckets, "buckets", 2, MOST_BUCKETS)
         places = np.arange(self.buckets)
         self._sampler = ResponseSampler(range(self.buckets), places, places, self.epsilon)
         self._keep, self._other = kept_and_other(self._sampler)
@@ -88,8 +86,7 @@ class LocalHashing(FrequencyProtocol):
 
     def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
         # One generator for both, so that a seed does not give hashes and coins the same words.
-        is_seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
-        generator = np.random.default_rng(rng) if is_seed else rng
+        generator = np.random.default_rng(rng) if is_whole(rng, 0) else rng
         reports = np.empty(len(answers), dtype=REPORT)
         reports["a"], reports["b"] = (_below_prime(len(answers), generator) for _ in range(2))
         hashed = hash_label(reports["a"], reports["b"], answers.astype(np.uint64)) % np.uint64(self.buckets)

@@ -2,6 +2,7 @@ r"""What every frequency protocol shares: reports that support labels, the unbia
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,9 +15,9 @@ from ldpopt.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mechanism import Mechanism, codes, labels
+from ldpopt.numbers import Float, is_whole, real_array, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.sampling import BITS
-from ldpopt.utility import Float, real_array
 
 Random = np.random.Generator | int | None
 Counts = NDArray[np.int64]
@@ -71,9 +72,9 @@ class FrequencyProtocol:
         self.epsilon = Budget(epsilon)
         if not self.epsilon > 0:
             raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
-        whole = isinstance(inputs, (int, np.integer)) and not isinstance(inputs, bool)
-        if not whole and (isinstance(inputs, (str, bool)) or not hasattr(inputs, "__len__")):
-            raise StatementError(f"inputs = {inputs!r} are no labels", do="pass a list of labels, or their number")
+        whole = is_whole(inputs, most=sys.maxsize)
+        if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__")):
+            raise StatementError(f"inputs = {shown(inputs)} are no labels", do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels leave nothing to ask", do="state at least two")

@@ -15,7 +15,7 @@ from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random
 from ldpopt.mechanism import Mechanism, label_array
-from ldpopt.utility import Float, require_memory
+from ldpopt.numbers import Float, is_whole, require_memory
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -71,7 +71,7 @@ class RandomizedResponse(FrequencyProtocol):
         size = len(self.inputs)
         if isinstance(reports, Mapping):
             counts = np.array([reports[label] for label in reports], dtype=object)
-            if not all(isinstance(count, (int, np.integer)) and count >= 0 for count in counts):
+            if not all(is_whole(count, 0) for count in counts):
                 raise StatementError("a count of reports is no whole number >= 0")
             places = self._codes(list(reports), "report")
             found = np.bincount(places, counts.astype(np.float64), minlength=size)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float, require_memory, whole_number
 from ldpopt.sampling import bit_source
-from ldpopt.utility import Float, require_memory
 
 LARGEST_LISTED = 4096
 """Subsets up to which the channel is listed."""
@@ -63,10 +63,8 @@ class SubsetSelection(FrequencyProtocol):
         if size is None:
             least = max(1, min(d - 1, int(d / (self.epsilon.enclosure()[0] + 1))))
             candidates = sorted({least, min(d - 1, least + 1)})
-        elif isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 1 <= size < d:
-            raise StatementError(f"size = {size!r} is no whole number from 1 to {d - 1}")
         else:
-            candidates = [int(size)]
+            candidates = [whole_number(size, "size", 1, d - 1)]
         found = [(self._law(k), k) for k in candidates]
         told = [(_spread(p, q, d), k) for (p, q), k in found if p > q]
         self.size = min(told)[1] if told else candidates[0]

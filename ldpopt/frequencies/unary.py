@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float, require_memory
 from ldpopt.sampling import bit_source
-from ldpopt.utility import Float, require_memory
 
 LARGEST_LISTED = 12
 """Labels up to which the channel with its ``2**d`` reports is listed."""

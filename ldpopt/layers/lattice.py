@@ -13,9 +13,9 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.layers.words import Tail, WordMetric
+from ldpopt.numbers import Float
 from ldpopt.program import Int
-from ldpopt.sampling import BITS, bit_source
-from ldpopt.utility import Float
+from ldpopt.sampling import BITS, bit_source, read_size
 
 TOTAL = 1 << BITS
 
@@ -165,8 +165,7 @@ class LatticeNoise:
         ``(t + 1)**(n-1) b**t``, and kept with probability ``|R_t| / (M (t + 1)**(n-1))`` in whole numbers; then a
         uniform point of the layer.
         """
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-            raise StatementError(f"size = {size!r} is no number of draws")
+        size = read_size(size)
         if (TOTAL - self._coin) * MOST_LEVELS < TOTAL:
             raise StatementError(
                 f"a draw reaches level {TOTAL / (TOTAL - self._coin):.3g} on average, whose points are listed",

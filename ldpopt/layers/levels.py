@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ldpopt import solvers
 from ldpopt.budget import Budget
 from ldpopt.errors import LimitReachedError, StatementError
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.program import Int, LinearProgram, Span
-from ldpopt.utility import Float, frozen, real_array
 
 MOST_ROUNDS = 100
 """Rounds of Dinkelbach's iteration; it is superlinear, three to six are usual."""

@@ -18,12 +18,13 @@ from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolati
 from ldpopt.layers.repairs import REPAIRS, Case, Spread
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import bfs_partition
+from ldpopt.numbers import Float, frozen
 from ldpopt.privacy import GraphDP
 from ldpopt.problem import Problem
 from ldpopt.program import Int
 from ldpopt.repair import repair as rounded
 from ldpopt.solve import solve
-from ldpopt.utility import Float, Utility, frozen, resolve
+from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
     import networkx as nx

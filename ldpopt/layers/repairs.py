@@ -10,9 +10,9 @@ import numpy as np
 
 from ldpopt import solvers
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
+from ldpopt.numbers import Float, is_whole
 from ldpopt.problem import Problem
 from ldpopt.program import Int, LinearProgram, Span
-from ldpopt.utility import Float
 
 Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 
@@ -234,7 +234,7 @@ def _places(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     """Query values as integer vectors, shape (n, d), counted from the least."""
     found: list[Any] = [node if value is None else value(node) if callable(value) else value[node] for node in inputs]
     rows = [entry if isinstance(entry, tuple) else (entry,) for entry in found]
-    whole = all(isinstance(part, (int, np.integer)) and not isinstance(part, bool) for row in rows for part in row)
+    whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
         raise NotRepresentableError("the values are no integers, nor tuples of them: there is no group to add noise in")
     if max(abs(int(part)) for row in rows for part in row) > 2**52:

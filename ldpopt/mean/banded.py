@@ -13,8 +13,8 @@ from ldpopt.divergence import Verdict
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import below, uniforms
 from ldpopt.mean.two_level import TwoLevel
+from ldpopt.numbers import Float
 from ldpopt.sampling import BITS
-from ldpopt.utility import Float
 
 
 class Banded(Protocol):

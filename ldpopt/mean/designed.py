@@ -16,11 +16,12 @@ from ldpopt.errors import StatementError
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import uniforms
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.privacy import PureLDP
 from ldpopt.problem import Problem
 from ldpopt.solution import Solution
 from ldpopt.solve import solve
-from ldpopt.utility import Float, Utility, frozen, real_array
+from ldpopt.utility import Utility
 
 MOST = 1e150
 """Largest number whose square is kept as a float, with room for differences."""

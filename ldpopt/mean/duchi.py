@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mechanism import Mechanism
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 
 class Duchi(Protocol):

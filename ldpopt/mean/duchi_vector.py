@@ -16,8 +16,8 @@ from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.protocol import read_budget
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
 from ldpopt.mean.two_level import TwoLevel
+from ldpopt.numbers import Float
 from ldpopt.sampling import CHUNK
-from ldpopt.utility import Float
 
 
 class DuchiVector(VectorProtocol):

@@ -15,7 +15,7 @@ from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.piecewise import Piecewise
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL, below
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 THRESHOLD = math.log(
     (-5 + 2 * (6353 - 405 * math.sqrt(241)) ** (1 / 3) + 2 * (6353 + 405 * math.sqrt(241)) ** (1 / 3)) / 27

@@ -15,8 +15,8 @@ from ldpopt.divergence import Verdict
 from ldpopt.errors import StatementError
 from ldpopt.mean.protocol import Protocol, least_nats
 from ldpopt.mean.randomizer import TOTAL, fair_bits, uniforms
+from ldpopt.numbers import Float
 from ldpopt.sampling import BITS
-from ldpopt.utility import Float
 
 
 class Laplace(Protocol):

@@ -10,8 +10,8 @@ from ldpopt.mean.hybrid import Hybrid
 from ldpopt.mean.piecewise import Piecewise
 from ldpopt.mean.protocol import least_nats
 from ldpopt.mean.random_censoring import RandomCensoring
-from ldpopt.mean.randomizer import whole
 from ldpopt.mean.sampled import Sampled
+from ldpopt.numbers import whole_number
 
 
 def rcp_opt(epsilon: float | str) -> RandomCensoring:
@@ -228,6 +228,6 @@ def split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes
     Wang et al. 2019, section IV.
     """
     budget = Budget(epsilon)
-    k = max(1, min(whole(attributes, "attributes"), int(budget / 2.5)))
+    k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
     protocol = kind(budget if k == 1 else Budget(least_nats(budget) / k))
     return Sampled(protocol, attributes, "horvitz_thompson", k)

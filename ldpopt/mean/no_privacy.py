@@ -12,7 +12,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.divergence import Audit, Verdict
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import uniforms
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 
 class NoPrivacy(Protocol):

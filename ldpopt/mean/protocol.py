@@ -17,8 +17,8 @@ from ldpopt.divergence import Audit, Verdict
 from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.randomizer import Random, Randomizer, chunks
+from ldpopt.numbers import Float, real_array
 from ldpopt.sampling import bit_source
-from ldpopt.utility import Float, real_array
 
 
 class Protocol(Randomizer):

@@ -15,8 +15,8 @@ from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.mean.protocol import Protocol, judge
 from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import Float
 from ldpopt.privacy import PureLDP
-from ldpopt.utility import Float
 
 
 class RandomCensoring(Protocol):

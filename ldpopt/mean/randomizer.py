@@ -13,8 +13,8 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate
+from ldpopt.numbers import Float, real_array, whole_number
 from ldpopt.sampling import BITS, CHUNK, bit_source
-from ldpopt.utility import Float, real_array
 
 Random = np.random.Generator | int | None
 
@@ -104,7 +104,7 @@ class VectorProtocol(Randomizer):
     """
 
     def __init__(self, attributes: int) -> None:
-        self.attributes = whole(attributes, "attributes")
+        self.attributes = whole_number(attributes, "attributes", 1)
 
     def randomize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the report of each user.
@@ -153,15 +153,6 @@ class VectorProtocol(Randomizer):
 def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
     """Cut ``range(size)`` into slices that fit in the cache."""
     return (slice(start, min(start + length, size)) for start in range(0, size, length))
-
-
-def whole(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
-    """Read a whole number in a range, or say what it is."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or value < least or (most is not None and value > most):
-        limits = f">= {least}" if most is None else f"from {least} to {most}"
-        raise StatementError(f"{name} = {value!r} is no whole number {limits}")
-    return int(value)
 
 
 def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:

@@ -13,8 +13,8 @@ from ldpopt.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import VectorProtocol, whole
-from ldpopt.utility import Float
+from ldpopt.mean.randomizer import VectorProtocol
+from ldpopt.numbers import Float, whole_number
 
 Method = Literal["ratio", "horvitz_thompson"]
 
@@ -74,7 +74,7 @@ class Sampled(VectorProtocol):
         if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
             raise StatementError(f"method {method!r} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method, self.domain = protocol, method, protocol.domain
-        self.chosen = whole(chosen, "chosen", 1, self.attributes)
+        self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 
     def __repr__(self) -> str:
         """Protocol, number of attributes, method."""

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from ldpopt.budget import Budget
 from ldpopt.estimate import Estimate, estimate_frequencies
 from ldpopt.mean.banded import Banded
-from ldpopt.mean.randomizer import whole
 from ldpopt.mechanism import Mechanism
-from ldpopt.utility import Float
+from ldpopt.numbers import Float, whole_number
 
 SERIES_BELOW = 0.005
 """Budgets below which the half-width comes from its series: two differences of order ``epsilon**2`` cancel there."""
@@ -97,7 +96,7 @@ class SquareWave(Banded):
         >>> np.abs(wave.estimate_distribution(reports, bins=4).values - [0.75, 0, 0.25, 0]).max() < 0.02
         np.True_
         """
-        bins = whole(bins, "bins", 2, 512)
+        bins = whole_number(bins, "bins", 2, 512)
         w, q = self.width, self.low_density
         edges = np.linspace(-w, 1 + w, 2 * bins + 1)
         cuts = np.arange(bins + 1) / bins

@@ -27,6 +27,7 @@ from ldpopt.modelfile.schema import (
     check,
 )
 from ldpopt.modelfile.text import Key, Page, dotted, nearest
+from ldpopt.numbers import real_array
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed
 from ldpopt.problem import Problem
 from ldpopt.program import RowBlock
@@ -216,14 +217,14 @@ class Builder:
         if not isinstance(stated.distance, str):
             if stated.values is not None or stated.points is not None:
                 raise StatementError("values and points say nothing beside a distance matrix", do="remove them")
-            return utilities.real_array(stated.distance, "distance matrix")
+            return real_array(stated.distance, "distance matrix")
         if stated.distance == "absolute":
             if stated.points is not None:
                 raise StatementError("points are for distance = 'euclidean'", do="state values, one number an input")
             return utilities.absolute_error(self._numbers(stated.values)).matrix
         if (stated.points is None) == (stated.values is None):
             raise StatementError("distance = 'euclidean' needs points", do="state points = [[x, y], ...], one an input")
-        where = utilities.real_array(stated.points or stated.values or (), "list of points")
+        where = real_array(stated.points or stated.values or (), "list of points")
         if len(where) != len(self.inputs):
             raise StatementError(f"points has {len(where)} entries for {len(self.inputs)} inputs")
         gap = where[:, None] - where[None, :]
@@ -231,7 +232,7 @@ class Builder:
 
     def _numbers(self, values: list[float] | None) -> list[float]:
         """Numbers behind the inputs: stated, the labels themselves, or their places."""
-        if values is None and not all(isinstance(label, (int, float)) for label in self.inputs):
+        if values is None and not utilities.numeric(self.inputs):
             return list(range(len(self.inputs)))
         return _behind(values, self.inputs, "values")
 
@@ -254,7 +255,7 @@ class Builder:
 def _behind(given: list[float] | None, labels: list[Any], name: str) -> list[float]:
     """Numbers behind labels: stated, or the labels themselves where they are numbers."""
     if given is None:
-        if not all(isinstance(label, (int, float)) for label in labels):
+        if not utilities.numeric(labels):
             raise StatementError(f"{name} is missing, and the labels are no numbers", do=f"add {name}")
         return labels
     if len(given) != len(labels):

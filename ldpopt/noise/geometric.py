@@ -13,10 +13,11 @@ from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
 from ldpopt.noise.integers import IntegerNoise
-from ldpopt.noise.noise import Float, Random, places, read_size
+from ldpopt.noise.noise import Random, places
+from ldpopt.numbers import Float
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
-from ldpopt.sampling import bit_source
+from ldpopt.sampling import bit_source, read_size
 
 
 class Geometric(IntegerNoise):

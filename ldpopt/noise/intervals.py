@@ -11,10 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from ldpopt.errors import StatementError
-from ldpopt.utility import real_number
+from ldpopt.numbers import is_whole, real_number
 
 Union = list[tuple[int, int]]
 
@@ -119,7 +117,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
         )
     # A frame's own order is that of its column names.
     entries = list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
-    whole = bool(entries) and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in entries)
+    whole = bool(entries) and all(map(is_whole, entries))
     pairs: list[Any] = [(Fraction(0), Fraction(0))]
     for entry in entries:
         if whole:

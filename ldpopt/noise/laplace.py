@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.noise.geometric import Geometric
-from ldpopt.noise.noise import Float, Noise, Random, places, positive, uniforms
+from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
+from ldpopt.numbers import Float
 
 
 class Laplace(Noise):

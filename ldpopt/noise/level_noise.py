@@ -13,10 +13,10 @@ from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.noise.integers import IntegerNoise
-from ldpopt.noise.noise import Float, Noise, Random, places, positive, read_size, uniforms
+from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.sampling import bit_source
-
+from ldpopt.numbers import Float
+from ldpopt.sampling import bit_source, read_size
 
 MOST_MEMBERS = 100_000
 """Whole numbers that a set on a grid may hold: they are read one by one."""

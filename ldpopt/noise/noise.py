@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
-from ldpopt.sampling import BITS, bit_source
-from ldpopt.utility import real_array, real_number, require_memory
+from ldpopt.numbers import Float, real_array, real_number
+from ldpopt.sampling import BITS, bit_source, read_size
 
-Float = NDArray[np.float64]
 Random = np.random.Generator | int | None
 
 LEAST = 1e-100
@@ -118,14 +117,6 @@ def uniforms(size: int, rng: Random) -> Float:
     """Floats strictly between 0 and 1, from 53-bit words; for simulation."""
     words = bit_source(rng, BITS - 1)(read_size(size))
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
-
-
-def read_size(size: int) -> int:
-    """Read a number of draws, or say what it is."""
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise StatementError(f"size = {size!r:.60} is no number of draws", do="state a whole number >= 0")
-    require_memory(64.0 * size, f"{size:.3g} draws")
-    return int(size)
 
 
 MOST = 1e98

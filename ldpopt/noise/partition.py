@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
-from ldpopt.noise.noise import MOST, Float, places, positive
+from ldpopt.noise.noise import MOST, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.utility import frozen, real_number
+from ldpopt.numbers import Float, frozen, real_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.neighbors import require_undirected
-from ldpopt.utility import real_array
+from ldpopt.numbers import real_array
 
 if TYPE_CHECKING:
     from ldpopt.neighbors import Graph

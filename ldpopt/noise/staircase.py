@@ -10,7 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.utility import real_number
+from ldpopt.numbers import real_number
 
 LEAST_GAMMA = 1e-200
 """The best share of the innermost step at 900 nats; below it, moments leave the floats."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.noise.intervals import Union
 from ldpopt.noise.layers import MOST_STEPS
-from ldpopt.noise.noise import Float
+from ldpopt.numbers import Float
 
 Levels = NDArray[np.int64]
 

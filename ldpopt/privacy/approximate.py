@@ -13,9 +13,9 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
+from ldpopt.numbers import Float, real_number
 from ldpopt.privacy.notion import Ties, no_rows
 from ldpopt.program import Int, RowBlock
-from ldpopt.utility import Float, real_number
 
 MOST_ROWS = 2_000_000
 SEPARATION = 1e-14, 1e-13

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from ldpopt.budget import Budget
 from ldpopt.divergence import ULPS, Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
+from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.privacy.notion import Ties, shape_of
 from ldpopt.program import Int, RowBlock
-from ldpopt.utility import Float, frozen, real_array
 
 
 @dataclass(frozen=True, eq=False)

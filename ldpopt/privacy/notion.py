@@ -11,8 +11,8 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.divergence import ULPS, Audit
 from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
+from ldpopt.numbers import Float
 from ldpopt.program import Int, RowBlock
-from ldpopt.utility import Float
 
 
 @runtime_checkable

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
+from ldpopt.numbers import Float
 from ldpopt.program import LinearProgram
-from ldpopt.utility import Float
 
 BUILT_IN = {
     "highs": "ldpopt.solvers.highs_:Highs",

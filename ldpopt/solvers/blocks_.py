@@ -18,10 +18,10 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.sparse import csr_array
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.numbers import Float
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.threads import few_threads
-from ldpopt.utility import Float
 
 GAP = 1e-11
 """Distance of bound and value, over the larger of the bound and a hundredth of the spread, that ends the iteration."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ldpopt.utility import Float
+from ldpopt.numbers import Float
 
 GAP = 1e-11
 MOST_STEPS = 150

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import dsyrk
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.pricing import CHUNK, Float, best_bound
-from ldpopt.program import LinearProgram
+from ldpopt.numbers import Float
+from ldpopt.pricing import Prices, best_bound
+from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.newton import Newton
 from ldpopt.solvers.threads import few_threads
 
 GAP = 1e-11
@@ -50,8 +50,17 @@ CORRECTIONS = 3
 SHORTER = 0.05
 """What a correction may take from the two step lengths together: better centered, the next step is longer."""
 
-SPREAD = 10.0
-"""Products are kept within this factor of their target."""
+EAGER = 6
+"""Power of the affine step's reduction that is aimed at; corrections make up for aiming far."""
+
+MARKS = 6
+"""Points along the path that are kept, to go on from with other outputs; their products are a factor 5 apart."""
+
+MARKED = 1 << 25
+"""Numbers kept for that, at most."""
+
+DISTURBED = 0.3
+"""Share of the outputs' masses that may come or go where a path goes on with other outputs."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -70,11 +79,15 @@ class Interior:
         *,
         time_limit: float | None = None,
         basis: Any = None,
+        kept: Int | None = None,
         gap: float = GAP,
         steps: int = STEPS,
         **options: Any,
     ) -> Outcome:
         """Solve a compact program, or go on with it from an earlier outcome's ``basis``.
+
+        With ``kept`` that outcome was of a program with other outputs: ``kept[j]`` is where output ``j`` stood in it,
+        or -1.
 
         Raises
         ------
@@ -100,16 +113,18 @@ class Interior:
         sign = 1.0 if structure.maximize else -1.0
         costs = sign * structure.weighted
         deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
-        run = basis if isinstance(basis, _Run) else _Run.begin(costs, structure.b, structure.beta, structure.delta)
+        path = basis if isinstance(basis, Path) else None
+        if path is None or kept is not None:
+            path = Path(costs, structure.b, structure.beta, structure.delta, path, kept)
         with few_threads(costs.shape[1]):
-            status = run.advance(gap, steps, deadline)
-        best = run.best
+            status = path.follow(gap, steps, deadline)
+        best = path.best
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
         rows = np.concatenate([y, z.reshape(-1)])
         below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
-        return Outcome(status, f"{run.taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, run)
+        return Outcome(status, f"{path.taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, path)
 
 
 @dataclass
@@ -123,10 +138,27 @@ class _Best:
     gap: float
 
 
-class _Run:
-    """Where the path has come to: it can be followed further at any time."""
+@dataclass(frozen=True)
+class _Mark:
+    """A point passed, in the units of the program, and where each output of the path's program stands in it, or -1."""
 
-    def __init__(self, costs: Float, b: float, beta: float, delta: float) -> None:
+    mu: float
+    s: Float
+    t: Float
+    w: Float
+    z: Float
+    m: Float
+    h: Float
+    y: Float
+    column: Int
+
+
+class Path:
+    """Where the central path of a program has been followed to: it can be followed further at any time."""
+
+    def __init__(
+        self, costs: Float, b: float, beta: float, delta: float, former: Path | None = None, kept: Int | None = None
+    ) -> None:
         self.offset = costs.max(axis=1)
         shifted = costs - self.offset[:, None]
         self.unit = float(-shifted.min(initial=0.0)) or 1.0
@@ -134,15 +166,13 @@ class _Run:
         self.stake = float(-self.c.min(axis=1).sum()) / 100
         self.b, self.beta, self.delta = max(b, SMALLEST), beta, delta
         self.taken = 0
-        self._start()
+        self.marks: list[_Mark] = []
+        if former is None or kept is None or not self._resume(former, kept):
+            self._start()
         if not self.c.any():
             # Every channel is as good as any, and the multipliers are known.
             self.y[:], self.z[:] = 0.0, 0.0
         self.best = self._read(math.inf if self.c.any() else 0.0)
-
-    @classmethod
-    def begin(cls, costs: Float, b: float, beta: float, delta: float) -> _Run:
-        return cls(costs, b, beta, delta)
 
     def _start(self) -> None:
         """Uniform channel, half-way between floor and cap on the logarithmic scale; multipliers with some room."""
@@ -162,7 +192,59 @@ class _Run:
         self.w = self.y[:, None] + self.z - self.c
         self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
-    def advance(self, gap: float, steps: int, deadline: float) -> Status:
+    def _resume(self, former: Path, kept: Int) -> bool:
+        """Begin at the last point of another path at which the outputs that come or go matter little."""
+        earlier = [replace(mark, column=np.where(kept < 0, -1, mark.column[kept])) for mark in former.marks]
+        while earlier:
+            mark = earlier.pop()
+            masses = self._masses(mark)
+            new = mark.column < 0
+            gone = mark.m.sum() - mark.m[mark.column[~new]].sum()
+            if masses[new].sum() + gone <= DISTURBED * mark.m.sum():
+                self.marks = earlier
+                self._begin(mark, masses)
+                return True
+        return False
+
+    def _masses(self, mark: _Mark) -> Float:
+        """What each output's ``M`` would be on the path near the mark: infinite where it is worth more than that."""
+        masses = mark.m[mark.column].copy()
+        new = mark.column < 0
+        if new.any():
+            costs = self.c[:, new] * self.unit + self.offset[:, None]
+            lack = -Prices.of(costs, mark.y).gains(self.b, self.beta)
+            masses[new] = np.divide(len(mark.y) * mark.mu, lack, out=np.full(len(lack), np.inf), where=lack > 0)
+        return masses
+
+    def _begin(self, mark: _Mark, masses: Float) -> None:
+        """Take over the mark's pairs, and put those of new outputs on the path exactly."""
+        new, column = mark.column < 0, mark.column
+        self.m, self.y, mu = masses, (mark.y - self.offset) / self.unit, mark.mu / self.unit
+        self.s, self.t = mark.s[:, column].copy(), mark.t[:, column].copy()
+        self.w, self.z = mark.w[:, column] / self.unit, mark.z[:, column] / self.unit
+        self.h = mark.h[column] / self.unit
+        if new.any():
+            cap, gap = self.beta * self.m[new] + self.delta, self.y[:, None] - self.c[:, new]
+            far = np.abs(gap)
+            less = (mu + 2 * mu * mu / (np.hypot(cap * far, 2 * mu) + cap * far)) / cap
+            self.w[:, new] = less + np.maximum(gap, 0.0)
+            self.z[:, new] = less + np.maximum(-gap, 0.0)
+            self.s[:, new] = cap * (self.z[:, new] / (self.w[:, new] + self.z[:, new]))
+            self.t[:, new] = cap * (self.w[:, new] / (self.w[:, new] + self.z[:, new]))
+            self.h[new] = mu / self.m[new] if self.delta else 0.0
+
+    def _mark(self) -> None:
+        """Keep this point, where the products have become much smaller since the last."""
+        mu = self.products * self.unit / self.s.size / 2
+        if self.marks and mu > self.marks[-1].mu / 5:
+            return
+        s, t, w, z, m = (np.array(x) for x in (self.s, self.t, self.w * self.unit, self.z * self.unit, self.m))
+        y, h = self.y * self.unit + self.offset, self.h * self.unit
+        self.marks.append(_Mark(mu, s, t, w, z, m, h, y, np.arange(len(m))))
+        most = max(1, min(MARKS, MARKED // (4 * self.s.size)))
+        self.marks = self.marks[-most:]
+
+    def follow(self, gap: float, steps: int, deadline: float) -> Status:
         """Follow the path until the gap is small enough."""
         idle, stalled = 0, False
         for _ in range(steps):
@@ -188,6 +270,11 @@ class _Run:
         if self.best.gap <= max(gap, ENOUGH if stalled else 1e-9):
             return Status.OPTIMAL
         return Status.FAILED if stalled else Status.LIMIT
+
+    @property
+    def pairs(self) -> tuple[Float, Float, Float, Float]:
+        """Slacks of floors and caps, and their multipliers."""
+        return self.s, self.t, self.w, self.z
 
     @property
     def scale(self) -> float:
@@ -222,173 +309,27 @@ class _Run:
 
     def _step(self) -> bool:
         """Take one step; False where the arithmetic has come to its end."""
-        direction = _Direction(self)
-        if not direction.solvable:
+        newton = Newton(self)
+        if not newton.solvable:
             return False
-        primal, dual = direction.predict()
-        mu = self.products / self.s.size / 2
-        target = max(direction.predicted(primal, dual) / mu, 1e-4) ** 3 * mu
-        direction.correct(target)
-        primal, dual = direction.lengths()
+        affine, before = newton.predict(), self.products
+        left = newton.products(affine, *affine.lengths(1.0)) / before
+        target = max(left, 1e-4) ** EAGER * before / self.s.size / 2
+        move = newton.correct(affine, target)
         for _ in range(CORRECTIONS):
-            if min(primal, dual) > 0.9:
+            lengths = move.lengths(BOUNDARY)
+            if min(lengths) > 0.9:
                 break
-            better = direction.corrected(primal, dual, target)
-            if better is None:
+            longer = newton.lengthen(move, *lengths, target)
+            if sum(longer.lengths(BOUNDARY)) < sum(lengths) - SHORTER:
                 break
-            primal, dual = better
-        for value, move in ((self.s, direction.ds), (self.t, direction.dt), (self.m, direction.dm)):
-            value += primal * move
-        for value, move in ((self.w, direction.dw), (self.z, direction.dz), (self.y, direction.dy)):
-            value += dual * move
+            move = longer
+        primal, dual = move.lengths(BOUNDARY)
+        for value, change in ((self.s, move.ds), (self.t, move.dt), (self.m, move.dm)):
+            value += primal * change
+        for value, change in ((self.w, move.dw), (self.z, move.dz), (self.y, move.dy)):
+            value += dual * change
         if self.delta:
-            self.h += dual * direction.dh
+            self.h += dual * move.dh
+        self._mark()
         return bool(np.isfinite(self.y).all() and np.isfinite(self.m).all())
-
-
-class _Direction:
-    """Newton directions from one point: the factors are made once, each right-hand side is a pass and two products."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        n, k = run.s.shape
-        rows = max(1, (CHUNK >> 4) // k)
-        self.blocks = [slice(first, first + rows) for first in range(0, n, rows)]
-        self.theta, self.tau, self.v, self.omega = (np.empty((n, k)) for _ in range(4))
-        self.diagonal, across = np.empty(n), np.zeros(k)
-        for r in self.blocks:
-            theta = np.divide(run.s[r], run.w[r], out=self.theta[r])
-            tau = np.divide(run.t[r], run.z[r], out=self.tau[r])
-            v = np.divide(1.0, theta + tau, out=self.v[r])
-            omega = np.multiply(theta, v, out=self.omega[r])
-            self.diagonal[r] = np.einsum("ij,ij->i", omega, tau)
-            across += v.sum(axis=0)
-        self.diagonal = np.maximum(self.diagonal, 1e-280)
-        self.pivots = run.beta**2 * across + (run.h / run.m if run.delta else 0.0)
-        self.row_lack = 1 - run.s.sum(axis=1) - run.b * run.m.sum()
-        self.column_lack = -(run.b * (run.c.sum(axis=0) - run.y.sum()) + run.beta * run.z.sum(axis=0) + run.h)
-        self.solvable = self._factor()
-        self.es, self.et, self.eh = -run.s, -run.t, -run.h
-
-    def _factor(self) -> bool:
-        """Cholesky factor of the Schur complement, scaled to a unit diagonal."""
-        run, k = self.run, len(self.pivots)
-        scaled = (run.b + run.beta * self.omega) / np.sqrt(self.diagonal)[:, None]
-        schur = dsyrk(1.0, scaled.T, lower=1)
-        diagonal = np.diag_indices(k)
-        schur[diagonal] += self.pivots
-        if not np.isfinite(schur[diagonal]).all() or not (schur[diagonal] > 0).all():
-            return False
-        self.equal = 1 / np.sqrt(schur[diagonal])
-        schur *= self.equal[:, None]
-        schur *= self.equal
-        for regular in (1e-15, 1e-13, 1e-11, 1e-9):
-            schur[diagonal] = 1 + regular
-            try:
-                self.factor = cho_factor(schur, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
-            return True
-        return False
-
-    def _across(self, x: Float) -> Float:
-        """``A x`` for ``A = b + beta omega``."""
-        result: Float = self.run.b * x.sum() + self.run.beta * (self.omega @ x)
-        return result
-
-    def _down(self, x: Float) -> Float:
-        """``A.T x``."""
-        result: Float = self.run.b * x.sum() + self.run.beta * (x @ self.omega)
-        return result
-
-    def _linear(self, q: Float, f: Float) -> tuple[Float, Float]:
-        """Solve ``D dy - A dm = f, A.T dy + K dm = q``, refined twice."""
-        dy, dm = np.zeros(len(f)), np.zeros(len(q))
-        for _ in range(3):
-            top = (f - self.diagonal * dy + self._across(dm)) / self.diagonal
-            side = q - self._down(dy) - self.pivots * dm - self._down(top)
-            move = cho_solve(self.factor, side * self.equal, check_finite=False) * self.equal
-            dy, dm = dy + top + self._across(move) / self.diagonal, dm + move
-        return dy, dm
-
-    def _solve(self) -> None:
-        """Direction for the right-hand sides at hand."""
-        run = self.run
-        q, f = self.eh - self.column_lack, -self.row_lack
-        for r in self.blocks:
-            v, es, et = self.v[r], self.es[r], self.et[r]
-            q = q + run.beta * (v * (es + et)).sum(axis=0)
-            f[r] += (v * (self.tau[r] * es - self.theta[r] * et)).sum(axis=1)
-        self.dy, self.dm = self._linear(q, f)
-        self.ds, self.dt, self.dw, self.dz = (np.empty_like(run.s) for _ in range(4))
-        drop = run.beta * self.dm
-        for r in self.blocks:
-            dy, rest = self.dy[r, None], self.es[r] + self.et[r] - drop
-            # Not dw = dy + dz: that would cancel where w is small.
-            dw = np.multiply(self.v[r], rest + self.tau[r] * dy, out=self.dw[r])
-            dz = np.multiply(self.v[r], rest - self.theta[r] * dy, out=self.dz[r])
-            np.subtract(self.es[r], self.theta[r] * dw, out=self.ds[r])
-            np.subtract(self.et[r], self.tau[r] * dz, out=self.dt[r])
-        self.dh = self.eh - (run.h / run.m) * self.dm if run.delta else np.zeros_like(run.h)
-
-    def predict(self) -> tuple[float, float]:
-        """Affine direction, and how far it may go."""
-        self._solve()
-        return self.lengths(1.0)
-
-    def lengths(self, share: float = BOUNDARY) -> tuple[float, float]:
-        """Primal and dual step lengths that keep everything positive."""
-        run, primal, dual = self.run, 0.0, 0.0
-        for r in self.blocks:
-            primal = max(primal, -float((self.ds[r] / run.s[r]).min()), -float((self.dt[r] / run.t[r]).min()))
-            dual = max(dual, -float((self.dw[r] / run.w[r]).min()), -float((self.dz[r] / run.z[r]).min()))
-        if run.delta:
-            primal = max(primal, -float((self.dm / run.m).min()))
-            dual = max(dual, -float((self.dh / run.h).min()))
-        return min(1.0, share / max(primal, 1e-300)), min(1.0, share / max(dual, 1e-300))
-
-    def predicted(self, primal: float, dual: float) -> float:
-        """Mean product after a step, never negative."""
-        run, total = self.run, 0.0
-        for r in self.blocks:
-            total += float(np.vdot(run.s[r] + primal * self.ds[r], run.w[r] + dual * self.dw[r]))
-            total += float(np.vdot(run.t[r] + primal * self.dt[r], run.z[r] + dual * self.dz[r]))
-        if run.delta:
-            total += float((run.m + primal * self.dm) @ (run.h + dual * self.dh))
-        return max(total, 0.0) / run.s.size / 2
-
-    def correct(self, target: float) -> None:
-        """Mehrotra's corrector: aim at equal products, second-order terms of the affine step included."""
-        run = self.run
-        for r in self.blocks:
-            self.es[r] = (target - self.ds[r] * self.dw[r]) / run.w[r] - run.s[r]
-            self.et[r] = (target - self.dt[r] * self.dz[r]) / run.z[r] - run.t[r]
-        if run.delta:
-            self.eh = (target - self.dm * self.dh) / run.m - run.h
-        self._solve()
-
-    def corrected(self, primal: float, dual: float, target: float) -> tuple[float, float] | None:
-        """Gondzio's correction for a longer step; None, and nothing changed, where it shortens it."""
-        run = self.run
-        far, deep = min(1.0, 2 * primal + 0.1), min(1.0, 2 * dual + 0.1)
-        low, high = target / SPREAD, target * SPREAD
-
-        def pulled(product: Float) -> Float:
-            moved: Float = np.maximum(np.clip(product, low, high) - product, -high)
-            return moved
-
-        before = {name: getattr(self, name) for name in ("es", "et", "eh", "ds", "dt", "dw", "dz", "dy", "dm", "dh")}
-        self.es, self.et = np.empty_like(run.s), np.empty_like(run.t)
-        for r in self.blocks:
-            product = (run.s[r] + far * before["ds"][r]) * (run.w[r] + deep * before["dw"][r])
-            self.es[r] = before["es"][r] + pulled(product) / run.w[r]
-            product = (run.t[r] + far * before["dt"][r]) * (run.z[r] + deep * before["dz"][r])
-            self.et[r] = before["et"][r] + pulled(product) / run.z[r]
-        if run.delta:
-            self.eh = self.eh + pulled((run.m + far * self.dm) * (run.h + deep * self.dh)) / run.m
-        self._solve()
-        longer = self.lengths()
-        if sum(longer) < primal + dual - SHORTER:
-            self.__dict__.update(before)
-            return None
-        return longer

@@ -93,9 +93,14 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a list for a constraint's kind": lambda: read(COIN + "[[constraints]]\nkind = []"),
     "a list for a data set": lambda: lo.datasets.load([]),
     "a number for a solver": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), solver=1),
-    "numbers for a form": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), form=np.ones(2)),
     "numbers for a method": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), [0, 1], method=np.ones(2)),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
+    "a size beyond floats": lambda: utility.identity(10**400),
+    "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
+    "labels beyond any list": lambda: lo.frequencies.UnaryEncoding(10**400, 1.0),
+    "a size of too many digits": lambda: lo.frequencies.LocalHashing(4, 1.0, buckets=-(10**5000)),
+    "a budget of too many digits": lambda: lo.PureLDP(-(10**5000)),
+    "a time span for a seed": lambda: noise.Laplace(1, 1.0).sample(3, rng=np.timedelta64(3)),
 }
 
 

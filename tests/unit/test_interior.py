@@ -73,7 +73,7 @@ def test_a_time_limit_is_kept(form):
 
 
 def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
-    monkeypatch.setattr(interior_._Run, "_step", lambda run: False)
+    monkeypatch.setattr(interior_.Path, "_step", lambda run: False)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
     assert float(outcome.raw_status.split()[-1]) > 1e-6

@@ -187,3 +187,10 @@ def test_utilities_follow_numbers_or_places():
     assert by_place.gain.tolist() == [[-4, 0], [-1, -1], [0, -4]]
     partial = Problem([0.5, 0.25, 0.25], "identity", PURE, inputs="abc", outputs="ca").utility
     assert partial.matrix.tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_labels_that_are_numbers_count_with_their_value():
+    assert utility.named("absolute_error", (0, np.int64(5), 0.5), (0, 5, 0.5)).matrix[0].tolist() == [0, 5, 0.5]
+    assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [1, 0.5, 0]
+    spans = tuple(np.array([1, 5], "timedelta64[D]"))
+    assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]

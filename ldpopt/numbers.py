@@ -1,0 +1,112 @@
+"""Numbers that a user stated: read or refused in words, before anything is made of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.errors import StatementError
+
+Float = NDArray[np.float64]
+
+NO_NUMBERS = (
+    *(bool, np.bool_, str, bytes, complex, np.complexfloating),
+    *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
+)
+"""Kinds that numpy or float() would turn into a number in silence."""
+
+
+def real_array(values: ArrayLike, what: str) -> Float:
+    """Copy into a float64 array, or say which statement is ragged, masked or no number."""
+    try:
+        if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
+            raise TypeError
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise StatementError(f"the {what} is no rectangular array of real numbers") from None
+
+
+def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
+    """Read a number in a range as a float; nan is in no range, and text or a truth value is no number."""
+    try:
+        plain = value[()] if isinstance(value, np.ndarray) else value
+        number = float("nan" if isinstance(plain, NO_NUMBERS) else plain)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not low <= number <= high:
+        limits = "is no number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        raise StatementError(f"{what} = {shown(value)} {limits}", do=do)
+    return number
+
+
+def inner_share(value: Any, what: str, *, do: str = "") -> float:
+    """Read a number strictly between 0 and 1 as a float."""
+    number = real_number(value, what, do=do)
+    if not 0 < number < 1:
+        raise StatementError(f"{what} = {shown(value)} is not between 0 and 1", do=do)
+    return number
+
+
+def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize) -> int:
+    """Read a whole number in a range; no size is beyond the machine's integers."""
+    if is_whole(value, least, most):
+        return int(value)
+    wrong = "no whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
+    limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
+    raise StatementError(f"{what} = {shown(value)} is {wrong}", do=f"state a whole number{limits}")
+
+
+def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
+    """Whether it is an integer in a range; a truth value or a time span is none, nor is a float such as 2.0."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+    return bool(whole and (least is None or value >= least) and (most is None or value <= most))
+
+
+def holds_no_numbers(values: Any) -> bool:
+    """Whether nested lists and arrays hold text, truth values, masked entries and the like beside numbers."""
+    if isinstance(values, np.ndarray):
+        odd = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
+        return odd or (values.dtype == object and holds_no_numbers(values.reshape(-1).tolist()))
+    if not isinstance(values, (list, tuple)):
+        return False
+    kinds = set(map(type, values))
+    nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
+    return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
+
+
+def shown(value: Any) -> str:
+    """A value on one line, in at most 60 characters."""
+    try:
+        text = repr(value).replace("\n", " ")
+    except ValueError:  # Python does not write integers of more than 4300 digits
+        text = f"a number of too many digits ({type(value).__name__})"
+    return text if len(text) <= 60 else text[:56] + " ..."
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Make the array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def require_memory(n_bytes: float, what: str) -> None:
+    """Refuse what would not fit into this machine's memory, before it is built.
+
+    Raises
+    ------
+    StatementError
+        With the size it would take and the size there is.
+    """
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
+        physical = 16 * 2**30
+    if n_bytes > 0.8 * physical:
+        raise StatementError(
+            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
+            do="use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)",
+        )
