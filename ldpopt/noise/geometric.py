@@ -12,9 +12,9 @@ from ldpopt.closed_forms.runs import runs
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
-from ldpopt.noise.integers import IntegerNoise
+from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Random, places
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, require_memory, whole_number
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
 from ldpopt.sampling import bit_source, read_size
@@ -70,7 +70,7 @@ class Geometric(IntegerNoise):
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
         b = self.decay
-        return (1 - b) / (1 + b) * b ** abs(int(k))
+        return (1 - b) / (1 + b) * power(b, abs(read_place(k)))
 
     @property
     def expected_abs(self) -> float:
@@ -128,8 +128,8 @@ class Geometric(IntegerNoise):
         StatementError
             If ``n`` is less than 2.
         """
-        if n < 2:
-            raise StatementError(f"n = {n!r} answers leave nothing to hide", do="state n >= 2")
+        n = whole_number(n, "n", 2)
+        require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")
         places = np.arange(n)
         distance = np.subtract.outer(-places, -places)
         channel = np.exp(-self._rate * np.abs(distance)) / self.normalizer

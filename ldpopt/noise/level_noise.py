@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
-from ldpopt.noise.integers import IntegerNoise
+from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.numbers import Float
@@ -150,10 +150,10 @@ class LatticeNoise(IntegerNoise, LevelNoise):
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
-        x, n = Fraction(self._coin, TOTAL), self.partition.steps
+        x, n, level = Fraction(self._coin, TOTAL), self.partition.steps, int(self.partition.level(read_place(k)))
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
-        return Fraction(x ** int(self.partition.level(k))) / total
+        return Fraction(power(x, level)) / total
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""

@@ -24,7 +24,7 @@ from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_in
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
 from ldpopt.noise.noise import MOST, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.numbers import Float, frozen, real_number
+from ldpopt.numbers import Float, frozen, real_number, whole_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
@@ -139,14 +139,14 @@ class NeighborPartition:
         if self.is_discrete:
             if (size != np.floor(size)).any():
                 raise StatementError("this partition is one of the integers: levels exist for whole numbers only")
-            return self._integer_level(size.astype(np.int64))
+            return self._integer_level(np.minimum(size, 2.0**62).astype(np.int64))  # no mass is left beyond
         if self._closed is not None:
             return self._closed.level(size)
         union = self._grown[0]
         ends = [b[0][1] / self._grown[1] for b in (union[-1],)]
         left, length, level = self.pieces
         place = np.clip(np.searchsorted(left, size, side="left") - 1, 0, None)
-        beyond = len(union) - 1 + np.ceil((size - ends[0]) / self.sensitivity)
+        beyond = len(union) - 1 + np.ceil(np.minimum((size - ends[0]) / self.sensitivity, 2.0**60))
         inner = size <= left[-1] + length[-1]
         return np.where(inner, level[place], np.maximum(beyond, len(union))).astype(np.int64)
 
@@ -169,6 +169,7 @@ class NeighborPartition:
 
     def core(self, t: int) -> tuple[Union, int]:
         """Return ``t W`` in ints over a scale, joined where the widened set is: ``B_t`` is it widened by ``d``."""
+        t = whole_number(t, "t", 0, MOST_STEPS + 1)
         cores, scale = scaled(self.blocks)
         gap = math.floor(2 * self.widening * scale) + (1 if self.is_discrete else 0)
         if self._closed is not None:

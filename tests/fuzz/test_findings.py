@@ -94,6 +94,16 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a list for a data set": lambda: lo.datasets.load([]),
     "a number for a solver": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), solver=1),
     "numbers for a method": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), [0, 1], method=np.ones(2)),
+    "draws beyond any integer": lambda: noise.Geometric(1, 0.1).sample(10**400),
+    "an identity beyond any integer": lambda: utility.identity(10**400),
+    "answers beyond memory": lambda: noise.Geometric(1, 1.0).truncated(10**12),
+    "no answers": lambda: noise.Geometric(1, 1.0).truncated(None),
+    "a probability of a trillion digits": lambda: noise.Geometric(1, 1.0).mass(10**12),
+    "the same of a partition": lambda: noise.NeighborPartition({1, 3}, 1).noise(1.0).mass(10**12),
+    "a place that is none": lambda: noise.Geometric(1, 1.0).mass(float("nan")),
+    "a core of half a step": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(2.5),
+    "a core without end": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(10**12),
+    "signs without end": lambda: lo.mean.DuchiVector(1.0, 10**12),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
     "a size beyond floats": lambda: utility.identity(10**400),
     "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
@@ -134,6 +144,9 @@ def test_places_at_the_end_of_the_floats() -> None:
     """Whole numbers of steps end before floats do."""
     far = [-1e308, 1e308]
     for law in (
+        noise.NeighborPartition([(0, 1), (3, 4)], 0.1).noise(1.0),
+        noise.NeighborPartition([(0, 1), (3, 4), (7, 8)], 0.1).noise(1.0),
+        noise.NeighborPartition({1, 3}, 1).noise(1.0),
         noise.Staircase(1.0, 1.0),
         noise.Staircase(1e-3, 1.0),
         noise.Laplace(1e-3, 1.0),
