@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.mechanism import Mechanism, codes
-from ldpopt.numbers import Float, frozen, inner_share
+from ldpopt.numbers import Float, frozen, inner_share, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,7 +249,7 @@ def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
                 whole = -1
             if whole < 0 or whole != count:
                 raise StatementError(
-                    f"the count {count!r} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
+                    f"the count {shown(count)} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
                 )
             seen[place] += whole
     else:

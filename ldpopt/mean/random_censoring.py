@@ -15,7 +15,7 @@ from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.mean.protocol import Protocol, judge
 from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.privacy import PureLDP
 
 
@@ -159,5 +159,5 @@ def _shift(value: Any, name: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise StatementError(f"{name} = {value!r} is no finite number")
+        raise StatementError(f"{name} = {shown(value)} is no finite number")
     return number

@@ -14,7 +14,7 @@ from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
 from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Random, places
-from ldpopt.numbers import Float, require_memory, whole_number
+from ldpopt.numbers import Float, require_memory, shown, whole_number
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
 from ldpopt.sampling import bit_source, read_size
@@ -56,7 +56,7 @@ class Geometric(IntegerNoise):
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
             raise StatementError(
-                f"sensitivity = {sensitivity!r} is no whole number", do="use Laplace(...).on_grid(step)"
+                f"sensitivity = {shown(sensitivity)} is no whole number", do="use Laplace(...).on_grid(step)"
             )
 
     @property

@@ -68,5 +68,5 @@ class IntegerNoise(Noise):
             If ``step`` is not 1.
         """
         if step != 1:
-            raise StatementError(f"step = {step!r}: this noise lives on the integers already", do="use step=1")
+            raise StatementError(f"step = {shown(step)}: this noise lives on the integers already", do="use step=1")
         return self

@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.sampling import bit_source, read_size
 
 MOST_MEMBERS = 100_000
@@ -130,7 +130,7 @@ class LevelNoise(Noise):
         h = Fraction(positive(step, "step"))
         runs = [(int(low // h), int(-(-high // h))) for low, high in self.partition.blocks]
         if (members := sum(high - low + 1 for low, high in runs)) > MOST_MEMBERS:
-            what = f"the set holds {float(members):.3g} multiples of step = {step!r}, which are too many"
+            what = f"the set holds {float(members):.3g} multiples of step = {shown(step)}, which are too many"
             raise StatementError(what, do="state a larger step")
         whole = {v for low, high in runs for v in range(low, high + 1)}
         radius = max(0, round(self.partition.widening / h - Fraction(1, 2)))

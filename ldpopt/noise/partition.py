@@ -24,7 +24,7 @@ from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_in
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
 from ldpopt.noise.noise import MOST, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.numbers import Float, frozen, real_number, whole_number
+from ldpopt.numbers import Float, frozen, real_number, shown, whole_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
@@ -324,10 +324,11 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         raise StatementError(
-            f"widening = {widening!r} is no whole number >= 0", do="widen a set of integers by integers"
+            f"widening = {shown(widening)} is no whole number >= 0", do="widen a set of integers by integers"
         )
     if not is_discrete and number <= 0:
         raise StatementError(
-            f"widening = {widening!r} is not positive: the innermost layer would have no mass", do="state a radius > 0"
+            f"widening = {shown(widening)} is not positive: the innermost layer would have no mass",
+            do="state a radius > 0",
         )
     return d

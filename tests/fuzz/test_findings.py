@@ -104,6 +104,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a core of half a step": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(2.5),
     "a core without end": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(10**12),
     "signs without end": lambda: lo.mean.DuchiVector(1.0, 10**12),
+    "a probability of five thousand letters": lambda: closed_forms.coin(0.0, "x" * 5000),
+    "a width of five thousand digits": lambda: noise.NeighborPartition([(0, 1)], 10**5000),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
     "a size beyond floats": lambda: utility.identity(10**400),
     "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
@@ -119,6 +121,12 @@ def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
     with pytest.raises(LdpoptError) as caught:
         call()
     assert len(str(caught.value)) < 500
+
+
+def test_no_label_makes_a_message_endless() -> None:
+    with pytest.raises(LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' is no input of the next") as caught:
+        lo.Mechanism([[1.0]], ["a"], ["x" * 5000]).then(lo.Mechanism([[1.0]], ["b"]))
+    assert len(str(caught.value)) < 2000
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-13, 1e13, 1e200, 1.7e308])
