@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.numbers import Float, frozen, real_array
+from ldpopt.numbers import Float, frozen, real_array, shown
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def require_labels(given: Any, kind: str) -> None:
         Naming what it is.
     """
     do = "pass a list of labels"
-    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", None) != 0
+    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
     for place, label in enumerate(given):
@@ -322,8 +322,9 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     StatementError
         If ``x`` is no vector or holds a label outside the alphabet; its place is named.
     """
-    if isinstance(x, str) or not hasattr(x, "__len__"):
-        raise StatementError(f"{kind}s are a vector of labels, not {x!r}", do="pass a list, even of one")
+    # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
+    if isinstance(x, (str, bytes, Mapping, Set)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+        raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
     array = np.asarray(x)
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
     if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):

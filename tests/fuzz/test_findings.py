@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ldpopt as lo
@@ -106,6 +107,10 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "signs without end": lambda: lo.mean.DuchiVector(1.0, 10**12),
     "a probability of five thousand letters": lambda: closed_forms.coin(0.0, "x" * 5000),
     "a width of five thousand digits": lambda: noise.NeighborPartition([(0, 1)], 10**5000),
+    "a table of no dimension for answers": lambda: lo.Mechanism(np.eye(2)).sample(np.array(1.0)),
+    "a frame for answers": lambda: lo.Mechanism(np.eye(2)).sample(pd.DataFrame([[1, 0]])),
+    "a set for reports": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0, 1}),
+    "a frame for labels": lambda: lo.Mechanism(np.eye(2), pd.DataFrame([[1, 0]])),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
     "a size beyond floats": lambda: utility.identity(10**400),
     "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
