@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
@@ -377,20 +378,22 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
         return value(node)
     try:
         return value[node]
-    except KeyError:
+    except (KeyError, IndexError, TypeError):
         raise StatementError(f"node {node!r} has no query value", do="give a value to every node") from None
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     try:
-        names = tuple(labels)
+        names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
         hash(names)
     except TypeError:
         raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
+    if any(name is None or (isinstance(name, float) and name != name) for name in names):
+        raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise StatementError(f"the label {twice!r} stands twice", do="give every input its own label")
     return names
 
