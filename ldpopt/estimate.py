@@ -185,7 +185,9 @@ def estimate_frequencies(
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
         raise StatementError(
-            f"method {method!r} is unknown", where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'"
+            f"method {shown(method)} is unknown",
+            where="estimate_frequencies",
+            do="use 'inversion' or 'maximum_likelihood'",
         )
     normal_quantile(confidence)
     channel = mechanism.counts / mechanism.denominator

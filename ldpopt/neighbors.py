@@ -221,7 +221,7 @@ def histograms(bins: int, most: int) -> Graph:
     """
     bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
     require_memory(
-        BYTES_PER_NODE * min(most + 1.0, 1e4) ** min(bins, 64), f"histograms of {bins} bins and {most} records"
+        BYTES_PER_NODE * min(most + 1.0, 1e8) ** min(bins, 32), f"histograms of {bins} bins and {most} records"
     )
     held = [h for h in product(range(most + 1), repeat=bins) if sum(h) <= most]
     fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in held if sum(h) < most for k in range(bins))
@@ -268,15 +268,17 @@ def within(
     r = real_number(r, "r", do=do)
     if not (r > 0 and np.isfinite(r)):
         raise StatementError(f"r = {r} is no radius", do=do)
-    if not isinstance(points, (Mapping, Sequence, np.ndarray)):
+    if isinstance(points, range) or not isinstance(points, (Mapping, Sequence)):
         points = np.atleast_1d(real_array(points, "list of points"))
     given = dict(points) if isinstance(points, Mapping) else dict(enumerate(points))
     names = _distinct(given)
     if callable(metric):
         pairs = ((x, y) for i, x in enumerate(names) for y in names[:i])
-        return _graph(names, ((x, y) for x, y in pairs if metric(given[x], given[y]) <= r))
+        return _graph(names, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
     if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
-        raise StatementError(f"unknown metric {metric!r}", do='name "euclidean" or "manhattan", or pass a function')
+        raise StatementError(
+            f"unknown metric {shown(metric)}", do='name "euclidean" or "manhattan", or pass a function'
+        )
     where = _coordinates(list(given.values()))
     edges = []
     for i, x in enumerate(names):
@@ -331,7 +333,7 @@ def bfs_partition(
     """
     require_undirected(graph)
     if source not in graph:
-        raise StatementError(f"the source {source!r} is no node of the graph", do="start from one of its nodes")
+        raise StatementError(f"the source {shown(source)} is no node of the graph", do="start from one of its nodes")
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}
     front: list[Any] = [source]
@@ -379,7 +381,7 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
     try:
         return value[node]
     except (KeyError, IndexError, TypeError):
-        raise StatementError(f"node {node!r} has no query value", do="give a value to every node") from None
+        raise StatementError(f"node {shown(node)} has no query value", do="give a value to every node") from None
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
@@ -394,7 +396,7 @@ def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
         raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise StatementError(f"the label {twice!r} stands twice", do="give every input its own label")
+        raise StatementError(f"the label {shown(twice)} stands twice", do="give every input its own label")
     return names
 
 

@@ -22,11 +22,14 @@ NO_NUMBERS = (
 
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array, or say which statement is ragged, masked or no number."""
+    if isinstance(values, range):
+        require_memory(40.0 * len(values), f"the {what}")
     try:
         if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
             raise TypeError
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        with np.errstate(over="raise"):  # of longer floats
+            return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
 
 

@@ -18,7 +18,7 @@ from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolati
 from ldpopt.layers.repairs import REPAIRS, Case, Spread
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import bfs_partition
-from ldpopt.numbers import Float, frozen
+from ldpopt.numbers import Float, frozen, shown
 from ldpopt.privacy import GraphDP
 from ldpopt.problem import Problem
 from ldpopt.program import Int
@@ -147,7 +147,7 @@ def bfs_mechanism(
     ('columns', 1.2499, 'certified')
     """
     if not isinstance(repair, str) or repair not in ("best", *REPAIRS):
-        raise StatementError(f"repair = {repair!r} is unknown", do=f"name one of {('best', *REPAIRS)}")
+        raise StatementError(f"repair = {shown(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 every report is the same constant", do="state epsilon > 0")

@@ -90,12 +90,14 @@ class Geometric(IntegerNoise):
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
         r = places(r)
-        return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
+        with np.errstate(over="ignore"):  # no mass is left there
+            return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
         k = np.floor(places(r))
-        tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
+        with np.errstate(over="ignore"):
+            tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
         return np.where(k >= 0, 1 - tail, tail)
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:

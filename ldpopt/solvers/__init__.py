@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.program import LinearProgram
 
 BUILT_IN = {
@@ -97,7 +97,7 @@ def find(name: str) -> ProgramSolver:
     offered = _offered()
     if head not in offered:
         raise SolverNotFoundError(
-            f"there is no solver {name!r:.60}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+            f"there is no solver {shown(name)}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
         )
     load, target = offered[head]
     factory = load()

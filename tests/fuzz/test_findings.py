@@ -115,6 +115,26 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "nan for a label": lambda: neighbors.path([0, float("nan")]),
     "no number twice": lambda: neighbors.path([pd.NA, 1, 1]),
     "a frame for a graph's labels": lambda: neighbors.cycle(pd.DataFrame(np.eye(3))),
+    "a table of no dimension for intervals": lambda: noise.NeighborPartition(np.array(1.0), 1),
+    "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).randomize(
+        [[np.ma.masked]]
+    ),
+    "a masked answer": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize(MASKED),
+    "masked reports": lambda: lo.mean.Duchi(1.0).estimate(MASKED[1]),
+    "ragged reports": lambda: lo.mean.Duchi(1.0).estimate([[1.0], [1.0, 2.0]]),
+    "a number beyond floats for the shape": lambda: lo.mean.RandomCensoring(1.0, 10**400, 0.1),
+    "a float beyond floats": lambda: utility.absolute_error(np.longdouble("1e4000") * np.ones(2)),
+    "a trillion values": lambda: utility.absolute_error(range(10**12)),
+    "a trillion labels": lambda: lo.Mechanism(np.eye(2), range(10**12)),
+    "a trillion answers": lambda: lo.Mechanism(np.eye(2)).sample(range(10**12)),
+    "a trillion points": lambda: neighbors.within(range(10**12)),
+    "a billion histograms": lambda: neighbors.histograms(1, 10**9),
+    "ragged labels": lambda: lo.Mechanism(np.eye(2)).sample([[1, 2], [3]]),
+    "a metric that returns nothing": lambda: neighbors.within([0.0, 1.0], lambda x, y: None),
+    "a table of no dimension for a channel": lambda: lo.audit(np.array(1.0), lo.MetricDP(1.0, [[0, 1], [1, 0]])),
+    "a frame for a loss": lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, pd.DataFrame(HALF)),
+    "five thousand digits for a form": lambda: lo.ApproximateLDP(1.0, 0.1, 10**5000),
+    "five thousand digits for a sense": lambda: lo.Utility([[1.0]], 10**5000),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
     "a size beyond floats": lambda: utility.identity(10**400),
     "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
@@ -168,6 +188,8 @@ def test_places_at_the_end_of_the_floats() -> None:
         noise.Staircase(1e-3, 1.0),
         noise.Laplace(1e-3, 1.0),
         noise.Geometric(1, 1.0),
+        noise.Geometric(4, 9.0),
+        noise.Geometric(1, 10.0),
     ):
         assert law.pdf(far).tolist() == [0.0, 0.0]
         assert law.cdf(far).tolist() == [0.0, 1.0]
