@@ -16,7 +16,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.numbers import Float, frozen, real_array, require_memory, shown
+from ldpopt.numbers import Float, frozen, real_array, require_room, shown
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -293,8 +293,7 @@ def require_labels(given: Any, kind: str) -> None:
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
-    if isinstance(given, range):
-        require_memory(200.0 * len(given), f"the {kind} labels")
+    require_room(given, f"list of {kind} labels")
     for place, label in enumerate(given):
         try:
             hash(label)
@@ -327,8 +326,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, Set)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
-    if isinstance(x, range):
-        require_memory(40.0 * len(x), f"the {kind}s")
+    require_room(x, f"list of {kind}s")
     try:
         array = np.asarray(x)
     except ValueError:  # ragged: found out below which entry is none

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import is_whole, real_array, real_number, require_memory, shown, whole_number
+from ldpopt.numbers import is_whole, real_array, real_number, require_memory, require_room, shown, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -385,6 +385,7 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
+    require_room(labels, "list of labels")
     try:
         names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
         hash(names)

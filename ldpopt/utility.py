@@ -182,7 +182,7 @@ def table(matrix: ArrayLike, sense: Literal["gain", "loss"] = "gain") -> Utility
     >>> table([[1, 0], [0, 2]], "loss").sense
     'loss'
     """
-    return Utility(np.asarray(real_array(matrix, f"{sense} matrix")), sense)
+    return Utility(np.asarray(real_array(matrix, f"{sense} matrix" if isinstance(sense, str) else "matrix")), sense)
 
 
 NAMED = ("identity", "absolute_error", "squared_error")

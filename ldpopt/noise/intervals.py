@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import is_whole, real_number, shown
+from ldpopt.numbers import is_whole, real_number, require_room, shown
 
 Union = list[tuple[int, int]]
 
@@ -116,6 +116,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
         raise StatementError(
             f"{shown(intervals)} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
         )
+    require_room(intervals, "set of whole numbers")
     # A frame's own order is that of its column names.
     entries = list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
     whole = bool(entries) and all(map(is_whole, entries))
