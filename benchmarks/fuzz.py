@@ -32,7 +32,7 @@ WHAT = {
 
 def run(count: int, seed: int) -> tuple[str, dict[str, dict[str, Any]]]:
     """The report of pytest, shown as it comes, and the tally of each harness."""
-    quiet = ["-o", "addopts=--import-mode=importlib -q", "-p", "no:cacheprovider"]
+    quiet = ["-o", "addopts=--import-mode=importlib -q", "-p", "no:cacheprovider", "-o", "timeout=0"]
     command = [sys.executable, "-m", "pytest", *quiet, f"--hypothesis-seed={seed}", "tests/fuzz"]
     with tempfile.TemporaryDirectory() as folder:
         tally = Path(folder) / "tally.json"

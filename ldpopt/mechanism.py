@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -324,7 +324,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         If ``x`` is no vector or holds a label outside the alphabet; its place is named.
     """
     # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
-    if isinstance(x, (str, bytes, Mapping, Set)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+    if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
     require_room(x, f"list of {kind}s")
     try:
