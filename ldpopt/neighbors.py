@@ -268,7 +268,9 @@ def within(
     r = real_number(r, "r", do=do)
     if not (r > 0 and np.isfinite(r)):
         raise StatementError(f"r = {r} is no radius", do=do)
-    if isinstance(points, range) or np.ndim(points) == 0 or not isinstance(points, (Mapping, Sequence, np.ndarray)):
+    if isinstance(points, np.ndarray):
+        points = np.atleast_1d(points)
+    elif isinstance(points, range) or not isinstance(points, (Mapping, Sequence)):
         points = np.atleast_1d(real_array(points, "list of points"))
     given = dict(points) if isinstance(points, Mapping) else dict(enumerate(points))
     names = _distinct(given)
