@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import real_array, real_number
+from ldpopt.numbers import real_array, real_number, shown
 from ldpopt.program import RowBlock
 
 
@@ -77,13 +77,13 @@ def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.in
     """
     matrix = real_array(coefficients, "coefficient matrix")
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise StatementError(f"the coefficients of {name!r} are no finite matrix (inputs, outputs)")
+        raise StatementError(f"the coefficients of {shown(name)} are no finite matrix (inputs, outputs)")
     lower, upper = (
-        real_number(lower, f"the lower bound of {name!r}"),
-        real_number(upper, f"the upper bound of {name!r}"),
+        real_number(lower, f"the lower bound of {shown(name)}"),
+        real_number(upper, f"the upper bound of {shown(name)}"),
     )
     if lower > upper:
-        raise StatementError(f"the bounds of {name!r} exclude each other: {lower} > {upper}")
+        raise StatementError(f"the bounds of {shown(name)} exclude each other: {lower} > {upper}")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
     return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]))

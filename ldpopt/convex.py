@@ -21,7 +21,7 @@ from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.extreme_points import ExtremePoints
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, real_array
+from ldpopt.numbers import Float, real_array, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
 from ldpopt.staircase import Exact
@@ -113,8 +113,8 @@ def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -
     >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
     0.5
     """
-    if kind not in _DIVERGENCES:
-        raise StatementError(f"the divergence {kind!r} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}")
+    if not isinstance(kind, str) or kind not in _DIVERGENCES:
+        raise StatementError(f"the divergence {shown(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}")
     p, q = _distribution(first, "first"), _distribution(second, "second")
     if len(p) != len(q):
         raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers")

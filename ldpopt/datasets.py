@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.mechanism import label_array
-from ldpopt.numbers import Float, frozen
+from ldpopt.numbers import Float, frozen, shown
 
 PUBLIC_DOMAIN = "public domain"
 FAIR = "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
@@ -106,11 +106,11 @@ def load(name: str) -> Dataset:
     >>> load("fair:affairs").counts
     array([4313, 2053])
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         by_case = {known.lower(): known for known in DATASETS}
-        near = difflib.get_close_matches(name.lower(), by_case, 1, 0.5)
+        near = difflib.get_close_matches(str(name).lower(), by_case, 1, 0.5)
         hint = f"did you mean {by_case[near[0]]!r}? " if near else ""
-        raise StatementError(f"unknown data set {name!r}", do=f"{hint}known: {', '.join(DATASETS)}")
+        raise StatementError(f"unknown data set {shown(name)}", do=f"{hint}known: {', '.join(DATASETS)}")
     return DATASETS[name](name)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ldpopt.budget import Budget, log_enclosure, round_up
 from ldpopt.errors import StatementError
 from ldpopt.exact import Exact, exact
+from ldpopt.numbers import shown
 
 Verdict = Literal["certified", "violated", "undecided"]
 
@@ -82,7 +83,7 @@ def require_notion(privacy: Any) -> None:
     """
     if isinstance(privacy, type) or not hasattr(privacy, "audit"):
         raise StatementError(
-            f"{privacy!r:.60} is no privacy notion", do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+            f"{shown(privacy)} is no privacy notion", do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
         )
 
 

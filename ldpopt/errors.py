@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+LONGEST = 600
+"""Characters that each part of a message has at most."""
+
 
 class LdpoptError(Exception):
     """Base of every error that ldpopt raises on purpose.
@@ -19,12 +22,12 @@ class LdpoptError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
-        self.what, self.where, self.do = what, where, do
-        lines = [what]
+        self.what, self.where, self.do = map(_cut, (what, where, do))
+        lines = [self.what]
         if where:
-            lines.append(f"  where: {where}")
+            lines.append(f"  where: {self.where}")
         if do:
-            lines.append(f"  do: {do}")
+            lines.append(f"  do: {self.do}")
         super().__init__("\n".join(lines))
 
     @property
@@ -36,6 +39,11 @@ class LdpoptError(Exception):
         if self.do:
             parts.append(f"do: {self.do}")
         return " | ".join(" ".join(part.split()) for part in parts)
+
+
+def _cut(text: str) -> str:
+    """Leave out the middle of what nobody reads: labels and names may have any length."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 class StatementError(LdpoptError, ValueError):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.mechanism import Mechanism, codes
-from ldpopt.numbers import Float, frozen, inner_share
+from ldpopt.numbers import Float, frozen, inner_share, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,9 +183,11 @@ def estimate_frequencies(
     >>> estimate_frequencies(coin, {"no": 600, "yes": 400}).values.round(12)
     array([0.7, 0.3])
     """
-    if method not in ("inversion", "maximum_likelihood"):
+    if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
         raise StatementError(
-            f"method {method!r} is unknown", where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'"
+            f"method {shown(method)} is unknown",
+            where="estimate_frequencies",
+            do="use 'inversion' or 'maximum_likelihood'",
         )
     normal_quantile(confidence)
     channel = mechanism.counts / mechanism.denominator
@@ -249,7 +251,7 @@ def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
                 whole = -1
             if whole < 0 or whole != count:
                 raise StatementError(
-                    f"the count {count!r} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
+                    f"the count {shown(count)} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
                 )
             seen[place] += whole
     else:

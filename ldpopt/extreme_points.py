@@ -21,7 +21,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import require_memory, whole_number
+from ldpopt.numbers import require_memory, shown, whole_number
 from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
@@ -346,7 +346,9 @@ def extreme_points(
     m = n if m is None else whole_number(m, "m", 1)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     if isinstance(privacy, type) or not hasattr(privacy, "ties"):
-        raise StatementError(f"{privacy!r:.60} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP")
+        raise StatementError(
+            f"{shown(privacy)} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+        )
     labels = tuple(getattr(privacy, "graph", range(n)) if inputs is None else inputs)
     if len(labels) != n:
         raise StatementError(f"there are {len(labels)} labels for {n} inputs")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.numbers import Float, require_memory
+from ldpopt.numbers import Float, require_memory, shown
 from ldpopt.problem import Problem
 from ldpopt.program import Int, LinearProgram, RowBlock, Span
 
@@ -165,8 +165,8 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     (21, 9)
     """
     form = default_form(problem) if form is None else form
-    if form not in ("compact", "pairwise"):
-        raise StatementError(f"form = {form!r} is unknown", do='use "compact" or "pairwise"')
+    if not isinstance(form, str) or form not in ("compact", "pairwise"):
+        raise StatementError(f"form = {shown(form)} is unknown", do='use "compact" or "pairwise"')
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
     program = _compact(problem) if form == "compact" else _pairwise(problem)

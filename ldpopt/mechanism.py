@@ -16,7 +16,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.numbers import Float, frozen, real_array
+from ldpopt.numbers import Float, frozen, real_array, require_room, shown
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Mechanism:
         for label in (*self.inputs, *self.outputs):
             value = label.item() if isinstance(label, np.generic) else label
             if not isinstance(value, (str, int, float)):
-                raise MechanismError(f"label {label!r} is neither text nor a number: it has no JSON form")
+                raise MechanismError(f"label {shown(label)} is neither text nor a number: it has no JSON form")
             plain.append(value)
         n = len(self.inputs)
         return {"inputs": plain[:n], "outputs": plain[n:], "channel": self.channel.tolist()}
@@ -277,7 +277,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
         raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
     duplicate = first_duplicate(names)
     if duplicate is not None:
-        raise MechanismError(f"the {kind} label {duplicate[0]!r} stands twice")
+        raise MechanismError(f"the {kind} label {shown(duplicate[0])} stands twice")
     return names
 
 
@@ -290,18 +290,19 @@ def require_labels(given: Any, kind: str) -> None:
         Naming what it is.
     """
     do = "pass a list of labels"
-    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", None) != 0
+    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
+    require_room(given, f"list of {kind} labels")
     for place, label in enumerate(given):
         try:
             hash(label)
         except TypeError:
             raise MechanismError(
-                f"the {kind} label {label!r:.60} at {place} cannot be looked up: not hashable", do=do
+                f"the {kind} label {shown(label)} at {place} cannot be looked up: not hashable", do=do
             ) from None
         if isinstance(label, float) and label != label:
-            raise MechanismError(f"the {kind} label {label!r} at {place} does not equal itself", do=do)
+            raise MechanismError(f"the {kind} label {shown(label)} at {place} does not equal itself", do=do)
 
 
 def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
@@ -322,9 +323,14 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     StatementError
         If ``x`` is no vector or holds a label outside the alphabet; its place is named.
     """
-    if isinstance(x, str) or not hasattr(x, "__len__"):
-        raise StatementError(f"{kind}s are a vector of labels, not {x!r}", do="pass a list, even of one")
-    array = np.asarray(x)
+    # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
+    if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+        raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
+    require_room(x, f"list of {kind}s")
+    try:
+        array = np.asarray(x)
+    except ValueError:  # ragged: found out below which entry is none
+        array = np.empty(0, dtype=object)
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
     if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
         return array.astype(np.int64, copy=False)
@@ -336,7 +342,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         for index, value in enumerate(values):
             if not isinstance(value, Hashable) or value not in position:
                 raise StatementError(
-                    f"{kind} {value!r} is not in the alphabet",
+                    f"{kind} {shown(value)} is not in the alphabet",
                     where=f"entry {index}",
                     do=f"the labels are {_short(alphabet)}",
                 ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import is_whole, real_array, real_number, require_memory, shown, whole_number
+from ldpopt.numbers import is_whole, real_array, real_number, require_memory, require_room, shown, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -220,7 +221,7 @@ def histograms(bins: int, most: int) -> Graph:
     """
     bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
     require_memory(
-        BYTES_PER_NODE * min(most + 1.0, 1e4) ** min(bins, 64), f"histograms of {bins} bins and {most} records"
+        BYTES_PER_NODE * min(most + 1.0, 1e8) ** min(bins, 32), f"histograms of {bins} bins and {most} records"
     )
     held = [h for h in product(range(most + 1), repeat=bins) if sum(h) <= most]
     fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in held if sum(h) < most for k in range(bins))
@@ -267,15 +268,19 @@ def within(
     r = real_number(r, "r", do=do)
     if not (r > 0 and np.isfinite(r)):
         raise StatementError(f"r = {r} is no radius", do=do)
-    if not isinstance(points, (Mapping, Sequence, np.ndarray)):
+    if isinstance(points, np.ndarray):
+        points = np.atleast_1d(points)
+    elif isinstance(points, range) or not isinstance(points, (Mapping, Sequence)):
         points = np.atleast_1d(real_array(points, "list of points"))
     given = dict(points) if isinstance(points, Mapping) else dict(enumerate(points))
     names = _distinct(given)
     if callable(metric):
         pairs = ((x, y) for i, x in enumerate(names) for y in names[:i])
-        return _graph(names, ((x, y) for x, y in pairs if metric(given[x], given[y]) <= r))
+        return _graph(names, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
     if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
-        raise StatementError(f"unknown metric {metric!r}", do='name "euclidean" or "manhattan", or pass a function')
+        raise StatementError(
+            f"unknown metric {shown(metric)}", do='name "euclidean" or "manhattan", or pass a function'
+        )
     where = _coordinates(list(given.values()))
     edges = []
     for i, x in enumerate(names):
@@ -330,7 +335,7 @@ def bfs_partition(
     """
     require_undirected(graph)
     if source not in graph:
-        raise StatementError(f"the source {source!r} is no node of the graph", do="start from one of its nodes")
+        raise StatementError(f"the source {shown(source)} is no node of the graph", do="start from one of its nodes")
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}
     front: list[Any] = [source]
@@ -377,21 +382,24 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
         return value(node)
     try:
         return value[node]
-    except KeyError:
-        raise StatementError(f"node {node!r} has no query value", do="give a value to every node") from None
+    except (KeyError, IndexError, TypeError):
+        raise StatementError(f"node {shown(node)} has no query value", do="give a value to every node") from None
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
+    require_room(labels, "list of labels")
     try:
-        names = tuple(labels)
+        names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
         hash(names)
     except TypeError:
         raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
+    if any(name is None or (isinstance(name, float) and name != name) for name in names):
+        raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise StatementError(f"the label {twice!r} stands twice", do="give every input its own label")
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise StatementError(f"the label {shown(twice)} stands twice", do="give every input its own label")
     return names
 
 

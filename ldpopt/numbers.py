@@ -22,11 +22,13 @@ NO_NUMBERS = (
 
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array, or say which statement is ragged, masked or no number."""
+    require_room(values, what)
     try:
         if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
             raise TypeError
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        with np.errstate(over="raise"):  # of longer floats
+            return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
 
 
@@ -91,6 +93,13 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Make the array read-only and return it."""
     array.setflags(write=False)
     return array
+
+
+def require_room(values: Any, what: str) -> None:
+    """Refuse a range that would not fit into memory as a list; everything else is there already."""
+    if isinstance(values, range):
+        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() ends there too
+        require_memory(100.0 * size, f"the {what}")
 
 
 def require_memory(n_bytes: float, what: str) -> None:

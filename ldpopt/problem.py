@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import first_duplicate, labels, require_labels
-from ldpopt.numbers import Float, frozen, real_array
+from ldpopt.numbers import Float, frozen, real_array, shown
 from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock
 from ldpopt.utility import Utility, resolve
@@ -78,11 +78,11 @@ class Problem:
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
         if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-            raise StatementError(f"objective = {objective!r} is unknown", do='state "expected" or "worst_case"')
+            raise StatementError(f"objective = {shown(objective)} is unknown", do='state "expected" or "worst_case"')
         is_class = isinstance(privacy, type)
         if privacy is None or is_class or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
             raise StatementError(
-                "the problem has no privacy notion" if privacy is None else f"{privacy!r} is no privacy notion",
+                "the problem has no privacy notion" if privacy is None else f"{shown(privacy)} is no privacy notion",
                 do="pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in",
             )
         for given, kind in ((inputs, "input"), (outputs, "output")):
@@ -156,10 +156,10 @@ def _weights(prior: Mapping[Any, float], inputs: Sequence[Hashable] | None) -> t
         raise StatementError("the prior is empty")
     for label in prior:
         if label not in set(names):
-            raise StatementError(f"the prior gives a weight to {label!r}, which is no input")
+            raise StatementError(f"the prior gives a weight to {shown(label)}, which is no input")
     for label in names:
         if label not in prior:
-            raise StatementError(f"the prior gives no weight to input {label!r}", do="state 0 if it never occurs")
+            raise StatementError(f"the prior gives no weight to input {shown(label)}", do="state 0 if it never occurs")
     weights = real_array([prior[label] for label in names], "prior")
     _check_weights(weights, names, "weight")
     with np.errstate(over="ignore"):
@@ -173,7 +173,9 @@ def _check_weights(weights: Float, names: Sequence[Any], what: str) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         x = int(bad[0])
-        raise StatementError(f"{what}[{names[x]!r}] = {weights[x]} is no probability", do="state finite numbers >= 0")
+        raise StatementError(
+            f"{what}[{shown(names[x])}] = {weights[x]} is no probability", do="state finite numbers >= 0"
+        )
 
 
 def _size(weights: Float | None, names: Any, inputs: Any, utility: str | Utility) -> int:
@@ -198,7 +200,7 @@ def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Has
     if names is not None:
         duplicate = first_duplicate([*names])
         if duplicate is not None:
-            raise StatementError(f"the {kind} label {duplicate[0]!r} stands twice")
+            raise StatementError(f"the {kind} label {shown(duplicate[0])} stands twice")
     try:
         return labels(names, size, kind)
     except MechanismError as error:
@@ -208,7 +210,7 @@ def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Has
 def _check_blocks(blocks: Sequence[RowBlock], n: int, m: int) -> None:
     for block in blocks:
         if not isinstance(block, RowBlock):
-            raise StatementError(f"{block!r} is no side constraint", do="use a function of ldpopt.constraints")
+            raise StatementError(f"{shown(block)} is no side constraint", do="use a function of ldpopt.constraints")
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(f"the name {block.name!r} is taken by the program itself", do="rename the constraint")
         if len(block.x) and (block.x.max() >= n or block.y.max() >= m):
@@ -218,4 +220,4 @@ def _check_blocks(blocks: Sequence[RowBlock], n: int, m: int) -> None:
             )
     twice = first_duplicate([block.name for block in blocks])
     if twice is not None:
-        raise StatementError(f"two side constraints are named {twice[0]!r}", do="give each a name of its own")
+        raise StatementError(f"two side constraints are named {shown(twice[0])}", do="give each a name of its own")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, frozen, real_array, require_memory, whole_number
+from ldpopt.numbers import Float, frozen, real_array, require_memory, shown, whole_number
 
 COPIES = 24.0
 """Bytes that a number takes while a matrix is made, checked and copied."""
@@ -44,7 +44,7 @@ class Utility:
     def __post_init__(self) -> None:
         """Check the statement and freeze the array."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
-            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {self.sense!r}")
+            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {shown(self.sense)}")
         matrix = real_array(self.matrix, f"{self.sense} matrix")
         if matrix.ndim != 2 or 0 in matrix.shape:
             raise StatementError(f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)")
@@ -182,7 +182,7 @@ def table(matrix: ArrayLike, sense: Literal["gain", "loss"] = "gain") -> Utility
     >>> table([[1, 0], [0, 2]], "loss").sense
     'loss'
     """
-    return Utility(np.asarray(real_array(matrix, f"{sense} matrix")), sense)
+    return Utility(np.asarray(real_array(matrix, f"{sense} matrix" if isinstance(sense, str) else "matrix")), sense)
 
 
 NAMED = ("identity", "absolute_error", "squared_error")
@@ -216,8 +216,8 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     >>> named("absolute_error", ("low", "mid", "high"), ("low", "mid", "high")).matrix[2]
     array([2., 1., 0.])
     """
-    if name not in NAMED:
-        raise StatementError(f"unknown utility {name!r}", do=f"name one of {', '.join(NAMED)}, or give a matrix")
+    if not isinstance(name, str) or name not in NAMED:
+        raise StatementError(f"unknown utility {shown(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix")
     n, m = len(inputs), len(outputs)
     require_memory(COPIES * n * m, f"a {n} x {m} utility")
     if name == "identity":

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -40,8 +40,9 @@ Result = TypeVar("Result")
 
 
 def say(message: str) -> None:
-    """Write one line to stderr."""
-    print(printable(f"ldpopt: {message}"), file=sys.stderr)
+    """Write one line to stderr, if that can be written to."""
+    with suppress(OSError):
+        print(printable(f"ldpopt: {message}"), file=sys.stderr)
 
 
 def printable(text: str) -> str:
@@ -150,7 +151,9 @@ def print_table(
         table.add_row(*row)
     if title:
         print(printable(title))
-    console.print(table)
+    with console.capture() as text:  # or the console would end the program itself where the reader has gone
+        console.print(table)
+    print(text.get(), end="")
 
 
 def print_mechanism(mechanism: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any, NoReturn
+from contextlib import suppress
+from typing import IO, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -37,21 +38,14 @@ class Shell(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; errors made on purpose become a line and an exit code, all others keep their traceback."""
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
+            return super().invoke(ctx)
         except BrokenPipeError:
-            _leave_closed_pipe()
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
             _interrupted(str(error))
         except LdpoptError as error:
             say(error.one_line)
             raise typer.Exit(exit_code(error)) from None
-        except OSError as error:
-            name = f"{error.filename}: " if error.filename else ""
-            say(f"{name}{error.strerror or error}")
-            raise typer.Exit(BAD_STATEMENT) from None
         except MemoryError:
             say("out of memory | do: take fewer inputs, outputs or points")
             raise typer.Exit(BAD_STATEMENT) from None
@@ -59,10 +53,7 @@ class Shell(TyperGroup):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Parse and run; a usage error is one line too."""
         extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
-        for stream in (sys.stdout, sys.stderr):
-            # A label that the terminal's encoding lacks should not end the program.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        _prepare_streams()
         try:
             code = super().main(*args, **extra)
         except USAGE_ERROR as error:
@@ -70,11 +61,13 @@ class Shell(TyperGroup):
             code = BAD_STATEMENT
         except typer.Abort:
             code = INTERRUPTED
-        try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            _leave_closed_pipe()
-        sys.exit(code if isinstance(code, int) else 0)
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            say(f"{name}{error.strerror or error}")
+            code = BAD_STATEMENT
+        except SystemExit:  # typer's own, where the reader of --help has gone
+            code = 0
+        sys.exit(_flushed(code if isinstance(code, int) else 0))
 
 
 def exit_code(error: LdpoptError) -> int:
@@ -105,18 +98,39 @@ def _interrupted(done: str) -> NoReturn:
 
             stop_all()
         # A solver deep in its own code cannot be asked to stop, and must not outlive the objects it works on.
-        sys.stdout.flush()
-        os._exit(INTERRUPTED)
+        os._exit(_flushed(INTERRUPTED))
     raise typer.Exit(INTERRUPTED)
 
 
-def _leave_closed_pipe() -> None:
-    """Point stdout to nowhere, so that the interpreter's own last flush says nothing."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # pragma: no cover - stdout is no file, as in a test
-        pass
+def _prepare_streams() -> None:
+    """See to it that a closed stream, or a label that the terminal's encoding lacks, does not end the program."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flushed(code: int) -> int:
+    """Write what is still to be written, and return the exit code: where results are lost, that of an error.
+
+    What cannot be written stays in its buffer, and the interpreter would try once more, say so and end with 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            _point_to_nowhere(stream)
+            if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                say(error.strerror or str(error))
+                code = BAD_STATEMENT
+    return code
+
+
+def _point_to_nowhere(stream: IO[str]) -> None:
+    with suppress(OSError, ValueError):  # it is no file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 app = typer.Typer(

@@ -15,7 +15,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, frozen, real_array, require_memory
+from ldpopt.numbers import Float, frozen, real_array, require_memory, shown
 from ldpopt.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
@@ -173,12 +173,14 @@ def _shortest(each: Float, head: Float, between: Float, tail: Float) -> list[int
 def _table(values: Float, loss: Loss) -> Float:
     """Loss of each report for each answer."""
     require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
-    if loss == "absolute":
+    if isinstance(loss, str) and loss == "absolute":
         return np.array(absolute_error(values).matrix)
-    if loss == "squared":
+    if isinstance(loss, str) and loss == "squared":
         return np.array(squared_error(values).matrix)
     if not callable(loss):
-        raise StatementError(f"unknown loss {loss!r}", do="name 'absolute' or 'squared', or pass loss(value, report)")
+        raise StatementError(
+            f"unknown loss {shown(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
+        )
     return np.array(Utility(np.array([[loss(v, w) for w in values.tolist()] for v in values.tolist()]), "loss").matrix)
 
 

@@ -206,7 +206,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
         except (TypeError, ValueError, OverflowError, ZeroDivisionError):
             share = Fraction(-1)
         if not 0 <= share <= 1:
-            raise StatementError(f"{name} = {given!r} is no probability", do="state a number from 0 to 1")
+            raise StatementError(f"{name} = {shown(given)} is no probability", do="state a number from 0 to 1")
         shares.append(share)
     p, q = shares[0] + (1 - shares[0]) * shares[1], (1 - shares[0]) * shares[1]
     ratios = [_ratio(p, q), _ratio(1 - q, 1 - p)]

@@ -159,7 +159,7 @@ class FrequencyProtocol:
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
-            raise StatementError(f"frequency = {frequency!r} is no share", do="state numbers from 0 to 1")
+            raise StatementError(f"frequency = {shown(frequency)} is no share", do="state numbers from 0 to 1")
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
         found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
         return found if share.ndim else float(found)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, require_memory
+from ldpopt.numbers import Float, require_memory, shown
 from ldpopt.sampling import bit_source
 
 LARGEST_LISTED = 12
@@ -63,8 +63,8 @@ class UnaryEncoding(FrequencyProtocol):
         kind: Literal["optimized", "symmetric"] = "optimized",
     ) -> None:
         super().__init__(inputs, epsilon)
-        if kind not in ("optimized", "symmetric"):
-            raise StatementError(f"kind {kind!r} is unknown", do="use 'optimized' or 'symmetric'")
+        if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
+            raise StatementError(f"kind {shown(kind)} is unknown", do="use 'optimized' or 'symmetric'")
         self.kind = kind
         # (1 - q) / q <= root: with p = 1/2 the other factor is 1; with p = 1 - q it is the same again.
         root = self.epsilon.enclosure(1 if kind == "optimized" else Fraction(1, 2))[0]

@@ -18,7 +18,7 @@ from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolati
 from ldpopt.layers.repairs import REPAIRS, Case, Spread
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import bfs_partition
-from ldpopt.numbers import Float, frozen
+from ldpopt.numbers import Float, frozen, shown
 from ldpopt.privacy import GraphDP
 from ldpopt.problem import Problem
 from ldpopt.program import Int
@@ -146,8 +146,8 @@ def bfs_mechanism(
     >>> star.repair, round(star.unrepaired_epsilon, 4), star.mechanism.audit(star.problem.privacy).verdict
     ('columns', 1.2499, 'certified')
     """
-    if repair not in ("best", *REPAIRS):
-        raise StatementError(f"repair = {repair!r} is unknown", do=f"name one of {('best', *REPAIRS)}")
+    if not isinstance(repair, str) or repair not in ("best", *REPAIRS):
+        raise StatementError(f"repair = {shown(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 every report is the same constant", do="state epsilon > 0")

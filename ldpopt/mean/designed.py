@@ -196,7 +196,7 @@ def designed(
         weights = weights[order]
     answers = answers[order]
     # Numbers near 1 keep the program well scaled at every budget.
-    scale = float(np.abs(reports).max())
+    scale = float(max(np.abs(answers).max(), np.abs(reports).max()))
     inputs, targets = answers / scale, reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     problem = Problem(

@@ -16,8 +16,11 @@ from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.protocol import read_budget
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
 from ldpopt.mean.two_level import TwoLevel
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, whole_number
 from ldpopt.sampling import CHUNK
+
+MOST_ATTRIBUTES = 100_000
+"""Signs whose law is computed, in whole numbers of as many bits."""
 
 
 class DuchiVector(VectorProtocol):
@@ -37,7 +40,7 @@ class DuchiVector(VectorProtocol):
     epsilon : float or str
         Budget in nats for the whole report, positive.
     attributes : int
-        Number of attributes ``m``, at least 1.
+        Number of attributes ``m``, from 1 to 100 000.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class DuchiVector(VectorProtocol):
     """
 
     def __init__(self, epsilon: float | str, attributes: int) -> None:
-        super().__init__(attributes)
+        super().__init__(whole_number(attributes, "attributes", 1, MOST_ATTRIBUTES))
         budget, m = read_budget(epsilon), self.attributes
         # 1 / (E|sum of m fair signs| / m) as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))

@@ -170,8 +170,11 @@ class Protocol(Randomizer):
         return Audit(epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget)))
 
     def _reports(self, reports: ArrayLike) -> Float:
-        array = np.asarray(reports)
-        array = np.asarray(array, np.float64) if array.dtype.kind == "b" else real_array(array, "list of reports")
+        kind = getattr(getattr(reports, "dtype", None), "kind", "")
+        bits = kind == "b" and not np.ma.is_masked(reports)
+        if bits or (isinstance(reports, (list, tuple)) and set(map(type, reports)) <= {bool, np.bool_}):
+            reports = np.asarray(reports, np.float64)
+        array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
             raise StatementError(f"reports have shape {array.shape}; they are a vector of at least one")
         low, high = self.report_range

@@ -15,7 +15,7 @@ from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.mean.protocol import Protocol, judge
 from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, real_number, shown
 from ldpopt.privacy import PureLDP
 
 
@@ -154,10 +154,7 @@ class RandomCensoring(Protocol):
 
 
 def _shift(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = real_number(value, name)
     if not math.isfinite(number):
-        raise StatementError(f"{name} = {value!r} is no finite number")
+        raise StatementError(f"{name} = {shown(value)} is no finite number")
     return number

@@ -126,10 +126,9 @@ class VectorProtocol(Randomizer):
         StatementError
             If the shape does not fit, or an answer that is read is outside the domain.
         """
-        try:
-            answers = np.asarray(x)
-        except ValueError:
-            raise StatementError("the answers are no rectangular array") from None
+        # A plain array is read part by part: it may fill half of the memory.
+        plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
+        answers: NDArray[Any] = x if plain else real_array(x, "list of answers")  # type: ignore[assignment]
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
             raise StatementError(f"answers have shape {answers.shape}; they need (users, {self.attributes})")
         source, reports = bit_source(rng), self._empty(len(answers))

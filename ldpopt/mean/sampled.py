@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import VectorProtocol
-from ldpopt.numbers import Float, whole_number
+from ldpopt.numbers import Float, shown, whole_number
 
 Method = Literal["ratio", "horvitz_thompson"]
 
@@ -71,8 +71,8 @@ class Sampled(VectorProtocol):
 
     def __init__(self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1) -> None:
         super().__init__(attributes)
-        if method not in ("ratio", "horvitz_thompson"):
-            raise StatementError(f"method {method!r} is unknown", do="use 'ratio' or 'horvitz_thompson'")
+        if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
+            raise StatementError(f"method {shown(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method, self.domain = protocol, method, protocol.domain
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from ldpopt.modelfile.schema import (
     StatedUnbiased,
     check,
 )
-from ldpopt.modelfile.text import Key, Page, nearest
+from ldpopt.modelfile.text import Key, Page, dotted, nearest
 from ldpopt.numbers import real_array
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed
 from ldpopt.problem import Problem
@@ -147,10 +148,7 @@ class Builder:
 
     def _privacy(self) -> Any:
         data = self.stated.privacy
-        kind = data.get("kind")
-        if not isinstance(kind, str):
-            do = f"state kind as one of {', '.join(NOTIONS)}"
-            raise self.page.error(("privacy", "kind"), "the key privacy.kind is missing or no text", do)
+        kind = self._kind(data, ("privacy",), NOTIONS)
         if kind not in NOTIONS:
             return self._plugin(kind, {key: value for key, value in data.items() if key != "kind"})
         stated = check(self.page, NOTIONS[kind], data, "privacy")
@@ -163,6 +161,13 @@ class Builder:
                 return MetricDP(stated.epsilon, self._distance(stated))
             assert isinstance(stated, StatedPure)
             return PureLDP(stated.epsilon)
+
+    def _kind(self, data: dict[str, Any], key: Key, known: Iterable[str]) -> str:
+        kind = data.get("kind")
+        if not isinstance(kind, str):
+            what = f"the key {dotted((*key, 'kind'))} is missing or no text"
+            raise self.page.error((*key, "kind"), what, f"state kind as one of {', '.join(known)}")
+        return kind
 
     def _plugin(self, kind: str, given: dict[str, Any]) -> Any:
         """Build an installed notion: the keys of the table are the parameters of its class."""
@@ -233,7 +238,7 @@ class Builder:
 
     def _constraint(self, place: int, data: dict[str, Any]) -> RowBlock:
         key: Key = ("constraints", place)
-        kind = data.get("kind")
+        kind = self._kind(data, key, CONSTRAINTS)
         if kind not in CONSTRAINTS:
             raise self.page.error((*key, "kind"), f"unknown constraint {kind!r}", nearest(kind, CONSTRAINTS))
         stated = check(self.page, CONSTRAINTS[kind], data, *key)

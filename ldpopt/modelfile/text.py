@@ -13,6 +13,7 @@ from typing import Any
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import readable
+from ldpopt.numbers import shown
 
 LARGEST_FILE = 64 * 2**20
 """Bytes of the largest file that is read or written: a gain of 1000 x 1000 numbers takes a third of it."""
@@ -234,4 +235,4 @@ def _value(value: Any, *, flat: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
-    raise StatementError(f"{value!r} has no form in a model file")
+    raise StatementError(f"{shown(value)} has no form in a model file")

@@ -12,9 +12,9 @@ from ldpopt.closed_forms.runs import runs
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
 from ldpopt.neighbors import within
-from ldpopt.noise.integers import IntegerNoise
+from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Random, places
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, require_memory, shown, whole_number
 from ldpopt.privacy import GraphDP
 from ldpopt.repair import repair
 from ldpopt.sampling import bit_source, read_size
@@ -56,7 +56,7 @@ class Geometric(IntegerNoise):
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
             raise StatementError(
-                f"sensitivity = {sensitivity!r} is no whole number", do="use Laplace(...).on_grid(step)"
+                f"sensitivity = {shown(sensitivity)} is no whole number", do="use Laplace(...).on_grid(step)"
             )
 
     @property
@@ -70,7 +70,7 @@ class Geometric(IntegerNoise):
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
         b = self.decay
-        return (1 - b) / (1 + b) * b ** abs(int(k))
+        return (1 - b) / (1 + b) * power(b, abs(read_place(k)))
 
     @property
     def expected_abs(self) -> float:
@@ -90,12 +90,14 @@ class Geometric(IntegerNoise):
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
         r = places(r)
-        return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
+        with np.errstate(over="ignore"):  # no mass is left there
+            return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
         k = np.floor(places(r))
-        tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
+        with np.errstate(over="ignore"):
+            tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
         return np.where(k >= 0, 1 - tail, tail)
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
@@ -128,8 +130,8 @@ class Geometric(IntegerNoise):
         StatementError
             If ``n`` is less than 2.
         """
-        if n < 2:
-            raise StatementError(f"n = {n!r} answers leave nothing to hide", do="state n >= 2")
+        n = whole_number(n, "n", 2)
+        require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")
         places = np.arange(n)
         distance = np.subtract.outer(-places, -places)
         channel = np.exp(-self._rate * np.abs(distance)) / self.normalizer

@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
 from ldpopt.noise.noise import Noise
+from ldpopt.numbers import is_whole, shown
+
+MOST_POWER = 100_000
+"""Power of a decay that is written out: each takes 53 bits."""
+
+
+def read_place(k: Any) -> int:
+    """Read a place on the integers.
+
+    Raises
+    ------
+    StatementError
+        If it is no whole number.
+    """
+    if not is_whole(k):
+        raise StatementError(f"k = {shown(k)} is no whole number", do="this noise lives on the integers")
+    return int(k)
+
+
+def power(decay: Fraction, k: int) -> Fraction:
+    """Return an exact power.
+
+    Raises
+    ------
+    StatementError
+        If it takes too many digits.
+    """
+    if k > MOST_POWER:
+        raise StatementError(f"an exact probability takes {shown(53 * k)} bits so far out", do="use pdf for a float")
+    return decay**k
 
 
 class IntegerNoise(Noise):
@@ -38,5 +68,5 @@ class IntegerNoise(Noise):
             If ``step`` is not 1.
         """
         if step != 1:
-            raise StatementError(f"step = {step!r}: this noise lives on the integers already", do="use step=1")
+            raise StatementError(f"step = {shown(step)}: this noise lives on the integers already", do="use step=1")
         return self

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import is_whole, real_number
+from ldpopt.numbers import is_whole, real_number, require_room, shown
 
 Union = list[tuple[int, int]]
 
@@ -111,11 +111,14 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
     >>> read_intervals([1, 2, 5])[0]
     [(Fraction(0, 1), Fraction(2, 1)), (Fraction(5, 1), Fraction(5, 1))]
     """
-    if not isinstance(intervals, Iterable) or isinstance(intervals, (str, bytes, Mapping)):
+    is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
+    if not is_list or isinstance(intervals, (str, bytes, Mapping)):
         raise StatementError(
-            f"{intervals!r:.60} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
+            f"{shown(intervals)} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
         )
-    entries = list(intervals)
+    require_room(intervals, "set of whole numbers")
+    # A frame's own order is that of its column names.
+    entries = list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
     whole = bool(entries) and all(map(is_whole, entries))
     pairs: list[Any] = [(Fraction(0), Fraction(0))]
     for entry in entries:
@@ -148,7 +151,7 @@ def _pair(entry: Any) -> tuple[Fraction, Fraction]:
         )
     except (TypeError, ValueError, OverflowError):
         raise StatementError(
-            f"{entry!r:.60} is no interval (low, high) of finite numbers",
+            f"{shown(entry)} is no interval (low, high) of finite numbers",
             do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:

@@ -23,6 +23,9 @@ MOST_INTERVALS = 20_000_000
 MOST_WORK = 200_000_000
 """Integers times steps that a search over an integer set may touch."""
 
+MOST_INTEGERS = 10_000_000
+"""Integers whose levels are kept in a table."""
+
 
 def grow(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Union], int]:
     """Widened unions ``B_0 .. B_n0`` in ints, until they are one interval for good, and their common denominator.
@@ -110,12 +113,14 @@ def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
             f"all members are multiples of {divisor}: other integers are never reached",
             do=f"count in units of {divisor}",
         )
+    _require_table(c + d)
     second = values[-2] if len(values) > 1 else 0
     start = (c - 1) * second + d
     steps = np.array([*values, *(-v for v in values)])
     levels = np.full(d + 1, 0, dtype=np.int64)
     widest = int(np.diff([0, *values]).max())
-    frontier, t, work = np.arange(d + 1), 0, 0
+    # No step from farther inside leads out of 0 .. d.
+    frontier, t, work = np.arange(max(d + 1 - c, 0), d + 1), 0, 0
     full = start + 2 * c + d  # a shortest path can be reordered to overshoot by less than one step
     count = top = d
     while True:
@@ -128,12 +133,20 @@ def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
         if work > MOST_WORK:
             raise StatementError("the set of whole numbers takes too long to search", do="use intervals, or a subset")
         longer = min(d + t * c, full) + 1
+        _require_table(longer)
         levels = np.concatenate((levels, np.full(longer - len(levels), -1, dtype=np.int64)))
         new = np.unique(np.abs(np.add.outer(frontier, steps)))
         new = new[new <= full]
         frontier = new[levels[new] < 0]
         levels[frontier] = t
         count, top = count + len(frontier), max(top, int(frontier.max(initial=0)))
+
+
+def _require_table(size: int) -> None:
+    if size > MOST_INTEGERS:
+        raise StatementError(
+            f"levels of {float(size):.3g} integers are too many", do="count in a larger unit, or use intervals"
+        )
 
 
 def _repeating(levels: Levels, start: int, c: int) -> int:

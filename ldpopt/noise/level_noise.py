@@ -12,11 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
-from ldpopt.noise.integers import IntegerNoise
+from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.sampling import bit_source, read_size
+
+MOST_MEMBERS = 100_000
+"""Whole numbers that a set on a grid may hold: they are read one by one."""
 
 
 class LevelNoise(Noise):
@@ -56,22 +59,24 @@ class LevelNoise(Noise):
     @property
     def normalizer(self) -> float:
         """``Z``: the measure of the layers, each weighted by its density over that of the peak."""
-        return self._sums[0]
+        return self.partition.unit * self._sums[0]
 
     @property
     def expected_abs(self) -> float:
         """Expected absolute noise, in closed form with its tail."""
-        return self._sums[1] / self._sums[0]
+        return self.partition.unit * self._sums[1] / self._sums[0]
 
     @property
     def variance(self) -> float:
         """Variance, in closed form with its tail."""
-        return self._sums[2] / self._sums[0]
+        return self.partition.unit**2 * (self._sums[2] / self._sums[0])
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        m, q, s = self.partition.moments
-        eps, c, n = float(self.epsilon), self.sensitivity, len(m) - 1
+        """Integrals of 1, ``|r|`` and ``r**2`` with the density that is 1 at its peak, in the partition's unit."""
+        unit = self.partition.unit
+        m, q, s = (row / unit**power for power, row in enumerate(self.partition.moments, 1))
+        eps, c, n = float(self.epsilon), self.sensitivity / unit, len(m) - 1
         x, y = float(np.exp(-eps)), float(-np.expm1(-eps))
         weights, far = np.exp(-eps * np.arange(n)), float(np.exp(-eps * n))
         once, twice, thrice = 1 / y, x / y**2, x * (1 + x) / y**3
@@ -124,6 +129,9 @@ class LevelNoise(Noise):
         """Return the noise of the blocks rounded outward, so that rounded answers are covered; see `Noise`."""
         h = Fraction(positive(step, "step"))
         runs = [(int(low // h), int(-(-high // h))) for low, high in self.partition.blocks]
+        if (members := sum(high - low + 1 for low, high in runs)) > MOST_MEMBERS:
+            what = f"the set holds {float(members):.3g} multiples of step = {shown(step)}, which are too many"
+            raise StatementError(what, do="state a larger step")
         whole = {v for low, high in runs for v in range(low, high + 1)}
         radius = max(0, round(self.partition.widening / h - Fraction(1, 2)))
         return LatticeNoise(NeighborPartition(whole, radius), self.epsilon)
@@ -142,10 +150,10 @@ class LatticeNoise(IntegerNoise, LevelNoise):
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
-        x, n = Fraction(self._coin, TOTAL), self.partition.steps
+        x, n, level = Fraction(self._coin, TOTAL), self.partition.steps, int(self.partition.level(read_place(k)))
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
-        return Fraction(x ** int(self.partition.level(k))) / total
+        return Fraction(power(x, level)) / total
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""

@@ -119,8 +119,8 @@ def uniforms(size: int, rng: Random) -> Float:
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
 
-MOST = 1e100
-"""Largest sensitivity, step or radius; the least is its inverse: squares of them stay within floats."""
+MOST = 1e98
+"""Largest sensitivity, step or radius; the least is its inverse: third powers of 20 000 of them stay within floats."""
 
 
 def positive(value: Any, name: str) -> float:

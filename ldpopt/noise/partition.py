@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
 from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
-from ldpopt.noise.noise import places
+from ldpopt.noise.noise import MOST, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.numbers import Float, frozen
+from ldpopt.numbers import Float, frozen, real_number, shown, whole_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
@@ -82,7 +82,7 @@ class NeighborPartition:
     def __init__(self, intervals: Iterable[Any], widening: float | Fraction | int) -> None:
         self.blocks, self.is_discrete = read_intervals(intervals)
         self.widening = _read_widening(widening, self.is_discrete)
-        self.sensitivity = float(self.blocks[-1][1])
+        self.sensitivity = positive(self.blocks[-1][1], "sensitivity")
         self._closed: TwoBlocks | None = None
         if self.is_discrete:
             return
@@ -139,14 +139,14 @@ class NeighborPartition:
         if self.is_discrete:
             if (size != np.floor(size)).any():
                 raise StatementError("this partition is one of the integers: levels exist for whole numbers only")
-            return self._integer_level(size.astype(np.int64))
+            return self._integer_level(np.minimum(size, 2.0**62).astype(np.int64))  # no mass is left beyond
         if self._closed is not None:
             return self._closed.level(size)
         union = self._grown[0]
         ends = [b[0][1] / self._grown[1] for b in (union[-1],)]
         left, length, level = self.pieces
         place = np.clip(np.searchsorted(left, size, side="left") - 1, 0, None)
-        beyond = len(union) - 1 + np.ceil((size - ends[0]) / self.sensitivity)
+        beyond = len(union) - 1 + np.ceil(np.minimum((size - ends[0]) / self.sensitivity, 2.0**60))
         inner = size <= left[-1] + length[-1]
         return np.where(inner, level[place], np.maximum(beyond, len(union))).astype(np.int64)
 
@@ -169,6 +169,7 @@ class NeighborPartition:
 
     def core(self, t: int) -> tuple[Union, int]:
         """Return ``t W`` in ints over a scale, joined where the widened set is: ``B_t`` is it widened by ``d``."""
+        t = whole_number(t, "t", 0, MOST_STEPS + 1)
         cores, scale = scaled(self.blocks)
         gap = math.floor(2 * self.widening * scale) + (1 if self.is_discrete else 0)
         if self._closed is not None:
@@ -228,6 +229,11 @@ class NeighborPartition:
         from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
 
         return LatticeNoise(self, epsilon) if self.is_discrete else LevelNoise(self, epsilon)
+
+    @property
+    def unit(self) -> float:
+        """Power of two about as large as the farthest end of layers 0 and 1: in it, no sum leaves the floats."""
+        return math.ldexp(1.0, math.frexp(self.sensitivity + float(self.widening))[1])
 
     @cached_property
     def moments(self) -> Moments:
@@ -314,16 +320,15 @@ class NeighborPartition:
 
 
 def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
-    try:
-        d = Fraction(widening) if isinstance(widening, (int, Fraction)) else Fraction(float(widening))
-    except (TypeError, ValueError, OverflowError):
-        raise StatementError(f"widening = {widening!r} is no finite number") from None
+    number = real_number(widening, "widening", -MOST, MOST, do=f"state a radius up to {MOST:g}")
+    d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         raise StatementError(
-            f"widening = {widening!r} is no whole number >= 0", do="widen a set of integers by integers"
+            f"widening = {shown(widening)} is no whole number >= 0", do="widen a set of integers by integers"
         )
-    if not is_discrete and d <= 0:
+    if not is_discrete and number <= 0:
         raise StatementError(
-            f"widening = {widening!r} is not positive: the innermost layer would have no mass", do="state a radius > 0"
+            f"widening = {shown(widening)} is not positive: the innermost layer would have no mass",
+            do="state a radius > 0",
         )
     return d

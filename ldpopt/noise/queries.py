@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.neighbors import require_undirected
-from ldpopt.numbers import real_array
+from ldpopt.numbers import real_array, shown
 
 if TYPE_CHECKING:
     from ldpopt.neighbors import Graph
@@ -58,7 +58,7 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     require_undirected(graph)
     orders = {1: 1, 2: 2, "inf": np.inf}
     if norm not in orders:
-        raise StatementError(f"norm = {norm!r} is unknown", do='use 1, 2 or "inf"')
+        raise StatementError(f"norm = {shown(norm)} is unknown", do='use 1, 2 or "inf"')
     answers = {node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel() for node in graph.nodes}
     if len({answer.shape for answer in answers.values()}) > 1:
         raise StatementError("the answers have different shapes", do="return a vector of one length for every node")

@@ -10,7 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.numbers import real_number
+from ldpopt.numbers import real_number, shown
 
 LEAST_GAMMA = 1e-200
 """The best share of the innermost step at 900 nats; below it, moments leave the floats."""
@@ -58,7 +58,7 @@ class Staircase(LevelNoise):
     ) -> None:
         size, budget = positive(sensitivity, "sensitivity"), Budget(epsilon)
         if not isinstance(loss, str) or loss not in ("l1", "l2"):
-            raise StatementError(f"loss = {loss!r} is unknown", do='use "l1" or "l2"')
+            raise StatementError(f"loss = {shown(loss)} is unknown", do='use "l1" or "l2"')
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")

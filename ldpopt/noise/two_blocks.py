@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.errors import StatementError
 from ldpopt.noise.intervals import Union
+from ldpopt.noise.layers import MOST_STEPS
 from ldpopt.numbers import Float
 
 Levels = NDArray[np.int64]
@@ -55,6 +57,8 @@ class TwoBlocks:
         most = int(top / self.b) + 1 if self.b > 0 else 0
         if self.settled is not None:
             most = min(most, self.settled + 1)
+        if most > MOST_STEPS:
+            raise StatementError(f"{most:.3g} steps are too many", do="widen more, or join the intervals")
         for k in range(most + 1):
             short = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
             np.minimum(best, k + self._steps(short), out=best)

@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, real_number
+from ldpopt.numbers import Float, real_number, shown
 from ldpopt.privacy.notion import Ties, no_rows
 from ldpopt.program import Int, RowBlock
 
@@ -56,7 +56,7 @@ class ApproximateLDP:
         object.__setattr__(self, "epsilon", Budget(epsilon))
         value = real_number(delta, "delta", 0, 1, do="state a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
-            raise StatementError(f"form = {form!r} is unknown", do='state "event" (the definition) or "entry"')
+            raise StatementError(f"form = {shown(form)} is unknown", do='state "event" (the definition) or "entry"')
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.budget import Budget
 from ldpopt.divergence import ULPS, Audit
 from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.program import Int, RowBlock
 
 
@@ -133,8 +133,8 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     """Inputs of a mechanism, or positions of a plain array; and whether they are real labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
-    if not hasattr(channel, "__len__"):
-        raise MechanismError(f"{channel!r:.60} is no channel", do="pass a Mechanism or an array (inputs, outputs)")
+    if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
+        raise MechanismError(f"{shown(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)")
     return tuple(range(len(channel))), False
 
 

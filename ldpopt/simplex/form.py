@@ -9,6 +9,7 @@ from numbers import Rational
 from typing import Any
 
 from ldpopt.errors import StatementError
+from ldpopt.numbers import shown
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,6 @@ def exact(value: Any) -> Any:
     try:
         return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise StatementError(f"{value!r} is no finite number") from None
+        raise StatementError(f"{shown(value)} is no finite number") from None
     except TypeError:
         return value

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
-from ldpopt.numbers import Float
+from ldpopt.numbers import Float, shown
 from ldpopt.program import LinearProgram
 
 BUILT_IN = {
@@ -93,11 +93,11 @@ def find(name: str) -> ProgramSolver:
     SolverNotFoundError
         If there is none, naming those that there are, or what to install.
     """
-    head, _, detail = name.partition(":")
+    head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
     offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data
     if head not in offered:
         raise SolverNotFoundError(
-            f"there is no solver {name!r}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+            f"there is no solver {shown(name)}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
         )
     load, target = offered[head]
     factory = load()

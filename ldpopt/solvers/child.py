@@ -32,6 +32,7 @@ def serve() -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    _print_at_once()
     with suppress(EOFError, BrokenPipeError):
         while True:
             facts, arrays = receive(requests)
@@ -40,6 +41,20 @@ def serve() -> None:
             send(replies, *answer)
     # Not by way of the interpreter's own end: there is nothing to clean up, and the parent may be waiting.
     os._exit(0)
+
+
+def _print_at_once() -> None:
+    """Write each line as it is printed: this process ends without notice, and what waits in a buffer would be lost."""
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if sys.platform == "win32":  # pragma: no cover - there, stdout of C is no symbol
+        return
+    import ctypes
+
+    with suppress(OSError, ValueError):  # a C library without that symbol
+        library = ctypes.CDLL(None)
+        stream = ctypes.c_void_p.in_dll(library, "__stdoutp" if sys.platform == "darwin" else "stdout")
+        library.setvbuf(stream, None, 1, ctypes.c_size_t(0))  # 1: by lines
 
 
 def packed(solver: ProgramSolver, outcome: Outcome) -> tuple[dict[str, Any], Arrays]:

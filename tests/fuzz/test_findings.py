@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ldpopt as lo
@@ -17,6 +19,23 @@ from ldpopt.repair import repair
 
 HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
 MASKED = np.ma.masked_less(np.array([[0.5, 0.5], [0.5, -1.0]]), 0)
+COIN = """
+[alphabet]
+inputs = ["a", "b"]
+[prior]
+uniform = true
+[utility]
+kind = "identity"
+[privacy]
+kind = "pure"
+epsilon = 1.0
+"""
+
+
+def read(text: str) -> Any:
+    Path("model.toml").write_text(text)
+    return lo.load_model("model.toml")
+
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "a truth value among numbers": lambda: lo.Problem([1.0, False], "identity", PURE),
@@ -69,6 +88,57 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     "no intervals": lambda: noise.NeighborPartition(None, 4),
     "complex intervals": lambda: noise.NeighborPartition([[3 + 0j, 4]], 4),
+    "whole numbers widened beyond memory": lambda: noise.NeighborPartition({0, 1}, 2**53 + 1).noise(1.0).expected_abs,
+    "a widening beyond any unit": lambda: noise.NeighborPartition([[0, 3]], 6.5e102).noise(1.0).expected_abs,
+    "outputs that are nothing beside the answers": lambda: lo.mean.designed([0.0, 0.25], [0.0, 2.3e-204], 1.0),
+    "a list for a constraint's kind": lambda: read(COIN + "[[constraints]]\nkind = []"),
+    "a list for a data set": lambda: lo.datasets.load([]),
+    "a number for a solver": lambda: lo.solve(lo.Problem(HALF, "identity", PURE), solver=1),
+    "numbers for a method": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), [0, 1], method=np.ones(2)),
+    "draws beyond any integer": lambda: noise.Geometric(1, 0.1).sample(10**400),
+    "an identity beyond any integer": lambda: utility.identity(10**400),
+    "answers beyond memory": lambda: noise.Geometric(1, 1.0).truncated(10**12),
+    "no answers": lambda: noise.Geometric(1, 1.0).truncated(None),
+    "a probability of a trillion digits": lambda: noise.Geometric(1, 1.0).mass(10**12),
+    "the same of a partition": lambda: noise.NeighborPartition({1, 3}, 1).noise(1.0).mass(10**12),
+    "a place that is none": lambda: noise.Geometric(1, 1.0).mass(float("nan")),
+    "a core of half a step": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(2.5),
+    "a core without end": lambda: noise.NeighborPartition([(0, 1), (3, 4)], 0.1).core(10**12),
+    "signs without end": lambda: lo.mean.DuchiVector(1.0, 10**12),
+    "a probability of five thousand letters": lambda: closed_forms.coin(0.0, "x" * 5000),
+    "a width of five thousand digits": lambda: noise.NeighborPartition([(0, 1)], 10**5000),
+    "a table of no dimension for answers": lambda: lo.Mechanism(np.eye(2)).sample(np.array(1.0)),
+    "a frame for answers": lambda: lo.Mechanism(np.eye(2)).sample(pd.DataFrame([[1, 0]])),
+    "a set for reports": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0, 1}),
+    "a frame for labels": lambda: lo.Mechanism(np.eye(2), pd.DataFrame([[1, 0]])),
+    "None for a label": lambda: neighbors.complete([None]),
+    "nan for a label": lambda: neighbors.path([0, float("nan")]),
+    "no number twice": lambda: neighbors.path([pd.NA, 1, 1]),
+    "a frame for a graph's labels": lambda: neighbors.cycle(pd.DataFrame(np.eye(3))),
+    "a table of no dimension for intervals": lambda: noise.NeighborPartition(np.array(1.0), 1),
+    "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).randomize(
+        [[np.ma.masked]]
+    ),
+    "a masked answer": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize(MASKED),
+    "masked reports": lambda: lo.mean.Duchi(1.0).estimate(MASKED[1]),
+    "ragged reports": lambda: lo.mean.Duchi(1.0).estimate([[1.0], [1.0, 2.0]]),
+    "a number beyond floats for the shape": lambda: lo.mean.RandomCensoring(1.0, 10**400, 0.1),
+    "a float beyond floats": lambda: utility.absolute_error(np.longdouble("1e4000") * np.ones(2)),
+    "a trillion values": lambda: utility.absolute_error(range(10**12)),
+    "a trillion labels": lambda: lo.Mechanism(np.eye(2), range(10**12)),
+    "a trillion answers": lambda: lo.Mechanism(np.eye(2)).sample(range(10**12)),
+    "a trillion points": lambda: neighbors.within(range(10**12)),
+    "a billion histograms": lambda: neighbors.histograms(1, 10**9),
+    "ragged labels": lambda: lo.Mechanism(np.eye(2)).sample([[1, 2], [3]]),
+    "a metric that returns nothing": lambda: neighbors.within([0.0, 1.0], lambda x, y: None),
+    "a table of no dimension for a channel": lambda: lo.audit(np.array(1.0), lo.MetricDP(1.0, [[0, 1], [1, 0]])),
+    "a frame for a loss": lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, pd.DataFrame(HALF)),
+    "five thousand digits for a form": lambda: lo.ApproximateLDP(1.0, 0.1, 10**5000),
+    "five thousand digits for a sense": lambda: lo.Utility([[1.0]], 10**5000),
+    "a trillion nodes": lambda: neighbors.path(range(10**12)),
+    "a trillion members": lambda: noise.NeighborPartition(range(10**12), 1),
+    "nodes beyond any integer": lambda: neighbors.path(range(10**400)),
+    "five thousand digits for a table's sense": lambda: utility.table([[1.0]], 10**5000),
     "gamma as text": lambda: noise.Staircase(1.0, 1.0, "a"),
     "a size beyond floats": lambda: utility.identity(10**400),
     "draws beyond floats": lambda: noise.Laplace(1, 1.0).sample(10**400),
@@ -84,6 +154,12 @@ def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
     with pytest.raises(LdpoptError) as caught:
         call()
     assert len(str(caught.value)) < 500
+
+
+def test_no_label_makes_a_message_endless() -> None:
+    with pytest.raises(LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' is no input of the next") as caught:
+        lo.Mechanism([[1.0]], ["a"], ["x" * 5000]).then(lo.Mechanism([[1.0]], ["b"]))
+    assert len(str(caught.value)) < 2000
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-13, 1e13, 1e200, 1.7e308])
@@ -109,10 +185,15 @@ def test_places_at_the_end_of_the_floats() -> None:
     """Whole numbers of steps end before floats do."""
     far = [-1e308, 1e308]
     for law in (
+        noise.NeighborPartition([(0, 1), (3, 4)], 0.1).noise(1.0),
+        noise.NeighborPartition([(0, 1), (3, 4), (7, 8)], 0.1).noise(1.0),
+        noise.NeighborPartition({1, 3}, 1).noise(1.0),
         noise.Staircase(1.0, 1.0),
         noise.Staircase(1e-3, 1.0),
         noise.Laplace(1e-3, 1.0),
         noise.Geometric(1, 1.0),
+        noise.Geometric(4, 9.0),
+        noise.Geometric(1, 10.0),
     ):
         assert law.pdf(far).tolist() == [0.0, 0.0]
         assert law.cdf(far).tolist() == [0.0, 1.0]

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -40,7 +40,9 @@ PIECES = [
 
 
 def examples(share: float) -> settings:
-    return settings(max_examples=max(1, int(EXAMPLES * share)), derandomize="LDPOPT_FUZZ" not in os.environ)
+    untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
+    count = max(1, int(EXAMPLES * share))
+    return settings(max_examples=count, derandomize="LDPOPT_FUZZ" not in os.environ, phases=untraced)
 
 
 @st.composite

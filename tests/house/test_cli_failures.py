@@ -158,13 +158,51 @@ def test_a_closed_pipe_ends_quietly(folder: Path, coin: str) -> None:
         assert program.wait(20) == 0
 
 
+COMMANDS = [
+    ("solve", "coin.toml"),
+    ("solve", "coin.toml", "--json", "-"),
+    ("check", "coin.toml"),
+    ("--help",),
+    ("--version",),
+]
+
+
+@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+def _buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer keeps what could not be written, and is written again when the interpreter ends."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", request.param)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-def test_a_full_disk_is_one_line(folder: Path) -> None:
-    with Path("/dev/full").open("w") as full, process("solve", "coin.toml", stdout=full) as program:
+@pytest.mark.usefixtures("_buffering")
+@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
+def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full, process(*args, stdout=full) as program:
         _, text = program.communicate(timeout=20)
-    assert program.returncode == 2
-    assert text.count("\n") == 1
-    assert "Traceback" not in text
+    assert (program.returncode, text) == (2, "ldpopt: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.usefixtures("_buffering")
+def test_what_cannot_be_said_changes_no_exit_code(folder: Path) -> None:
+    codes = []
+    for model in ("coin.toml", "missing.toml", "impossible.toml"):
+        with Path("/dev/full").open("w") as full, process("solve", model, stdout=full, stderr=full) as program:
+            codes.append(program.wait(20))
+    assert codes == [2, 2, 3]
+
+
+@pytest.mark.usefixtures("_buffering")
+@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
+def test_nobody_has_to_read(folder: Path, args: tuple[str, ...]) -> None:
+    """The reader is gone before anything is written, or there never was one."""
+    for close in (False, True):
+        read, write = os.pipe()
+        os.close(read)
+        with process(*args, stdout=write, preexec_fn=(lambda: os.close(1)) if close else None) as program:
+            os.close(write)
+            _, text = program.communicate(timeout=20)
+        assert (program.returncode, text) == (0, "")
 
 
 def test_help_starts_fast() -> None:

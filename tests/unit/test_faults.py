@@ -25,7 +25,7 @@ from ldpopt.solvers.highs_ import Highs
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 PLUG_IN = """
-import os, re, signal, subprocess, time
+import ctypes, os, re, signal, subprocess, time
 from ldpopt.errors import NotRepresentableError
 from ldpopt.solvers import Outcome, Status
 
@@ -34,6 +34,9 @@ class Faulty:
     name = "faulty"
 
     def solve(self, program, *, time_limit=None, how="", file="", **options):
+        if "said" in options:
+            print(options["said"])
+            ctypes.CDLL(None).puts(b"a line of C")
         if how == "signal":
             os.kill(os.getpid(), options["number"])
         if how == "exit":
@@ -47,8 +50,6 @@ class Faulty:
             re.match("(a+)+$", "a" * 40 + "b")  # for hours, and nobody else gets a turn
         if how == "wait":
             time.sleep(0.3)
-        if how == "print":
-            print("a line of the solver's own")
         if how == "ours":
             raise NotRepresentableError("no such form", where="here", do="that")
         if how == "python":
@@ -158,11 +159,16 @@ def test_options_are_plain_and_refusals_come_back(program, monkeypatch, faulty):
         solvers.find("highs").solve(program, nonsense=1)
 
 
-def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd):
-    assert faulty.solve(program, how="print").status is Status.FAILED
+@pytest.mark.parametrize("how", ["", "signal", "exit", "hang"])
+def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch, how):
+    """All of it, however the solver ends; buffers as they are where nobody has switched them off."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    guarded.stop_all()
+    said = "a line of the solver's own"
+    assert faulty.solve(program, time_limit=0.3, how=how, said=said, number=int(signal.SIGKILL)).point is None
     guarded.stop_all()
     out, err = capfd.readouterr()
-    assert (out, err) == ("", "a line of the solver's own\n")
+    assert (out, err) == ("", f"{said}\na line of C\n")
 
 
 def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):

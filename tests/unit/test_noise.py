@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
@@ -39,9 +40,18 @@ def test_sets_are_read_by_absolute_value():
         ([(0, math.inf)], 1.0, "no interval"),
         (["ab"], 1.0, "no interval"),
         ([(0, 1)], 0.0, "not positive"),
-        ([(0, 1)], "wide", "no finite number"),
+        ([(0, 1)], "wide", "no number"),
+        ([(0, 1)], "1", "no number"),
+        ([(0, 1)], 6.5e102, "not in"),
+        ([(0, 1)], Fraction(10**400), "no number"),
+        ([(0, 1)], Fraction(1, 10**400), "not positive"),
+        ([(0, 1e-300)], 1.0, "beyond any unit"),
+        ([(0, 10**400)], 1.0, "no number"),
         ({1, 2}, 0.5, "no whole number"),
         ({4, 6}, 0, "multiples of 2"),
+        ({1}, 2**53 + 1, "9.01e.15 integers are too many"),
+        ({1}, 1.152921504606847e18, "too many"),
+        ({1, 2**64}, 0, "too many"),
     ],
 )
 def test_refusals(intervals, widening, match):
@@ -60,6 +70,28 @@ def test_parameters_are_checked(law):
         law(1, 1).sample(3, rng="seed")
 
 
+def test_a_frame_is_read_by_its_rows_not_by_its_names():
+    frame = pd.DataFrame([[0, 3], [7, 9]])
+    assert NeighborPartition(frame, 1.0).blocks == NeighborPartition([(0, 3), (7, 9)], 1.0).blocks
+
+
+def test_a_wide_table_of_whole_numbers_takes_no_time():
+    """Steps from deep inside the innermost layer lead nowhere new."""
+    part = NeighborPartition({1, 3}, 2_000_000)
+    assert part.level([2_000_000, 2_000_001, 2_000_003, 2_000_004]).tolist() == [0, 1, 1, 2]
+    assert part.noise(1.0).expected_abs == pytest.approx(1e6, rel=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-98, 1.0, 9e97])
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-3, 1.0, 700.0])
+def test_no_unit_and_no_budget_leaves_the_floats(unit, epsilon):
+    noise = NeighborPartition([(0, unit)], unit / 2).noise(epsilon)
+    plain = NeighborPartition([(0, 1)], 0.5).noise(epsilon)
+    assert noise.normalizer / unit == pytest.approx(plain.normalizer, rel=1e-12)
+    assert noise.expected_abs / unit == pytest.approx(plain.expected_abs, rel=1e-12)
+    assert noise.variance / unit / unit == pytest.approx(plain.variance, rel=1e-12) or noise.variance == math.inf
+
+
 def test_more_refusals():
     for call in (
         lambda: Staircase(1, 1, gamma=1.5),
@@ -68,6 +100,8 @@ def test_more_refusals():
         lambda: Geometric(1, 1).on_grid(0.5),
         lambda: Geometric(1, 1).truncated(1),
         lambda: NeighborPartition({1}, 0).level(0.5),
+        lambda: NeighborPartition([(0, 0), (1, 1 + 1e-12)], 0.1).level(1e11),
+        lambda: NeighborPartition([(0, 1)], 1).noise(1).on_grid(1e-9),
         lambda: NeighborPartition([(0, 1)], 1).level(math.nan),
         lambda: NeighborPartition({1}, 0).noise(1).on_grid(2),
         lambda: NeighborPartition([(0, 1)], 1).noise(0),
