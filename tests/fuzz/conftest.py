@@ -81,7 +81,7 @@ def is_honest(values: Any) -> bool:
         return False
     if isinstance(values, np.ndarray):
         values = values.tolist()
-    if isinstance(values, (list, tuple)):
+    if isinstance(values, (list, tuple, range)):
         return all(map(is_honest, values))
     if isinstance(values, (bool, np.bool_, str, bytes, complex, np.complexfloating)) or values is None:
         return False
