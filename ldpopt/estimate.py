@@ -189,6 +189,10 @@ def estimate_frequencies(
             where="estimate_frequencies",
             do="use 'inversion' or 'maximum_likelihood'",
         )
+    if not isinstance(mechanism, Mechanism):
+        raise StatementError(
+            f"a {type(mechanism).__name__} is no mechanism", where="estimate_frequencies", do="pass Mechanism(channel)"
+        )
     normal_quantile(confidence)
     channel = mechanism.counts / mechanism.denominator
     seen = _count(reports, mechanism)

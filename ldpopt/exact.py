@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.numbers import holds_no_numbers, real_array
+from ldpopt.numbers import holds_no_numbers, real_array, require_room
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def exact(channel: Any) -> Exact:
         counts = channel.counts[:, used]
         names = tuple(channel.outputs[y] for y in used)
         return Exact(counts, channel.denominator, counts / float(channel.denominator), channel.inputs, names)
+    require_room(channel, "channel")
     try:
         if holds_no_numbers(channel):
             raise ValueError

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ldpopt import solvers
 from ldpopt.errors import StatementError
 from ldpopt.formulation import default_form, formulate, program_blocks
 from ldpopt.generation import Generated, generate
+from ldpopt.numbers import real_number, shown
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
 from ldpopt.sampling import BITS
@@ -73,8 +74,12 @@ def solve(
     began = time.perf_counter()
     if not isinstance(problem, Problem):
         raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
-    if time_limit is not None and not 0 < time_limit < float("inf"):
-        raise StatementError(f"time_limit = {time_limit!r} is no positive number of seconds")
+    if time_limit is not None:
+        time_limit = real_number(time_limit, "time_limit")
+        if not 0 < time_limit < float("inf"):
+            raise StatementError(f"time_limit = {time_limit} is no positive number of seconds")
+    if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
+        raise StatementError(f"form = {shown(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}")
     backend = solvers.find("highs" if solver == "auto" else solver)
     made = _made(problem, solver, backend, form, time_limit, options)
     program, outcome, notes = made.program, made.outcome, _notes(problem, made)
