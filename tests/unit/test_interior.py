@@ -100,6 +100,18 @@ def test_a_path_that_no_point_passed_serves_begins_anew():
     assert steps(warm) == steps(solver.solve(program))
 
 
+def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
+    problem, solver = statement(30), find("interior")
+    before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
+    follow = interior_.CentralPath.follow
+    failing = lambda path, *how: Status.FAILED if path.resumed else follow(path, *how)  # noqa: E731
+    monkeypatch.setattr(interior_.CentralPath, "follow", failing)
+    program = restricted(problem, np.arange(21))
+    warm = solver.solve(program, basis=before.basis, kept=np.append(np.arange(20), -1))
+    assert warm.status is Status.OPTIMAL
+    assert steps(warm) == steps(solver.solve(program))
+
+
 def test_too_few_steps_are_a_limit():
     outcome = find("interior").solve(formulate(statement()), steps=2)
     assert outcome.status is Status.LIMIT
@@ -117,7 +129,7 @@ def test_a_time_limit_is_kept(form):
 
 
 def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
-    monkeypatch.setattr(interior_.Path, "_step", lambda run: False)
+    monkeypatch.setattr(interior_.CentralPath, "_step", lambda run: False)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
     assert float(outcome.raw_status.split()[-1]) > 1e-6
