@@ -60,8 +60,11 @@ MARKS = 6
 MARKED = 1 << 24
 """Numbers kept for that, at most."""
 
-DISTURBED = 1.0
-"""What may come and go, as a share of what there is, where a path goes on with other outputs."""
+COME = 1.0
+"""Masses that new outputs may have, as a share of those there are, where a path goes on with other outputs."""
+
+GONE = 0.01
+"""Probability that an input may lose there, with outputs that are left out."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -215,7 +218,7 @@ class CentralPath:
             mark = earlier.pop()
             masses, new = self._masses(mark), mark.column < 0
             left = (mark.s + self.b * mark.m)[:, mark.column[~new]].sum(axis=1).min()
-            if masses[new].sum() / mark.m.sum() + 1 - left <= DISTURBED:
+            if masses[new].sum() <= COME * mark.m.sum() and 1 - left <= GONE:
                 self.marks = earlier
                 self._begin(mark, masses)
                 return True

@@ -85,10 +85,13 @@ def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
 
 def test_going_on_takes_fewer_steps_than_beginning():
     problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
-    used = np.flatnonzero(lo.solve(problem, solver="interior", form="compact").mechanism.channel.max(axis=0) > 1e-3)
-    before = solver.solve(restricted(problem, used), gap=1e-9)
-    program = restricted(problem, used[:-1])
-    warm = solver.solve(program, basis=before.basis, kept=np.arange(len(used) - 1))
+    channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
+    used = np.flatnonzero(channel.max(axis=0) > 1e-6)
+    before = solver.solve(formulate(problem), gap=1e-9)
+    assert 1 < len(used) < before.basis.m.size
+    program = restricted(problem, used)
+    warm = solver.solve(program, basis=before.basis, kept=used)
+    assert warm.basis.resumed
     assert steps(warm) < steps(solver.solve(program))
 
 
@@ -97,6 +100,7 @@ def test_a_path_that_no_point_passed_serves_begins_anew():
     before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
     program = restricted(problem, np.arange(2, 12))
     warm = solver.solve(program, basis=before.basis, kept=np.full(10, -1))
+    assert not warm.basis.resumed
     assert steps(warm) == steps(solver.solve(program))
 
 
