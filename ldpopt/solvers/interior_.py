@@ -217,8 +217,8 @@ class CentralPath:
         while earlier:
             mark = earlier.pop()
             masses, new = self._masses(mark), mark.column < 0
-            left = (mark.s + self.b * mark.m)[:, mark.column[~new]].sum(axis=1).min()
-            if masses[new].sum() <= COME * mark.m.sum() and 1 - left <= GONE:
+            lost = np.delete(mark.s + self.b * mark.m, mark.column[~new], axis=1).sum(axis=1).max()
+            if masses[new].sum() <= COME * mark.m.sum() and lost <= GONE:
                 self.marks = earlier
                 self._begin(mark, masses)
                 return True
