@@ -95,7 +95,8 @@ def require_siftable(problem: Problem) -> None:
 def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]) -> Generated:
     """Solve by sifting, with any solver of compact programs inside.
 
-    A solver with an attribute ``paced`` is asked for no more accuracy than a round needs, by its option ``gap``.
+    A solver with an attribute ``paced`` is asked for no more accuracy than a round needs, by its option ``gap``, and
+    given an earlier outcome's ``basis``, where the outputs changed with ``kept``, the places that they had there.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     whole = _Whole.of(problem)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,11 @@ MARKS = 6
 MARKED = 1 << 24
 """Numbers kept for that, at most."""
 
-DISTURBED = 1.0
-"""What may come and go, as a share of what there is, where a path goes on with other outputs."""
+COME = 1.0
+"""Masses that new outputs may have, as a share of those there are, where a path goes on with other outputs."""
+
+GONE = 0.01
+"""Probability that an input may lose there, with outputs that are left out."""
 
 SMALLEST = 2.0**-52
 """``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
@@ -113,12 +117,15 @@ class Interior:
         sign = 1.0 if structure.maximize else -1.0
         costs = sign * structure.weighted
         deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
-        path = basis if isinstance(basis, Path) else None
-        if path is None or kept is not None:
-            path = Path(costs, structure.b, structure.beta, structure.delta, path, kept)
+        begin = partial(CentralPath, costs, structure.b, structure.beta, structure.delta)
+        former = basis if isinstance(basis, CentralPath) else None
+        path = former if former is not None and kept is None else begin(former, kept)
         # What overflows is told by the gap, or by a direction that is not finite.
         with few_threads(costs.shape[1]), np.errstate(all="ignore"):
             status = path.follow(gap, steps, deadline)
+            if status is not Status.OPTIMAL and path.resumed and time.perf_counter() < deadline:
+                path = begin()
+                status = path.follow(gap, steps, deadline)
         best = path.best
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
@@ -154,11 +161,17 @@ class _Mark:
     column: Int
 
 
-class Path:
+class CentralPath:
     """Where the central path of a program has been followed to: it can be followed further at any time."""
 
     def __init__(
-        self, costs: Float, b: float, beta: float, delta: float, former: Path | None = None, kept: Int | None = None
+        self,
+        costs: Float,
+        b: float,
+        beta: float,
+        delta: float,
+        former: CentralPath | None = None,
+        kept: Int | None = None,
     ) -> None:
         self.offset = costs.max(axis=1)
         shifted = costs - self.offset[:, None]
@@ -170,7 +183,8 @@ class Path:
         self.marks: list[_Mark] = []
         # With slack every output is of use at once, whatever its M would be.
         at_once = kept is not None and bool(delta) and bool((kept < 0).any())
-        if former is None or kept is None or at_once or not self._resume(former, kept):
+        self.resumed = former is not None and kept is not None and not at_once and self._resume(former, kept)
+        if not self.resumed:
             self._start()
         if not self.c.any():
             # Every channel is as good as any, and the multipliers are known.
@@ -197,14 +211,14 @@ class Path:
         self.w = self.y[:, None] + self.z - self.c
         self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
-    def _resume(self, former: Path, kept: Int) -> bool:
+    def _resume(self, former: CentralPath, kept: Int) -> bool:
         """Begin at the last point of another path at which the outputs that come or go matter little."""
         earlier = [replace(mark, column=np.where(kept < 0, -1, mark.column[kept])) for mark in former.marks]
         while earlier:
             mark = earlier.pop()
             masses, new = self._masses(mark), mark.column < 0
-            left = (mark.s + self.b * mark.m)[:, mark.column[~new]].sum(axis=1).min()
-            if masses[new].sum() / mark.m.sum() + 1 - left <= DISTURBED:
+            lost = np.delete(mark.s + self.b * mark.m, mark.column[~new], axis=1).sum(axis=1).max()
+            if masses[new].sum() <= COME * mark.m.sum() and lost <= GONE:
                 self.marks = earlier
                 self._begin(mark, masses)
                 return True

@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ldpopt.numbers import Float
 
 if TYPE_CHECKING:
-    from ldpopt.solvers.interior_ import Path
+    from ldpopt.solvers.interior_ import CentralPath
 
 BLOCK = 1 << 14
 """Entries worked on at a time, which stay in a processor's cache."""
@@ -60,7 +60,7 @@ class Move:
 class Newton:
     """The equations at one point, factored; ``solvable`` says whether they could be."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: CentralPath) -> None:
         self.path = path
         n, k = path.s.shape
         rows = max(1, BLOCK // k)

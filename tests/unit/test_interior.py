@@ -85,10 +85,13 @@ def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
 
 def test_going_on_takes_fewer_steps_than_beginning():
     problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
-    used = np.flatnonzero(lo.solve(problem, solver="interior", form="compact").mechanism.channel.max(axis=0) > 1e-3)
-    before = solver.solve(restricted(problem, used), gap=1e-9)
-    program = restricted(problem, used[:-1])
-    warm = solver.solve(program, basis=before.basis, kept=np.arange(len(used) - 1))
+    channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
+    used = np.flatnonzero(channel.max(axis=0) > 1e-6)
+    before = solver.solve(formulate(problem), gap=1e-9)
+    assert 1 < len(used) < before.basis.m.size
+    program = restricted(problem, used)
+    warm = solver.solve(program, basis=before.basis, kept=used)
+    assert warm.basis.resumed
     assert steps(warm) < steps(solver.solve(program))
 
 
@@ -97,6 +100,19 @@ def test_a_path_that_no_point_passed_serves_begins_anew():
     before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
     program = restricted(problem, np.arange(2, 12))
     warm = solver.solve(program, basis=before.basis, kept=np.full(10, -1))
+    assert not warm.basis.resumed
+    assert steps(warm) == steps(solver.solve(program))
+
+
+def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
+    problem, solver = statement(30), find("interior")
+    before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
+    follow = interior_.CentralPath.follow
+    failing = lambda path, *how: Status.FAILED if path.resumed else follow(path, *how)  # noqa: E731
+    monkeypatch.setattr(interior_.CentralPath, "follow", failing)
+    program = restricted(problem, np.arange(21))
+    warm = solver.solve(program, basis=before.basis, kept=np.append(np.arange(20), -1))
+    assert warm.status is Status.OPTIMAL
     assert steps(warm) == steps(solver.solve(program))
 
 
@@ -117,7 +133,7 @@ def test_a_time_limit_is_kept(form):
 
 
 def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
-    monkeypatch.setattr(interior_.Path, "_step", lambda run: False)
+    monkeypatch.setattr(interior_.CentralPath, "_step", lambda run: False)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
     assert float(outcome.raw_status.split()[-1]) > 1e-6
