@@ -20,7 +20,7 @@ from ldpopt.solvers import ProgramSolver, Status
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 
-SIFT_FROM = 1000
+SIFT_FROM = 900
 """Entries of a utility from which the interior point beats simplex on the whole program (measured)."""
 
 
