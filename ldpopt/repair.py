@@ -153,7 +153,7 @@ def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any)
         names = mechanism.outputs
         seen = tuple(names[y] for y in seen) if isinstance(seen, tuple) else names[seen]
         audit = replace(audit, witness=(x, k, seen))
-    moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+    moved = float(np.maximum(part.mechanism.channel - values[:, used], 0).sum(axis=1).max())
     return Repaired(mechanism, audit, moved)
 
 

@@ -76,6 +76,8 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     whole = np.floor(scaled)
     masses = whole.astype(np.int64)
     remainder = scaled - whole
+    if not remainder.any() and (masses.sum(axis=1) == total).all():
+        return masses
     missing = (total - masses.sum(axis=1)) - remainder.sum(axis=1)
     remainder += missing[:, None] * (array / sums[:, None])
     shift = np.floor(remainder)
