@@ -3,6 +3,7 @@ r"""What every frequency protocol shares: reports that support labels, the unbia
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -27,7 +28,7 @@ CELLS = 1 << 20
 """Cells (reports times labels) that are worked on at a time."""
 
 
-class FrequencyProtocol:
+class FrequencyProtocol(ABC):
     r"""A randomizer of one label a user, whose report *supports* some labels, and the unbiased estimate from them.
 
     A report supports the true label with probability ``p`` and any other with probability ``q < p``. With ``c_x`` of
@@ -233,24 +234,25 @@ class FrequencyProtocol:
                 do="state a larger epsilon or fewer labels",
             )
 
+    @abstractmethod
     def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
-        raise NotImplementedError
+        """Reports of answers given by their places."""
 
+    @abstractmethod
     def _support(self, reports: Any) -> tuple[Float, int]:
         """How many reports support each label, and how many reports there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _ratio(self) -> Fraction:
         """Worst ratio of the probabilities of a report under two labels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _delta(self, alpha: Fraction) -> Fraction:
         """Hockey-stick divergence of two labels at the ratio ``alpha``, before it is cut off at 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _witness(self) -> Any:
         """A report that attains the ratio for the first two labels."""
-        raise NotImplementedError
 
 
 def chunks(size: int, width: int) -> list[slice]:
