@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -328,7 +329,8 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
     require_room(x, f"list of {kind}s")
     try:
-        array = np.asarray(x)
+        with warnings.catch_warnings(action="ignore"):  # of a masked entry, which is no label
+            array = np.asarray(x)
     except ValueError:  # ragged: found out below which entry is none
         array = np.empty(0, dtype=object)
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1

@@ -121,6 +121,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no number twice": lambda: neighbors.path([pd.NA, 1, 1]),
     "a frame for a graph's labels": lambda: neighbors.cycle(pd.DataFrame(np.eye(3))),
     "a table of no dimension for intervals": lambda: noise.NeighborPartition(np.array(1.0), 1),
+    "a masked label": lambda: lo.Mechanism([[1.0]]).sample([np.ma.masked]),
     "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).randomize(
         [[np.ma.masked]]
     ),
