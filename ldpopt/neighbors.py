@@ -25,7 +25,7 @@ MOST_CELLS = 100_000
 """Of a grid: a graph of them takes a second, and a channel has as many rows."""
 
 MOST_COUNTS = 500_000
-"""Of all histograms of a graph together."""
+"""Of all histograms of a graph together; histograms are no more than `MOST_CELLS`."""
 
 # networkx takes a third of a second to import: only a graph that is asked for pays for it.
 
@@ -226,9 +226,9 @@ def histograms(bins: int, most: int) -> Graph:
     count, few, many = 1, min(bins, most), max(bins, most)
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
-        if count * bins > MOST_COUNTS:
+        if count > MOST_CELLS or count * bins > MOST_COUNTS:
             raise StatementError(
-                f"histograms of {shown(bins)} bins and up to {shown(most)} records hold more than {MOST_COUNTS} counts",
+                f"there are too many histograms of {shown(bins)} bins and up to {shown(most)} records",
                 do="no channel has so many inputs: merge bins, or take fewer records",
             )
     # Counts are the gaps between bars among stars; what is right of the last bar is left out.
