@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,9 @@ BYTES_PER_NODE = 1000
 
 MOST_CELLS = 100_000
 """Of a grid: a graph of them takes a second, and a channel has as many rows."""
+
+MOST_COUNTS = 500_000
+"""Of all histograms of a graph together; histograms are no more than `MOST_CELLS`."""
 
 # networkx takes a third of a second to import: only a graph that is asked for pays for it.
 
@@ -220,10 +223,16 @@ def histograms(bins: int, most: int) -> Graph:
     [(0, 0), (0, 1), (1, 0)]
     """
     bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
-    require_memory(
-        BYTES_PER_NODE * min(most + 1.0, 1e8) ** min(bins, 32), f"histograms of {bins} bins and {most} records"
-    )
-    held = [h for h in product(range(most + 1), repeat=bins) if sum(h) <= most]
+    count, few, many = 1, min(bins, most), max(bins, most)
+    for k in range(1, few + 1):
+        count = count * (many + k) // k  # C(many + k, k)
+        if count > MOST_CELLS or count * bins > MOST_COUNTS:
+            raise StatementError(
+                f"there are too many histograms of {shown(bins)} bins and up to {shown(most)} records",
+                do="no channel has so many inputs: merge bins, or take fewer records",
+            )
+    # Counts are the gaps between bars among stars; what is right of the last bar is left out.
+    held = [tuple(b - a - 1 for a, b in pairwise((-1, *bars))) for bars in combinations(range(most + bins), bins)]
     fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in held if sum(h) < most for k in range(bins))
     return _graph(held, fuller)
 

@@ -154,7 +154,8 @@ def squared_error(values: ArrayLike, outputs: ArrayLike | None = None) -> Utilit
     >>> squared_error([0, 1, 3]).matrix[0]
     array([0., 1., 9.])
     """
-    return Utility(_differences(values, outputs) ** 2, "loss")
+    with np.errstate(over="ignore"):
+        return Utility(_differences(values, outputs) ** 2, "loss")
 
 
 def table(matrix: ArrayLike, sense: Literal["gain", "loss"] = "gain") -> Utility:
@@ -266,7 +267,8 @@ def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
             raise StatementError(f"the {name} values are no non-empty list of finite numbers")
     require_memory(COPIES * len(rows) * len(columns), f"a {len(rows)} x {len(columns)} utility")
-    return np.subtract.outer(rows, columns)
+    with np.errstate(over="ignore"):  # a `Utility` refuses what is not finite
+        return np.subtract.outer(rows, columns)
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:

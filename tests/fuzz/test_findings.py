@@ -121,6 +121,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no number twice": lambda: neighbors.path([pd.NA, 1, 1]),
     "a frame for a graph's labels": lambda: neighbors.cycle(pd.DataFrame(np.eye(3))),
     "a table of no dimension for intervals": lambda: noise.NeighborPartition(np.array(1.0), 1),
+    "a distance beyond floats": lambda: utility.absolute_error([-1.5e308], [1.5e308]),
+    "a square beyond floats": lambda: utility.squared_error([0.0], [1e308]),
     "a masked label": lambda: lo.Mechanism([[1.0]]).sample([np.ma.masked]),
     "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).randomize(
         [[np.ma.masked]]

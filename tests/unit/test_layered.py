@@ -134,6 +134,8 @@ def test_cayley_and_histograms():
         (lambda: cayley(range(0), [1]), "without labels"),
         (lambda: cayley(5, [0.5]), "generator 0.5"),
         (lambda: histograms(0, 3), "bins = 0 is less than 1"),
+        (lambda: histograms(1, 10**18), "too many histograms"),
+        (lambda: histograms(10**6, 1), "too many histograms"),
     ):
         with pytest.raises(StatementError, match=words):
             build()
