@@ -108,8 +108,8 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
     chosen = np.arange(whole.costs.shape[1]) if at_once else whole.first()
     wanted, rounds, solves = final / 2 if at_once else 3e-2, 0, 0
     going: dict[str, Any] = {}
+    program = formulate(whole.restricted(chosen), "compact")
     while True:
-        program = formulate(whole.restricted(chosen), "compact")
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
         going = {**going, "gap": wanted} if paced else {}
         outcome = backend.solve(program, time_limit=left, **{**options, **going})
@@ -126,12 +126,14 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
                 whole.without_dust(backend, part, chosen, outcome, reached, deadline) if paced else part
             )
             return Generated(program, outcome, channel, rounds, backend.name)
-        if len(added):
-            wanted = min(wanted, max(reached * LOOSE, final / 2))
-            going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
-        else:
+        solves += 1
+        if not len(added):
             wanted, going = max(wanted * FINER, final / 2), {"basis": outcome.basis}
-        chosen, rounds, solves = np.concatenate([chosen, added]), rounds + bool(len(added)), solves + 1
+            continue
+        wanted, rounds = min(wanted, max(reached * LOOSE, final / 2)), rounds + 1
+        going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
+        chosen = np.concatenate([chosen, added])
+        program = formulate(whole.restricted(chosen), "compact")
 
 
 @dataclass(frozen=True)
