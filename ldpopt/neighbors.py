@@ -293,8 +293,7 @@ def within(
     where = _coordinates(list(given.values()))
     edges = []
     for i, x in enumerate(names):
-        gap = np.abs(where[:i] - where[i])
-        distance = gap.sum(axis=1) if metric == "manhattan" else np.sqrt((gap**2).sum(axis=1))
+        distance = _distances(where[:i], where[i], metric)
         edges += [(x, names[k]) for k in np.flatnonzero(distance <= r)]
     return _graph(names, edges)
 
@@ -419,6 +418,18 @@ def _graph(names: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> Graph:
     graph.add_nodes_from(names)
     graph.add_edges_from(edges)
     return graph
+
+
+def _distances(points: Any, point: Any, metric: str) -> Any:
+    """Distances of points from one, infinite where they are beyond floats."""
+    with np.errstate(over="ignore"):
+        gap = np.abs(points - point)
+        if metric == "manhattan":
+            return gap.sum(axis=1)
+        # A power of two as the unit, which rounds nothing, where squares would leave the floats.
+        most = float(gap.max(initial=0.0))
+        unit = 1.0 if 1e-100 < most < 1e100 else 2.0 ** int(np.frexp(min(most, 1e308))[1] - 1)
+        return unit * np.sqrt(((gap / unit) ** 2).sum(axis=1))
 
 
 def _coordinates(points: Sequence[ArrayLike]) -> NDArray[np.float64]:

@@ -142,3 +142,15 @@ def test_what_is_out_of_reach_is_in_no_layer() -> None:
 def test_mistakes_in_layers(graph: Any, source: Any, value: Any, words: str) -> None:
     with pytest.raises(StatementError, match=words):
         bfs_partition(graph, source, value)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_distances_in_any_unit(unit):
+    points = [(0.0, 0.0), (3 * unit, 4 * unit), (0.0, 5 * unit)]
+    assert edges(within(points, r=5 * unit)) == {frozenset((0, 1)), frozenset((0, 2)), frozenset((1, 2))}
+    assert edges(within(points, r=4.9 * unit)) == {frozenset((1, 2))}
+
+
+def test_points_farther_apart_than_floats_reach_are_not_tied():
+    assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], r=1e308))
+    assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], "manhattan", 1e308))
