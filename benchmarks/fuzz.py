@@ -1,7 +1,7 @@
 """Statements, files and command lines that are mostly wrong, by the hundred thousand; see tests/fuzz.
 
 python benchmarks/fuzz.py                       # 100 000 with a new seed, ten minutes of one core; rewrites fuzz.md
-python benchmarks/fuzz.py --count 20000 --seed 7 --page /tmp/fuzz.md
+python benchmarks/fuzz.py --count 20000 --seed 7 --page fuzz_7.md
 """
 
 from __future__ import annotations
