@@ -165,6 +165,16 @@ def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
     assert lo.solve(problem).solver == "highs (compact)"
 
 
+@pytest.mark.parametrize("solver", ["interior", "highs"])
+def test_the_end_of_the_rounds_is_no_optimum_unless_the_gap_is_small(monkeypatch, solver):
+    monkeypatch.setattr(sifting, "MOST_ROUNDS", 0)
+    answer = lo.solve(statement(1, (30, 60), "random", "dirichlet", 3.0), solver=solver, form="sifted")
+    assert answer.status is lo.Status.LIMIT
+    assert "after 1 programs" in answer.raw_status
+    with pytest.raises(lo.errors.LimitReachedError):
+        _ = answer.mechanism
+
+
 @st.composite
 def statements(draw):
     shape = draw(st.integers(1, 12)), draw(st.integers(1, 12))
