@@ -124,7 +124,8 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
         added = whole.helpful(duals, chosen)
         accurate = not paced or wanted <= final / 2
         if solves == MOST_ROUNDS and reached > CLOSE:
-            ended = replace(outcome, status=Status.LIMIT, raw_status=f"a gap of {reached:.1e} after {solves + 1} programs")
+            told = f"a gap of {reached:.1e} after {solves + 1} programs"
+            ended = replace(outcome, status=Status.LIMIT, raw_status=told)
             return Generated(program, ended, None, rounds, backend.name)
         if reached <= final or solves == MOST_ROUNDS or (accurate and not len(added)):
             channel = np.zeros(whole.costs.shape)
