@@ -40,8 +40,9 @@ class Prices:
             excess = costs[first : first + step] - duals[first : first + step, None]
             over = excess > 0
             total += excess.sum(axis=0)
-            positive += np.where(over, excess, 0).sum(axis=0)
             count += over.sum(axis=0)
+            excess *= over
+            positive += excess.sum(axis=0)
         return cls(positive, total, count)
 
     def gains(self, b: Any, beta: Any) -> Any:
@@ -57,7 +58,8 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     least = max(b, np.finfo(float).eps)
     steps = prices.gains(least, beta) / (beta * prices.count + least * n)
     shift = float(max(steps.max(), 0.0) if delta else steps.max())
-    columns = np.arange(costs.shape[1])
+    # A gain grows by n (b + beta) at most for each unit that the multipliers go back.
+    columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0.0) * n * (b + beta))
     for _ in range(100):
         prices = Prices.of(costs[:, columns], duals + shift)
         gains = prices.gains(b, beta)

@@ -9,7 +9,7 @@ For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and th
 
 the central path is :math:`s w = t z = M h = \mu`. Everything but ``y`` and ``M`` is eliminated entry by entry; what is
 left is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior point"). Predictor and
-corrector are Mehrotra's, with Gondzio's corrections of outlying products.
+corrector are Mehrotra's.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from ldpopt.solvers.threads import few_threads
 GAP = 1e-11
 """Relative gap at which to stop: that of a safe bound to the value of a feasible channel."""
 
-STEPS = 150
-"""Steps at most; 10 to 40 are usual."""
+STEPS = 300
+"""Steps at most; 10 to 30 are usual."""
 
 PATIENCE = 6
 """Steps without a better gap, once the products are negligible, after which roundoff has won."""
@@ -43,16 +43,13 @@ ENOUGH = 1e-6
 """Relative gap up to which the end of the arithmetic counts as the optimum; beyond it the solve has failed."""
 
 BOUNDARY = 0.995
-"""Share of the way to the boundary that a step may go."""
+"""Share of the way to the boundary that a step may go, and ..."""
 
-CORRECTIONS = 3
-"""Gondzio's corrections in a step, at most."""
-
-SHORTER = 0.05
-"""What a correction may take from the two step lengths together: better centered, the next step is longer."""
+SHY = 0.03
+"""... what it leaves of that way, in the share of the products that the affine step leaves, where that is less."""
 
 EAGER = 6
-"""Power of the affine step's reduction that is aimed at; corrections make up for aiming far."""
+"""Power of the affine step's reduction that is aimed at."""
 
 MARKS = 6
 """Points along the path that are kept, to go on from with other outputs; their products are a factor 5 apart."""
@@ -330,20 +327,10 @@ class CentralPath:
         newton = Newton(self)
         if not newton.solvable:
             return False
-        affine, before = newton.predict(), self.products
-        left = newton.products(affine, *affine.lengths(1.0)) / before
-        target = max(left, 1e-4) ** EAGER * before / self.s.size / 2
-        move = newton.correct(affine, target)
-        del affine  # six matrices
-        for _ in range(CORRECTIONS):
-            lengths = move.lengths(BOUNDARY)
-            if min(lengths) > 0.9:
-                break
-            longer = newton.lengthen(move, *lengths, target)
-            if sum(longer.lengths(BOUNDARY)) < sum(lengths) - SHORTER:
-                break
-            move = longer
-        primal, dual = move.lengths(BOUNDARY)
+        affine = newton.predict()
+        left = max(newton.left(affine), 1e-4)
+        move = newton.correct(affine, left**EAGER * self.products / self.s.size / 2)
+        primal, dual = move.lengths(max(BOUNDARY, 1 - SHY * left))
         for value, change in ((self.s, move.ds), (self.t, move.dt), (self.m, move.dm)):
             value += primal * change
         for value, change in ((self.w, move.dw), (self.z, move.dz), (self.y, move.dy)):

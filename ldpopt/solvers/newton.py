@@ -29,19 +29,13 @@ BLOCK = 1 << 14
 REFINED = 2
 """Times that a solution of the small system is refined."""
 
-SPREAD = 10.0
-"""Gondzio's corrections keep products within this factor of their target."""
-
 Aim = Callable[[slice], tuple[Float, Float]]
 
 
 @dataclass
 class Move:
-    """A direction, what its pairs were aimed at, and how many times it leads to the boundary in a full step."""
+    """A direction, and how many times it leads to the boundary in a full step."""
 
-    es: Float
-    et: Float
-    eh: Float
     ds: Float
     dt: Float
     dw: Float
@@ -118,8 +112,8 @@ class Newton:
     def solve(self, aim: Aim, eh: Float) -> Move:
         """Direction for pairs that lack ``aim(rows)`` and outputs that lack ``eh``."""
         path, (n, k) = self.path, self.path.s.shape
-        es, et, ds, dt, dw, dz = (np.empty((n, k)) for _ in range(6))
-        move = Move(es, et, eh, ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
+        ds, dt, dw, dz = (np.empty((n, k)) for _ in range(4))
+        move = Move(ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
         down, across = zip(*(self._gather(move, aim, r) for r in self.blocks), strict=True)
         q = eh - self.column_lack + path.beta * sum(down)
         move.dy, move.dm = self._linear(q, np.concatenate(across) - self.row_lack)
@@ -133,8 +127,8 @@ class Newton:
         return move
 
     def _gather(self, move: Move, aim: Aim, r: slice) -> tuple[Float, Float]:
-        """Set what these inputs' pairs lack; return their parts of the right-hand sides, by outputs and by inputs."""
-        es, et, v = move.es[r], move.et[r], self.v[r]
+        """Set ``ds`` and ``dt`` to what these inputs' pairs lack; return their parts of both right-hand sides."""
+        es, et, v = move.ds[r], move.dt[r], self.v[r]
         es[:], et[:] = aim(r)
         across = self.tau[r] * es
         across -= self.theta[r] * et
@@ -143,7 +137,7 @@ class Newton:
     def _spread(self, move: Move, drop: Float, r: slice) -> tuple[float, float]:
         """Set the direction of these inputs' pairs; return how many times it leads to the boundary."""
         dy, ds, dt, dw, dz = move.dy[r, None], move.ds[r], move.dt[r], move.dw[r], move.dz[r]
-        rest = move.es[r] + move.et[r]
+        rest = ds + dt
         rest -= drop
         # Not dw = dy + dz: that would cancel where w is small.
         np.multiply(self.tau[r], dy, out=dw)
@@ -152,10 +146,8 @@ class Newton:
         np.multiply(self.theta[r], dy, out=dz)
         np.subtract(rest, dz, out=dz)
         dz *= self.v[r]
-        np.multiply(self.theta[r], dw, out=ds)
-        np.subtract(move.es[r], ds, out=ds)
-        np.multiply(self.tau[r], dz, out=dt)
-        np.subtract(move.et[r], dt, out=dt)
+        ds -= np.multiply(self.theta[r], dw, out=rest)
+        dt -= np.multiply(self.tau[r], dz, out=rest)
         moved = zip((ds, dt, dw, dz), self.path.pairs, strict=True)
         least = [float(np.divide(change, value[r], out=rest).min()) for change, value in moved]
         return -min(least[:2]), -min(least[2:])
@@ -165,53 +157,31 @@ class Newton:
         path = self.path
         return self.solve(lambda r: (-path.s[r], -path.t[r]), -path.h)
 
-    def products(self, move: Move, primal: float, dual: float) -> float:
-        """Sum of the products after a step, never negative."""
-        path = self.path
-
-        def after(r: slice) -> float:
-            total = 0.0
-            for a, da, b, db in ((path.s, move.ds, path.w, move.dw), (path.t, move.dt, path.z, move.dz)):
-                total += np.einsum("ij,ij->", a[r] + primal * da[r], b[r] + dual * db[r])
-            return float(total)
-
-        total = sum(map(after, self.blocks))
-        if path.delta:
-            total += float((path.m + primal * move.dm) @ (path.h + dual * move.dh))
-        return max(total, 0.0)
+    def left(self, affine: Move) -> float:
+        """Share of the products that an affine step to the boundary would leave, never negative."""
+        path, (primal, dual) = self.path, affine.lengths(1.0)
+        first = np.vdot(path.w, affine.ds) + np.vdot(path.z, affine.dt) + path.h @ affine.dm
+        second = np.vdot(affine.ds, affine.dw) + np.vdot(affine.dt, affine.dz) + affine.dm @ affine.dh
+        # To first order the affine direction takes all of each product, in its primal and its dual part together.
+        change = float((primal - dual) * first + primal * dual * second) / path.products
+        return max(1 - dual + change, 0.0)
 
     def correct(self, affine: Move, target: float) -> Move:
-        """Mehrotra's corrector: aim at equal products, second-order terms of the affine step included."""
+        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
+
+        They are taken in the share that the shorter affine step had: with all of them, short steps go astray.
+        """
         path = self.path
+        share = min(affine.lengths(1.0))
 
         def aim(r: slice) -> tuple[Float, Float]:
-            es = (target - affine.ds[r] * affine.dw[r]) / path.w[r] - path.s[r]
-            return es, (target - affine.dt[r] * affine.dz[r]) / path.z[r] - path.t[r]
-
-        eh = (target - affine.dm * affine.dh) / path.m - path.h if path.delta else -path.h
-        return self.solve(aim, eh)
-
-    def lengthen(self, move: Move, primal: float, dual: float, target: float) -> Move:
-        """Gondzio's correction: pull products that a longer step would leave outlying."""
-        path = self.path
-        far, deep = min(1.0, 2 * primal + 0.1), min(1.0, 2 * dual + 0.1)
-        low, high = target / SPREAD, target * SPREAD
-
-        def pulled(product: Float) -> Float:
-            moved = np.clip(product, low, high)
-            moved -= product
-            return np.maximum(moved, -high, out=moved)
-
-        def aim(r: slice) -> tuple[Float, Float]:
-            es = pulled((path.s[r] + far * move.ds[r]) * (path.w[r] + deep * move.dw[r]))
-            et = pulled((path.t[r] + far * move.dt[r]) * (path.z[r] + deep * move.dz[r]))
-            es /= path.w[r]
-            et /= path.z[r]
-            es += move.es[r]
-            et += move.et[r]
+            es, et = affine.ds[r] * affine.dw[r], affine.dt[r] * affine.dz[r]
+            for lack, value, other in ((es, path.s[r], path.w[r]), (et, path.t[r], path.z[r])):
+                lack *= -share
+                lack += target
+                lack /= other
+                lack -= value
             return es, et
 
-        eh = move.eh
-        if path.delta:
-            eh = eh + pulled((path.m + far * move.dm) * (path.h + deep * move.dh)) / path.m
+        eh = (target - share * affine.dm * affine.dh) / path.m - path.h if path.delta else -path.h
         return self.solve(aim, eh)
