@@ -34,6 +34,12 @@ def heard_by_the_verb() -> Iterator[None]:
             signal.signal(signal.SIGINT, _end)
 
 
+def work_begins() -> None:
+    """Let a verb hear of Ctrl-C in whatever it does from now on: something may be done, and worth keeping."""
+    if signal.getsignal(signal.SIGINT) is _raise:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     with suppress(OSError):
         os.write(2, b"ldpopt: interrupted\n")
@@ -41,7 +47,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """In the midst of an import nothing is done yet, and libraries turn the exception into another or lose it."""
+    """End at once in the midst of an import, where libraries turn the exception into another or lose it."""
     at = frame
     while at is not None:
         if at.f_code.co_filename == "<frozen importlib._bootstrap>":
