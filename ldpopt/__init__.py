@@ -47,27 +47,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # All is imported when it is first named: a command hears Ctrl-C before numpy is there, and pays for what it uses.
-# Where an object comes from; "": it is a module. No module may have the name of an object, or it would take its place.
+# No module may have the name of an object, or it would take its place.
 _PLACES = {
-    "closed_forms": "",
-    "constraints": "",
-    "convex": "",
-    "datasets": "",
-    "errors": "",
-    "experiment": "",
-    "frequencies": "",
-    "layers": "",
-    "mean": "",
-    "motion": "",
-    "neighbors": "",
-    "noise": "",
-    "plot": "",
-    "privacy": "",
-    "regions": "",
-    "simplex": "",
-    "simulate": "",
-    "sweep": "",
-    "utility": "",
     "ApproximateLDP": "privacy",
     "Audit": "divergence",
     "audit": "divergence",
@@ -94,17 +75,63 @@ _PLACES = {
     "Status": "solvers",
     "Utility": "utility",
 }
+"""Modules of the objects; the other names are modules."""
 
-__all__ = [*_PLACES]
+__all__ = [
+    "ApproximateLDP",
+    "Audit",
+    "Budget",
+    "Certificate",
+    "Estimate",
+    "ExtremePoints",
+    "GraphDP",
+    "LinearProgram",
+    "Mechanism",
+    "MetricDP",
+    "Problem",
+    "PureLDP",
+    "RowBlock",
+    "Solution",
+    "Status",
+    "Utility",
+    "audit",
+    "audit_sampler",
+    "certify",
+    "closed_forms",
+    "constraints",
+    "convex",
+    "datasets",
+    "errors",
+    "estimate_frequencies",
+    "experiment",
+    "extreme_points",
+    "formulate",
+    "frequencies",
+    "layers",
+    "load_model",
+    "mean",
+    "motion",
+    "neighbors",
+    "noise",
+    "plot",
+    "privacy",
+    "regions",
+    "save_model",
+    "simplex",
+    "simulate",
+    "solve",
+    "sweep",
+    "utility",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"ldpopt.{_PLACES[name] or name}")
-    value = getattr(module, name) if _PLACES[name] else module
+    module = import_module(f"ldpopt.{_PLACES.get(name, name)}")
+    value = getattr(module, name) if name in _PLACES else module
     globals()[name] = value
     return value
 
