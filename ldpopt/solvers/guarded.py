@@ -147,11 +147,10 @@ class _Child:
         """
         if address in self._loaded:
             return
-        if self.loading is None:
-            self.loading = address
-            self._ask(address, {})
+        request = (address, {}) if self.loading is None else ()
+        self.loading = address
         try:
-            facts, _ = self._reply(deadline)
+            facts, _ = self._reply(deadline, *request)
         except _EndedError as error:
             raise _no_process(" ".join([str(error), *list(self._said)[-1:]])) from None
         self.loading = None
@@ -173,9 +172,8 @@ class _Child:
         _LateError, _EndedError
             If there is no reply; the child is dead then, as it is where Ctrl-C ends the wait.
         """
-        self._ask(facts, arrays)
         try:
-            return self._reply(deadline)
+            return self._reply(deadline, facts, arrays)
         except _LateError:
             self.kill()
             self._talker.join(1.0)
@@ -196,9 +194,12 @@ class _Child:
         self._talker = threading.Thread(target=talk, name="ldpopt-solver", daemon=True)
         self._talker.start()
 
-    def _reply(self, deadline: float | None) -> Any:
+    def _reply(self, deadline: float | None, *request: Any) -> Any:
+        """Send a request, if there is one, and wait; Ctrl-C at any moment of it ends the child."""
         end = math.inf if deadline is None else deadline
         try:
+            if request:
+                self._ask(*request)
             while self._talker.is_alive() and (left := end - time.perf_counter()) > 0:
                 self._talker.join(min(0.2, left))
         except BaseException:
