@@ -1,23 +1,17 @@
 """ldpopt: state a problem, get the provably best private mechanism."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from ldpopt import constraints, errors, utility
-from ldpopt.divergence import Audit, audit
-from ldpopt.extreme_points import ExtremePoints, extreme_points
-from ldpopt.mechanism import Mechanism
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.problem import Problem
-from ldpopt.program import LinearProgram, RowBlock
-from ldpopt.solve import solve
-from ldpopt.utility import Utility
-
+TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldpopt import (
         closed_forms,
+        constraints,
         convex,
         datasets,
+        errors,
         experiment,
         frequencies,
         layers,
@@ -26,55 +20,69 @@ if TYPE_CHECKING:
         neighbors,
         noise,
         plot,
+        privacy,
         regions,
         simplex,
         simulate,
         sweep,
+        utility,
     )
     from ldpopt.budget import Budget
     from ldpopt.certificate import Certificate, certify
+    from ldpopt.divergence import Audit, audit
     from ldpopt.estimate import Estimate, estimate_frequencies
     from ldpopt.formulation import formulate
+    from ldpopt.mechanism import Mechanism
     from ldpopt.modelfile import load_model, save_model
+    from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+    from ldpopt.problem import Problem
+    from ldpopt.program import LinearProgram, RowBlock
     from ldpopt.solution import Solution
     from ldpopt.solvers import Status
+    from ldpopt.solving import solve
     from ldpopt.statistical import audit_sampler
+    from ldpopt.utility import Utility
+    from ldpopt.vertices import ExtremePoints, extreme_points
 
 __version__ = "0.1.0"
 
-# What a statement does not need is imported when it is first named, so that `import ldpopt` stays light.
-_LATER = {
-    "closed_forms": "",
-    "convex": "",
-    "datasets": "",
-    "experiment": "",
-    "frequencies": "",
-    "layers": "",
-    "mean": "",
-    "motion": "",
-    "neighbors": "",
-    "noise": "",
-    "plot": "",
-    "regions": "",
-    "simplex": "",
-    "simulate": "",
-    "sweep": "",
+# All is imported when it is first named: a command hears Ctrl-C before numpy is there, and pays for what it uses.
+# No module may have the name of an object, or it would take its place.
+_PLACES = {
+    "ApproximateLDP": "privacy",
+    "Audit": "divergence",
+    "audit": "divergence",
     "audit_sampler": "statistical",
     "Budget": "budget",
     "Certificate": "certificate",
     "certify": "certificate",
     "Estimate": "estimate",
     "estimate_frequencies": "estimate",
+    "ExtremePoints": "vertices",
+    "extreme_points": "vertices",
     "formulate": "formulation",
+    "GraphDP": "privacy",
+    "LinearProgram": "program",
     "load_model": "modelfile",
+    "Mechanism": "mechanism",
+    "MetricDP": "privacy",
+    "Problem": "problem",
+    "PureLDP": "privacy",
+    "RowBlock": "program",
     "save_model": "modelfile",
     "Solution": "solution",
+    "solve": "solving",
     "Status": "solvers",
+    "Utility": "utility",
 }
+"""Modules of the objects; the other names are modules."""
 
 __all__ = [
     "ApproximateLDP",
     "Audit",
+    "Budget",
+    "Certificate",
+    "Estimate",
     "ExtremePoints",
     "GraphDP",
     "LinearProgram",
@@ -83,22 +91,47 @@ __all__ = [
     "Problem",
     "PureLDP",
     "RowBlock",
+    "Solution",
+    "Status",
     "Utility",
     "audit",
+    "audit_sampler",
+    "certify",
+    "closed_forms",
     "constraints",
+    "convex",
+    "datasets",
     "errors",
+    "estimate_frequencies",
+    "experiment",
     "extreme_points",
+    "formulate",
+    "frequencies",
+    "layers",
+    "load_model",
+    "mean",
+    "motion",
+    "neighbors",
+    "noise",
+    "plot",
+    "privacy",
+    "regions",
+    "save_model",
+    "simplex",
+    "simulate",
     "solve",
+    "sweep",
     "utility",
-    *_LATER,
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in __all__:
         raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
-    module = import_module(f"ldpopt.{_LATER[name] or name}")
-    value = getattr(module, name) if _LATER[name] else module
+    from importlib import import_module
+
+    module = import_module(f"ldpopt.{_PLACES.get(name, name)}")
+    value = getattr(module, name) if name in _PLACES else module
     globals()[name] = value
     return value
 

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 
 from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.extreme_points import ExtremePoints
 from ldpopt.mechanism import Mechanism
 from ldpopt.numbers import Float, real_array, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
 from ldpopt.staircase import Exact
+from ldpopt.vertices import ExtremePoints
 
 LARGEST = 10
 """Most inputs: the linear program has ``2**n`` columns."""
@@ -277,7 +277,7 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
 
     Examples
     --------
-    >>> from ldpopt.extreme_points import extreme_points
+    >>> from ldpopt.vertices import extreme_points
     >>> best = best_listed(extreme_points(PureLDP("log(3)"), 2), mutual_information([0.5, 0.5]))
     >>> round(best.value, 6), best.count
     (0.130812, 2)

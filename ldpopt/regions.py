@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from ldpopt.closed_forms.form import read_delta, read_prior
 from ldpopt.double_description import extreme_rays, rank, scaled
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.extreme_points import ExtremePoints, extreme_points
 from ldpopt.staircase import Exact
 from ldpopt.utility import Utility, resolve
+from ldpopt.vertices import ExtremePoints, extreme_points
 
 Point = tuple[Fraction, ...]
 

@@ -20,8 +20,8 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.files import replacing
 from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.problem import Problem
-from ldpopt.solve import solve
 from ldpopt.solvers import Status
+from ldpopt.solving import solve
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -123,7 +123,7 @@ def _extreme_points(problem: Problem) -> list[Method]:
 
 
 def _best_point(problem: Problem) -> Answer:
-    from ldpopt.extreme_points import extreme_points
+    from ldpopt.vertices import extreme_points
 
     best = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs).best(problem)
     return Answer(float(best.value), best.mechanism)
@@ -160,7 +160,7 @@ def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
 
 def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
     from ldpopt.certificate import certify
-    from ldpopt.solve import solve
+    from ldpopt.solving import solve
 
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
     mechanism = solution.mechanism

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ldpopt.cli.interrupts import INTERRUPTED
 from ldpopt.cli.output import (
     Json,
     ModelPath,
@@ -21,7 +22,7 @@ from ldpopt.cli.output import (
     save_figure,
     say,
 )
-from ldpopt.cli.shell import INTERRUPTED, NO_SOLUTION
+from ldpopt.cli.shell import NO_SOLUTION
 from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
 from ldpopt.errors import StatementError
 from ldpopt.files import replacing
@@ -168,7 +169,7 @@ def _mechanism(file: str) -> Mechanism:
         return Mechanism.from_json(file)
     from ldpopt.cli.output import wait_for
     from ldpopt.modelfile import read_model
-    from ldpopt.solve import solve
+    from ldpopt.solving import solve
 
     stated = read_model(file)
     solution = wait_for(

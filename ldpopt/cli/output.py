@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from ldpopt.cli.interrupts import work_begins
 from ldpopt.errors import ModelFileError
 from ldpopt.files import replacing
 
@@ -182,6 +183,7 @@ def wait_for(work: Callable[[], Result], what: str) -> Result:
 
     On a terminal, stderr shows what is being done and for how long.
     """
+    work_begins()
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -211,6 +213,7 @@ def is_working() -> bool:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr where that is a terminal; call it with (done, total)."""
+    work_begins()
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -218,7 +221,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with _shown(Progress(*columns, console=Console(stderr=True), transient=True)) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -232,7 +235,17 @@ def _spinner(what: str) -> Any:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
     progress.add_task(what, total=None)
-    return progress
+    return _shown(progress)
+
+
+@contextmanager
+def _shown(progress: Any) -> Iterator[Any]:
+    """Take it away again even where Ctrl-C comes while it starts, and it has taken stdout already."""
+    try:
+        progress.start()
+        yield progress
+    finally:
+        progress.stop()
 
 
 def _probability(p: float) -> str:

@@ -10,6 +10,7 @@ from typing import IO, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from ldpopt.cli.interrupts import INTERRUPTED, heard_by_the_verb
 from ldpopt.cli.output import is_working, say
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
@@ -21,9 +22,6 @@ BAD_STATEMENT = 2
 
 NO_SOLUTION = 3
 """There is no mechanism to hand out: infeasible, or a limit."""
-
-INTERRUPTED = 130
-"""Ctrl-C, as shells count it."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
@@ -38,7 +36,8 @@ class Shell(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; errors made on purpose become a line and an exit code, all others keep their traceback."""
         try:
-            return super().invoke(ctx)
+            with heard_by_the_verb():
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:

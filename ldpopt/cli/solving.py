@@ -248,7 +248,7 @@ def solve_and_certify(
 ) -> tuple[Solution, Certificate | None]:
     """Solve a model by its own settings unless told others; no certificate where there are no duals."""
     from ldpopt.certificate import certify
-    from ldpopt.solve import solve
+    from ldpopt.solving import solve
 
     limit = stated.time_limit if time_limit is None else time_limit
     solution = solve(stated.problem, solver=solver or stated.solver, time_limit=limit, form=form)

@@ -23,7 +23,7 @@ from ldpopt.privacy import GraphDP
 from ldpopt.problem import Problem
 from ldpopt.program import Int
 from ldpopt.repair import repair as rounded
-from ldpopt.solve import solve
+from ldpopt.solving import solve
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:

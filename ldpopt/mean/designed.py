@@ -20,7 +20,7 @@ from ldpopt.numbers import Float, frozen, real_array
 from ldpopt.privacy import PureLDP
 from ldpopt.problem import Problem
 from ldpopt.solution import Solution
-from ldpopt.solve import solve
+from ldpopt.solving import solve
 from ldpopt.utility import Utility
 
 MOST = 1e150

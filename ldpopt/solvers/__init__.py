@@ -68,8 +68,9 @@ class ProgramSolver(Protocol):
     A solver runs in a process of its own, where it can be stopped and may crash, and is given the program's numbers
     without names and structure. Up to ``quick`` non-zeros (an attribute; 0 unless stated) it runs in this process
     instead: state as many as it solves in a fraction of a second, or ``math.inf`` if it reads the structure, keeps its
-    time limit and is written in Python, which hears Ctrl-C. For a basis to cross over, ``basis_arrays(basis)`` writes
-    it as two integer arrays and ``basis_from(columns, rows)`` reads them.
+    time limit and is written in Python, which hears Ctrl-C. What takes long to import can be left to a method
+    ``load()``, which is called in the other process. For a basis to cross over, ``basis_arrays(basis)`` writes it as
+    two integer arrays and ``basis_from(columns, rows)`` reads them.
     """
 
     name: str
@@ -91,7 +92,8 @@ def find(name: str) -> ProgramSolver:
     Raises
     ------
     SolverNotFoundError
-        If there is none, naming those that there are, or what to install.
+        If there is none, naming those that there are, or what to install. What a package has beneath it, as cvxpy has
+        solvers, is known when it solves.
     """
     head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
     offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data

@@ -95,6 +95,7 @@ def _answer(facts: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arra
     try:
         solver = _solver(facts["target"], facts["detail"])
         if "options" not in facts:
+            getattr(solver, "load", lambda: None)()
             return {}, {}
         program = LinearProgram(
             **{name: arrays[name] for name in PROGRAM}, maximize=facts["maximize"], rows=(), columns=()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,16 +13,15 @@ from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.program import LinearProgram, relation
 from ldpopt.solvers import Outcome, Status, missing
 
-try:
+if TYPE_CHECKING:
     import cvxpy as cp
-except ImportError:
-    raise missing("cvxpy", "cvxpy", "cvxpy") from None
 
 _STATUS = {
-    cp.OPTIMAL: Status.OPTIMAL,
-    cp.INFEASIBLE: Status.INFEASIBLE,
-    cp.UNBOUNDED: Status.UNBOUNDED,
-    cp.USER_LIMIT: Status.LIMIT,
+    "optimal": Status.OPTIMAL,
+    "optimal_inaccurate": Status.OPTIMAL,  # the certificate says how far off it is
+    "infeasible": Status.INFEASIBLE,
+    "unbounded": Status.UNBOUNDED,
+    "user_limit": Status.LIMIT,
 }
 
 _TIME_LIMIT = {"CLARABEL": "time_limit", "HIGHS": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
@@ -32,29 +33,46 @@ _TIGHT: dict[str, dict[str, Any]] = {
 }
 """Tolerances where a solver's own default would be felt after the repair."""
 
-QUICK = {"CLARABEL": 5_000, "HIGHS": 5_000}
-"""Non-zeros that are solved in 0.2 s; first-order methods may take a hundred thousand steps for ten of them."""
-
 
 class Cvxpy:
-    """cvxpy with a solver named by us: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` another."""
+    """cvxpy with a solver named by us: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` another.
+
+    It takes more than a second to import, which no time limit could end in the user's own process.
+    """
 
     def __init__(self, solver: str = "CLARABEL") -> None:
+        if find_spec("cvxpy") is None:
+            raise missing("cvxpy", "cvxpy", "cvxpy")
         self._solver = solver.upper()
-        self.quick = QUICK.get(self._solver, 0)
         self.name = "cvxpy" if self._solver == "CLARABEL" else f"cvxpy:{self._solver}"
+
+    def load(self) -> None:
+        """Import cvxpy.
+
+        Raises
+        ------
+        SolverNotFoundError
+            If it does not have the solver.
+        """
+        import cvxpy as cp
+
         installed = cp.installed_solvers()
         if self._solver not in installed:
             raise SolverNotFoundError(
-                f"cvxpy has no solver {solver!r} here", do=f"name one of {', '.join(sorted(installed))}"
+                f"cvxpy has no solver {self._solver!r} here", do=f"name one of {', '.join(sorted(installed))}"
             )
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve; options are those of the named solver."""
+        began = time.perf_counter()
+        self.load()
+        import cvxpy as cp
+
         rows, problem, point = _model(program)
         settings = {**_TIGHT.get(self._solver, {}), **options}
         if time_limit is not None and self._solver in _TIME_LIMIT:  # the others are stopped from outside
-            settings[_TIME_LIMIT[self._solver]] = float(time_limit)
+            left = time_limit - (time.perf_counter() - began)
+            settings[_TIME_LIMIT[self._solver]] = max(left, 0.01)
         try:
             with warnings.catch_warnings():
                 # Inaccuracy is told by the status, and measured by the certificate.
@@ -65,8 +83,6 @@ class Cvxpy:
         except cp.SolverError as error:
             return Outcome(Status.FAILED, str(error))
         status = _STATUS.get(problem.status, Status.FAILED)
-        if problem.status == cp.OPTIMAL_INACCURATE:
-            status = Status.OPTIMAL  # the certificate says how far off it is
         if point.value is None:
             return Outcome(status, problem.status)
         if any(row.dual_value is None for row, *_ in rows):
@@ -77,6 +93,8 @@ class Cvxpy:
 
 def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Problem, cp.Variable]:
     """Vectorised: one variable, at most three constraints, each with the rows and sign of its dual."""
+    import cvxpy as cp
+
     point = cp.Variable(program.shape[1])
     equal = program.row_lower == program.row_upper
     kinds = (

@@ -6,6 +6,7 @@ crashes. Programs so small that any solve of them ends in a fraction of a second
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.errors import LdpoptError, SolverOptionError
@@ -24,8 +26,8 @@ from ldpopt.solvers.messages import receive, send
 GRACE = 0.75
 """Seconds after its time limit at which a solver is killed; until then it may stop by itself, and say more."""
 
-LEAST_TIME = 0.25
-"""Seconds that a solver gets in any case once its process is ready; starting one takes 0.3 s, which count."""
+LEAST_TIME = 0.1
+"""Seconds that a solver may take where starting it took the others; `GRACE` has room for them."""
 
 SWITCH = "LDPOPT_SOLVER_PROCESS"
 """Environment variable that, set to 0, keeps every solver in this process: no limit is enforced, Ctrl-C may wait."""
@@ -52,8 +54,9 @@ class Guarded:
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve here where the program is small, else in a child process, killed `GRACE` seconds after the time limit.
 
-        A kill at the limit is `Status.LIMIT`; a solver that was killed by others or crashed is `Status.FAILED`, and
-        ``raw_status`` names the signal.
+        Starting the process and importing the solver count, and the solver is told what is left. A kill at the limit is
+        `Status.LIMIT`; a solver that was killed by others or crashed is `Status.FAILED`, and ``raw_status`` names the
+        signal.
 
         Raises
         ------
@@ -68,30 +71,37 @@ class Guarded:
         arrays = {name: getattr(program, name) for name in PROGRAM}
         arrays |= packed_basis(self.solver, options.pop("basis", None))
         facts = {"maximize": bool(program.maximize), "time_limit": time_limit, "options": options}
-        deadline = child = None
+        deadline = None if time_limit is None else began + time_limit + GRACE
+        started, child = math.inf, None
         try:
-            child = _checked_out()
-            child.load(self._address)
+            child = _checked_out(self._address)
+            child.load(self._address, deadline)
+            started = time.perf_counter() - began
             if time_limit is not None:
-                ready = time.perf_counter()
-                deadline = max(began + time_limit + GRACE, ready + LEAST_TIME)
-                facts["time_limit"] = min(time_limit, max(deadline - ready - LEAST_TIME, 0.1))
+                facts["time_limit"] = min(time_limit, max(time_limit - started, LEAST_TIME))
             reply = child.exchange(self._address | facts, arrays, deadline)
         except TypeError as error:
             what = f"an option cannot be handed to the process of {self.name}: {error}"
             raise SolverOptionError(what, do="pass numbers, text and lists") from None
         except _LateError:
-            return Outcome(Status.LIMIT, f"stopped from outside: {time_limit:g} s were over")
+            reply = None
         except _EndedError as error:
             return Outcome(Status.FAILED, str(error))
         finally:
             if child is not None:
                 child.check_in()
-        return unpacked(self.solver, *reply)
+        if reply is None:
+            outcome = Outcome(Status.LIMIT, f"stopped from outside: {time_limit:.3g} s were over")
+        else:
+            outcome = unpacked(self.solver, *reply)
+        if outcome.status is Status.LIMIT and time_limit is not None and started > time_limit / 2:
+            why = f"starting the solver took {started:.1f} s" if started < math.inf else "the solver is still starting"
+            outcome = replace(outcome, raw_status=f"{outcome.raw_status}; {why}")
+        return outcome
 
 
 class _LateError(Exception):
-    """The deadline is over; the child is dead."""
+    """The deadline is over."""
 
 
 class _EndedError(Exception):
@@ -119,28 +129,38 @@ class _Child:
             os.rmdir(self._folder)
             raise _no_process(str(error)) from None
         self.dead = False
+        self.loading: dict[str, str] | None = None
         self._loaded: list[dict[str, str]] = []
         self._said: deque[str] = deque(maxlen=8)
         self._listener = threading.Thread(target=self._listen, name="ldpopt-log", daemon=True)
         self._listener.start()
 
-    def load(self, address: dict[str, str]) -> None:
-        """Import a solver there, if that is still to be done: it does not count as solving.
+    def load(self, address: dict[str, str], deadline: float | None) -> None:
+        """Import a solver there, if that is still to be done.
 
         Raises
         ------
         LdpoptError
             If the process cannot work.
+        _LateError
+            If the deadline is over; the import goes on, for who calls next.
         """
         if address in self._loaded:
             return
+        request = (address, {}) if self.loading is None else ()
+        self.loading = address
         try:
-            facts, _ = self.exchange(address, {}, None)
+            facts, _ = self._reply(deadline, *request)
         except _EndedError as error:
             raise _no_process(" ".join([str(error), *list(self._said)[-1:]])) from None
+        self.loading = None
         if "error" in facts:
             raise rebuilt(facts)
         self._loaded.append(address)
+
+    def knows(self, address: dict[str, str]) -> bool:
+        """Whether the solver is imported there, or is being imported."""
+        return address == self.loading or address in self._loaded
 
     def exchange(self, facts: dict[str, Any], arrays: Any, deadline: float | None) -> Any:
         """Send a request and return the reply.
@@ -152,7 +172,15 @@ class _Child:
         _LateError, _EndedError
             If there is no reply; the child is dead then, as it is where Ctrl-C ends the wait.
         """
-        replies: list[Any] = []
+        try:
+            return self._reply(deadline, facts, arrays)
+        except _LateError:
+            self.kill()
+            self._talker.join(1.0)
+            raise
+
+    def _ask(self, facts: dict[str, Any], arrays: Any) -> None:
+        self._replies = replies = list[Any]()
 
         def talk() -> None:
             # Either end may close at any time; that there is no reply says it all.
@@ -163,25 +191,27 @@ class _Child:
                 except TypeError as error:
                     replies.append(error)
 
-        talker = threading.Thread(target=talk, name="ldpopt-solver", daemon=True)
+        self._talker = threading.Thread(target=talk, name="ldpopt-solver", daemon=True)
+        self._talker.start()
+
+    def _reply(self, deadline: float | None, *request: Any) -> Any:
+        """Send a request, if there is one, and wait; Ctrl-C at any moment of it ends the child."""
+        end = math.inf if deadline is None else deadline
         try:
-            talker.start()
-            while talker.is_alive():
-                left = 0.2 if deadline is None else min(0.2, deadline - time.perf_counter())
-                if left <= 0:
-                    break
-                talker.join(left)
+            if request:
+                self._ask(*request)
+            while self._talker.is_alive() and (left := end - time.perf_counter()) > 0:
+                self._talker.join(min(0.2, left))
         except BaseException:
             self.kill()
             raise
-        if not replies:
-            late = talker.is_alive()
-            ended = self.kill()
-            talker.join(1.0)
-            raise _LateError if late else _EndedError(ended)
-        if isinstance(replies[0], TypeError):
-            raise replies[0]
-        return replies[0]
+        if self._talker.is_alive():
+            raise _LateError
+        if not self._replies:
+            raise _EndedError(self.kill())
+        if isinstance(self._replies[0], TypeError):
+            raise self._replies[0]
+        return self._replies[0]
 
     def is_alive(self) -> bool:
         """Whether it is still there; it may have been killed while nobody needed it."""
@@ -255,11 +285,12 @@ def _living() -> set[_Child]:
     return _pool()[1]
 
 
-def _checked_out() -> _Child:
-    """Return a child that is free, or a new one."""
+def _checked_out(address: dict[str, str]) -> _Child:
+    """Return a child that is free, rather one that knows the solver, or a new one."""
     with _LOCK:
-        while _idle():
-            child = _idle().pop()
+        while free := [child for child in _idle() if child.loading in (None, address)]:
+            child = max(free, key=lambda child: child.knows(address))
+            _idle().remove(child)
             if child.is_alive():
                 return child
             child.kill()

@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt import PureLDP
 from ldpopt.convex import best_channel, best_listed, f_divergence, mutual_information
-from ldpopt.extreme_points import extreme_points
+from ldpopt.vertices import extreme_points
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -8,8 +8,8 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.double_description import vertices
-from ldpopt.extreme_points import extreme_points
 from ldpopt.halfspaces import halfspaces
+from ldpopt.vertices import extreme_points
 
 NOTIONS = {
     "pure": lambda n: lo.PureLDP("log(3)"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, solve
-from ldpopt.extreme_points import extreme_points
 from ldpopt.regions import epsilon_breakpoints, prior_regions
+from ldpopt.vertices import extreme_points
 
 
 def random_priors(n, count, seed):

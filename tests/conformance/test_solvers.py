@@ -16,6 +16,7 @@ from ldpopt import solvers
 from ldpopt.divergence import Audit
 from ldpopt.errors import NotRepresentableError, SolverNotFoundError, SolverOptionError, StatementError
 from ldpopt.exact import exact
+from ldpopt.formulation import formulate
 from ldpopt.solvers import Outcome, Status
 from ldpopt.testing import Tolerances, check_solver, checks
 
@@ -98,7 +99,7 @@ def test_unknown_solvers_are_named_with_those_that_there_are():
     with pytest.raises(SolverNotFoundError, match=r"no solver 'hihgs'[\s\S]*cbc, cvxpy, highs"):
         lo.solve(lo.Problem([1.0], "identity", lo.PureLDP(1)), solver="hihgs")
     with pytest.raises(SolverNotFoundError, match="cvxpy has no solver 'NONE'"):
-        solvers.find("cvxpy:NONE")
+        solvers.find("cvxpy:NONE").solve(formulate(lo.Problem([1.0], "identity", lo.PureLDP(1))))
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import ldpopt as lo
-from ldpopt.cli import app
+from ldpopt.cli.verbs import app
 
 EXAMPLES = int(os.environ.get("LDPOPT_FUZZ", "2000"))
 MODELS = [path.read_bytes() for path in sorted((Path(__file__).parents[2] / "models").glob("*.toml"))]

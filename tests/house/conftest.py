@@ -8,18 +8,7 @@ import pytest
 
 from ldpopt import Mechanism
 
-COIN = """
-title = "Two coins"
-[alphabet]
-inputs = ["no", "yes"]
-[prior]
-uniform = true
-[utility]
-kind = "identity"
-[privacy]
-kind = "pure"
-epsilon = "log(3)"
-"""
+COIN = (Path(__file__).parents[2] / "models" / "coin.toml").read_text().partition("[expect]")[0]
 IMPOSSIBLE = """
 [alphabet]
 inputs = [-1.0, 0.0, 1.0]

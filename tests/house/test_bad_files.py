@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ldpopt.cli import app
+from ldpopt.cli.verbs import app
 
 VERBS = {
     "model": ("check", "FILE"),

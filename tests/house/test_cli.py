@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ldpopt import Mechanism
-from ldpopt.cli import app
 from ldpopt.cli.drawing import parse_grid
 from ldpopt.cli.output import plain, printable
+from ldpopt.cli.verbs import app
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.files import replacing
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ldpopt import Mechanism
-from ldpopt.cli import app
+from ldpopt.cli.verbs import app
 
 
 def run(*args: str) -> Result:

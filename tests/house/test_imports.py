@@ -68,6 +68,16 @@ def test_importing_is_light():
     assert run(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])") == []
 
 
+def test_nothing_is_imported_before_ctrl_c_is_heard():
+    names = ("numpy", "typer", "typing")
+    assert run(f"import sys, ldpopt.cli; print(*[name for name in {names!r} if name in sys.modules])") == []
+
+
+def test_no_module_takes_the_place_of_an_object():
+    """Whoever imports ``ldpopt.solve``, if it were a module, would find it where the function was."""
+    assert not set(ldpopt._PLACES) & {info.name for info in pkgutil.iter_modules(ldpopt.__path__)}
+
+
 def test_stating_and_solving_need_no_optional_package():
     code = f"""
 import sys

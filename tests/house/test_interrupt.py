@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import random
 import re
 import signal
 import subprocess
@@ -19,6 +20,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-
 
 BOUND = 3.0
 """Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet one."""
+
+
+MODELS = Path(__file__).parents[2] / "models"
+
+MOMENTS = int(os.environ.get("LDPOPT_MOMENTS", "5"))
+"""Of the first second, at which a command is interrupted; as many as one asks for."""
 
 
 def _heeds() -> None:
@@ -71,6 +78,30 @@ def model(path: str, n: int, budget: str = "1.0") -> None:
     gain = np.random.default_rng(0).random((n, n)).round(3).tolist()
     head = f"[prior]\nuniform = true\n[privacy]\nkind = 'pure'\nepsilon = {budget}\n"
     Path(path).write_text(f"{head}[utility]\ngain = {gain}\n")
+
+
+@pytest.mark.parametrize("how", [("-c", "from ldpopt.cli import main; main()"), ("-m", "ldpopt")], ids=["script", "-m"])
+def test_any_moment_from_the_first_import_on(folder: Path, how: tuple[str, str]) -> None:
+    """Python lists what it has imported: before ours begins it is starting itself, and has words of its own."""
+    command = [sys.executable, "-X", "importtime", *how, "solve", str(MODELS / "anes96_party.toml")]
+    moment = random.Random(0)
+    for k in range(MOMENTS):
+        with open("stderr", "w") as stderr:
+            process = subprocess.Popen(command, preexec_fn=_heeds, stdout=subprocess.PIPE, stderr=stderr)
+        while " ldpopt.cli\n" not in Path("stderr").read_text():
+            assert process.poll() is None
+            time.sleep(0.005)
+        time.sleep((k + moment.random()) / MOMENTS)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        out, _ = process.communicate(timeout=60)
+        assert time.perf_counter() - began < BOUND
+        said = Path("stderr").read_text()
+        assert "Traceback" not in said
+        if process.returncode == 0:
+            assert b"certified" in out
+        elif process.returncode != -signal.SIGINT:  # Python is ending, and hears nothing more
+            assert (process.returncode, said.count("ldpopt: interrupted")) == (130, 1)
 
 
 def test_a_solve_deep_in_the_simplex(folder: Path) -> None:

@@ -27,7 +27,7 @@ from ldpopt import (
     solve,
 )
 from ldpopt.certificate import Certificate, recheck
-from ldpopt.cli import app
+from ldpopt.cli.verbs import app
 from ldpopt.errors import CertificateError, ModelFileError
 
 LABELS = ("a", "b", "c", "d")

@@ -10,7 +10,7 @@ import pytest
 from ldpopt import PureLDP
 from ldpopt.convex import best_channel, best_listed, f_divergence, mutual_information
 from ldpopt.errors import StatementError
-from ldpopt.extreme_points import extreme_points
+from ldpopt.vertices import extreme_points
 
 KINDS = ("kl", "total_variation", "chi_square", "squared_hellinger")
 

@@ -10,8 +10,8 @@ import pytest
 import ldpopt as lo
 from ldpopt import balanced
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.extreme_points import ListedPoints, StaircasePoints, extreme_points
 from ldpopt.staircase import FREE
+from ldpopt.vertices import ListedPoints, StaircasePoints, extreme_points
 
 LOG3 = lo.PureLDP("log(3)")
 

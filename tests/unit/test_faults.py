@@ -58,7 +58,12 @@ class Faulty:
             raise MemoryError
         if how == "own":
             raise type("OwnError", (Exception,), {})("of the plug-in")
-        return Outcome(Status.FAILED, str(os.getpid()))
+        return Outcome(Status.LIMIT, "told") if how == "limit" else Outcome(Status.FAILED, str(os.getpid()))
+
+
+class Slow(Faulty):
+    def load(self):
+        time.sleep(1.5)
 """
 
 
@@ -88,6 +93,15 @@ def faulty(plug_in, monkeypatch):
     return solvers.find("faulty")
 
 
+@pytest.fixture
+def made(monkeypatch):
+    """Processes that a test has started."""
+    guarded.stop_all()
+    found, kind = [], guarded._Child
+    monkeypatch.setattr(guarded, "_Child", lambda: found.append(kind()) or found[-1])
+    return found
+
+
 def test_a_process_of_its_own_says_the_same(program, monkeypatch):
     here = solvers.find("highs").solve(program)
     monkeypatch.setattr(Highs, "quick", 0)
@@ -103,15 +117,11 @@ def test_a_process_of_its_own_says_the_same(program, monkeypatch):
     assert list(there.basis.col_status) == list(here.basis.col_status)
 
 
-def test_rows_are_generated_in_one_warm_process(monkeypatch):
+def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
     prior = np.random.default_rng(2).dirichlet(np.ones(6))
     problem = lo.Problem(prior, "identity", lo.ApproximateLDP(0.5, 0.1))
     here = lo.solve(problem)
     monkeypatch.setattr(Highs, "quick", 0)
-    guarded.stop_all()
-    made = []
-    kind = guarded._Child
-    monkeypatch.setattr(guarded, "_Child", lambda: made.append(kind()) or made[-1])
     there = lo.solve(problem)
     assert "row generation" in there.notes[-1]
     assert there.value == pytest.approx(here.value, abs=1e-15)
@@ -165,6 +175,7 @@ def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     guarded.stop_all()
     said = "a line of the solver's own"
+    faulty.solve(program)  # its process has started
     assert faulty.solve(program, time_limit=0.3, how=how, said=said, number=int(signal.SIGKILL)).point is None
     guarded.stop_all()
     out, err = capfd.readouterr()
@@ -172,11 +183,25 @@ def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch
 
 
 def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
+    faulty.solve(program)  # its process has started
     began = time.perf_counter()
     outcome = faulty.solve(program, time_limit=0.2, how="hang", file=str(tmp_path / "pids"))
     assert time.perf_counter() - began < 5  # bounds of time are loose here: benchmarks/faults.py measures
     assert (outcome.status, outcome.raw_status) == (Status.LIMIT, "stopped from outside: 0.2 s were over")
     assert_gone(tmp_path / "pids")
+
+
+def test_starting_a_solver_counts_and_is_not_lost(plug_in, program, made):
+    slow = guarded.Guarded(types.SimpleNamespace(name="slow"), "faulty_plug_in:Slow")
+    outcome = slow.solve(program, time_limit=0.1)
+    said = "stopped from outside: 0.1 s were over; the solver is still starting"
+    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, said)
+    assert slow.solve(program).raw_status.isdecimal()  # by the process that went on starting
+    assert len(made) == 1
+    guarded.stop_all()
+    outcome = slow.solve(program, time_limit=2.9, how="limit")
+    assert outcome.status is Status.LIMIT
+    assert outcome.raw_status.startswith("told; starting the solver took ")
 
 
 def test_ctrl_c_ends_the_wait_and_the_solver(faulty, program, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ldpopt as lo
-from ldpopt.cli import app
+from ldpopt.cli.verbs import app
 from ldpopt.errors import LimitReachedError, NotRepresentableError, SolverOptionError
 from ldpopt.formulation import formulate
 from ldpopt.solvers import Status, find, interior_

@@ -11,8 +11,8 @@ import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, PureLDP, closed_forms
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.extreme_points import extreme_points
 from ldpopt.regions import epsilon_breakpoints, exact_prior, prior_regions
+from ldpopt.vertices import extreme_points
 
 
 @pytest.mark.parametrize("ratio", [F(3), F(7, 2), F(11, 10), F(100)])

@@ -80,8 +80,9 @@ def solve(
             raise StatementError(f"time_limit = {time_limit} is no positive number of seconds")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(f"form = {shown(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}")
+    deadline = None if time_limit is None else began + time_limit
     backend = solvers.find("highs" if solver == "auto" else solver)
-    made = _made(problem, solver, backend, form, time_limit, options)
+    made = _made(problem, solver, backend, form, deadline, options)
     program, outcome, notes = made.program, made.outcome, _notes(problem, made)
     solution = Solution(
         problem,
@@ -96,9 +97,7 @@ def solve(
         outcome,
     )
     if outcome.status is Status.INFEASIBLE:
-        solution = replace(
-            solution, conflict=_conflict(problem, backend, None if time_limit is None else began + time_limit)
-        )
+        solution = replace(solution, conflict=_conflict(problem, backend, deadline))
     if made.channel is not None:
         fixed = repair(made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
         solution = replace(solution, repaired=fixed)
@@ -110,26 +109,30 @@ def _made(
     solver: str,
     backend: ProgramSolver,
     form: SolveForm | None,
-    time_limit: float | None,
+    deadline: float | None,
     options: dict[str, Any],
 ) -> Generated:
     """Solve in the form asked for, or in the one that structure and size suggest."""
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
     if form in (None, "pairwise") and backend.name == "interior" and default_form(problem) == "pairwise":
         from ldpopt.solvers.blocks_ import Blocks
 
         backend = Blocks()  # the interior point for graphs and metrics, which goes output by output
     elif form == "sifted" or (form is None and backend.name == "interior"):
         require_siftable(problem)
-        return sift(problem, backend, time_limit, options)
+        return sift(problem, backend, _left(deadline), options)
     choose = solver == "auto" and not options
     if choose and form is None and problem.utility.matrix.size >= SIFT_FROM and can_sift(problem):
-        made = sift(problem, solvers.find("interior"), time_limit, {})
+        made = sift(problem, solvers.find("interior"), _left(deadline), {})
         late = deadline is not None and time.perf_counter() >= deadline
         if made.outcome.status is Status.OPTIMAL or late:
             return made
-    left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-    return generate(problem, formulate(problem, form), backend, left, options, choose=choose)
+    program = formulate(problem, form)
+    return generate(problem, program, backend, _left(deadline), options, choose=choose)
+
+
+def _left(deadline: float | None) -> float | None:
+    """Seconds; next to none where the deadline is over."""
+    return None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
 
 
 def _described(problem: Problem, made: Generated) -> str:
@@ -153,8 +156,8 @@ def _conflict(problem: Problem, backend: ProgramSolver, deadline: float | None) 
             objective=problem.objective,
             constraints=rest,
         )
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        if backend.solve(formulate(trial, form), time_limit=left).status is Status.INFEASIBLE:
+        program = formulate(trial, form)
+        if backend.solve(program, time_limit=_left(deadline)).status is Status.INFEASIBLE:
             needed = rest
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 

@@ -1,0 +1,31 @@
+"""The verbs, in the order of ``ldpopt --help``."""
+
+from __future__ import annotations
+
+from ldpopt.cli.auditing import audit
+from ldpopt.cli.certifying import certify
+from ldpopt.cli.comparing import compare
+from ldpopt.cli.drawing import plot, sweep
+from ldpopt.cli.listing import vertices
+from ldpopt.cli.shell import app
+from ldpopt.cli.solving import check, export, models, solve, solvers
+from ldpopt.cli.surveying import estimate, privatize
+
+__all__ = ["app"]
+
+for _verb in (
+    check,
+    solve,
+    compare,
+    audit,
+    certify,
+    vertices,
+    privatize,
+    estimate,
+    sweep,
+    plot,
+    export,
+    solvers,
+    models,
+):
+    app.command()(_verb)

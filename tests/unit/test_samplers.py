@@ -1,0 +1,73 @@
+"""Samplers of closed forms: their law is the channel, and draws follow it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldpopt import closed_forms
+from ldpopt.closed_forms.samplers import TOTAL, uniform_below
+from ldpopt.errors import StatementError
+
+
+def rejects(count_of_tests, pvalue):
+    """Whether a chi-square test at a false alarm rate of 1e-6 over the file speaks against the sampler."""
+    return pvalue < 1e-6 / count_of_tests
+
+
+class TestSamplers:
+    def forms(self):
+        return [
+            closed_forms.top_k([0.4, 0.3, 0.2, 0.1], 1.2, 0.1),
+            closed_forms.minimax(5, 0.7),
+            closed_forms.bins([0.1, 0.2, 0.3, 0.4], [3, 1, 2, 0], 1.0),
+            closed_forms.path_graph([0.1, 0.3, 0.2, 0.4], 0.5),
+            closed_forms.path_graph([0.2, 0.2, 0.2, 0.2, 0.2], 2.0),
+            closed_forms.path_graph([0.5, 0.5], 0.0),
+        ]
+
+    def test_law_is_the_channel_up_to_rounding(self):
+        for form in self.forms():
+            for x, row in enumerate(form.channel):
+                law = form.sampler.law(x)
+                assert [float(law.get(y, 0)) for y in range(len(row))] == pytest.approx(row, abs=1e-14)
+
+    @pytest.mark.parametrize("rng", [5, None], ids=["seeded", "system"])
+    def test_draws_follow_the_law(self, rng):
+        for form in self.forms():
+            n, size = len(form.inputs), 20_000
+            for x in range(n):
+                law = form.sampler.law(x)
+                counts = np.bincount(form.sampler.draw(np.full(size, x), rng=rng), minlength=n)
+                assert counts.sum() == counts[sorted(law)].sum()
+                if len(law) > 1:
+                    expected = np.array([float(law[y]) for y in sorted(law)]) * size
+                    assert not rejects(50, stats.chisquare(counts[sorted(law)], expected).pvalue)
+
+    def test_a_seed_repeats_and_a_generator_advances(self):
+        sampler, answers = closed_forms.randomized_response(9, 1.0).sampler, np.arange(9).repeat(20)
+        assert (sampler.draw(answers, rng=3) == sampler.draw(answers, rng=3)).all()
+        generator = np.random.default_rng(3)
+        assert (sampler.draw(answers, rng=generator) != sampler.draw(answers, rng=generator)).any()
+
+    @pytest.mark.parametrize("answers", [[3], [-1], [0.5], [[0]], ["a"]])
+    def test_refuses_codes_out_of_range(self, answers):
+        with pytest.raises(StatementError):
+            closed_forms.randomized_response(3, 1.0).sampler.sample(answers)
+
+    def test_no_answers_no_reports(self):
+        assert len(closed_forms.randomized_response(3, 1.0).sampler.sample([])) == 0
+
+    @pytest.mark.parametrize(
+        "bound, words, again, drawn", [(6144, [TOTAL - 1, 7], 5, [5, 7]), (3, [0, TOTAL - 1], TOTAL // 2, [1, 2])]
+    )
+    def test_uniform_below_rejects_the_surplus_words(self, bound, words, again, drawn):
+        served = iter([np.array(words, dtype=np.uint64), np.array([again], dtype=np.uint64)])
+        assert uniform_below(bound, 2, lambda size: next(served)).tolist() == drawn
+
+    def test_tiny_budgets_fall_back_to_the_uniform_law(self):
+        sampler = closed_forms.minimax(3, 1e-17).sampler
+        assert sampler.law(0) == {0: Fraction(1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}
