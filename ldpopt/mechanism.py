@@ -368,9 +368,9 @@ def _stochastic(channel: ArrayLike) -> Float:
         raise MechanismError(error.what) from None
     if array.ndim != 2 or 0 in array.shape:
         raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
-    bad = np.argwhere(~(np.isfinite(array) & (array >= 0)))
-    if len(bad):
-        x, y = map(int, bad[0])
+    good = (array >= 0) & (array < np.inf)
+    if not good.all():
+        x, y = map(int, np.argwhere(~good)[0])
         raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
     sums = array.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))

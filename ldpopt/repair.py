@@ -158,10 +158,13 @@ def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any)
 
 
 def _clean(channel: ArrayLike) -> Float:
-    values = np.maximum(real_array(channel, "channel"), 0.0)
-    if values.ndim != 2 or not np.isfinite(values).all() or not (values.sum(axis=1) > 0).all():
+    values = real_array(channel, "channel")
+    np.maximum(values, 0.0, out=values)
+    sums = values.sum(axis=1, keepdims=True) if values.ndim == 2 else np.zeros(1)
+    if not (np.isfinite(sums) & (sums > 0)).all():
         raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+    values /= sums
+    return values
 
 
 def _breaks(counts: Float, ties: Ties) -> bool:

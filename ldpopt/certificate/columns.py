@@ -21,10 +21,10 @@ def coarse(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
     Sums over the inputs of differences stay below ``2**63``; the third value is the power's exponent.
     """
     costs = weights[:, None] * worth
-    largest = max(float(np.abs(costs).max()), float(np.abs(duals).max()))
+    largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     room = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(room - int(np.frexp(largest)[1]), 1070) if largest else 0
-    whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+    whole = np.ceil(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
     # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
     # bits: the next integer is above. Zeros are exact.
     whole += (weights != 0)[:, None] & (worth != 0)
@@ -61,6 +61,8 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
         # back is followed by steps forward only. With slack the duals as they are balance it against the sums.
         gains, slopes = _priced(costs, duals, max(b, 1), beta)
         shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
+        if b:  # a gain grows by n (b + beta) at most for each unit back
+            columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
     while True:
         gains, slopes = _priced(costs[:, columns], duals + shift, b, beta)
         left = np.asarray(gains > 0, dtype=bool)

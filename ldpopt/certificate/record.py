@@ -170,7 +170,8 @@ def in_float(value: Fraction | float) -> float:
 
 def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
-    worth, counts = problem.utility.matrix, mechanism.counts
+    used = mechanism.counts.any(axis=0)
+    worth, counts = problem.utility.matrix[:, used], mechanism.counts[:, used]
     grid = exact_grid(worth)
     x, y = np.nonzero((counts != 0) & (worth != 0))
     by_input = np.zeros(len(counts), dtype=object)
