@@ -75,3 +75,22 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     if delta:
         total += delta * float(Prices.of(costs, duals + shift).positive.sum())
     return total
+
+
+def made_private(channel: Float, b: float, delta: float = 0.0) -> Float:
+    """Private channel near this one, whose ratios and row sums are slightly off; up to rounding.
+
+    Entries are raised to their floors, and what rows lack is filled up.
+    """
+    top = channel.max(axis=0)
+    raised: Float = np.maximum(channel, b * (top - delta))
+    sums = raised.sum(axis=1)
+    # Less may be scaled up only where no slack is exceeded by it.
+    total = max(1.0, float(sums.max())) if delta else float(sums.max())
+    lack = total / float(sums.min()) - 1
+    # Rows that lack mass take it in one column, whose ratio a share of constant rows makes room for.
+    room = (1 - b) / b if 0 < b < 1 else 0.0 if b else np.inf
+    share = min(1.0, lack / (room + delta * (1 + room) + 1e-300) + lack)
+    raised *= (1 - share) / total
+    raised[:, int(np.argmax(top))] += share + (1 - share) * (1 - sums / total)
+    return raised

@@ -17,7 +17,7 @@ from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.formulation import formulate
 from ldpopt.generation import Generated
 from ldpopt.numbers import Float
-from ldpopt.pricing import Prices, best_bound
+from ldpopt.pricing import Prices, best_bound, made_private
 from ldpopt.problem import Problem
 from ldpopt.program import Int
 from ldpopt.solvers import Outcome, ProgramSolver, Status
@@ -121,7 +121,7 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
         outcome = backend.solve(program, time_limit=left, **{**options, **going})
         if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
             return Generated(program, outcome, None, rounds, backend.name)
-        part = program.structure.channel(outcome.point)
+        part = made_private(program.structure.channel(outcome.point), whole.b, whole.delta)
         duals = whole.sign * outcome.row_duals[: len(whole.costs)]
         reached = whole.gap(duals, part, chosen)
         added = whole.helpful(duals, chosen)
@@ -229,7 +229,7 @@ class _Whole:
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
             return part
         swept = np.zeros_like(part)
-        swept[:, matter] = program.structure.channel(outcome.point)
+        swept[:, matter] = made_private(program.structure.channel(outcome.point), self.b, self.delta)
         assert found.row_duals is not None
         duals = self.sign * found.row_duals[: len(self.costs)]
         return swept if self.gap(duals, swept, chosen) <= max(2 * reached, GAP) else part
@@ -237,6 +237,6 @@ class _Whole:
     def gap(self, duals: Float, part: Float, chosen: Int) -> float:
         """Relative gap between the bound over all outputs and what the restricted channel is worth."""
         bound = best_bound(self.costs, duals, self.b, self.beta, self.delta)
-        value = float(((self.costs[:, chosen] * part).sum(axis=1) / part.sum(axis=1)).sum())
+        value = float((self.costs[:, chosen] * part).sum())
         stake = float((self.costs.max(axis=1) - self.costs.min(axis=1)).sum()) / 100
         return (bound - value) / max(abs(bound), stake, 1e-300)

@@ -24,7 +24,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.numbers import Float
-from ldpopt.pricing import Prices, best_bound
+from ldpopt.pricing import Prices, best_bound, made_private
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.newton import Newton
@@ -306,21 +306,10 @@ class CentralPath:
         return _Best(self.s.copy(), self.m.copy(), y, self.z * self.unit, gap)
 
     def _gap(self) -> float:
-        """Relative gap between the safe bound of ``y`` and the channel made feasible by filling its rows up."""
+        """Relative gap between the safe bound of ``y`` and the channel made feasible."""
         bound = best_bound(self.c, self.y, self.b, self.beta, self.delta)
-        channel = self.s + self.b * self.m
-        top = channel.max(axis=0)
-        np.maximum(channel, self.b * (top - self.delta), out=channel)
-        sums = channel.sum(axis=1)
-        lack = float(sums.max() / sums.min()) - 1
-        filler = int(np.argmax(top))
-        # Rows that lack mass take it in one column, whose ratio a share of constant rows makes room for.
-        room = (1 - self.b) / self.b if self.b < 1 else np.inf
-        share = min(1.0, lack / (room + self.delta * (1 + room) + 1e-300) + lack)
-        worth = float(np.einsum("ij,ij->", self.c, channel)) / float(sums.max())
-        worth += float((self.c[:, filler] * (1 - sums / sums.max())).sum())
-        value = (1 - share) * worth + share * float(self.c[:, filler].sum())
-        return (bound - value) / self.scale
+        channel = made_private(self.s + self.b * self.m, self.b, self.delta)
+        return (bound - float(np.vdot(self.c, channel))) / self.scale
 
     def _step(self) -> bool:
         """Take one step; False where the arithmetic has come to its end."""
