@@ -17,7 +17,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.numbers import Float, frozen, real_array, require_room, shown
+from ldpopt.numbers import Float, frozen, normalized, real_array, require_room, shown, summed
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Mechanism:
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping label -> weight
-            Weights of the inputs.
+            Probabilities of the inputs, or weights by label, which are normalised.
         utility : str, Utility or array_like, shape (n, m)
             As in `Problem`.
 
@@ -251,14 +251,23 @@ class Mechanism:
             unknown = [label for label in prior if label not in set(self.inputs)]
             if unknown:
                 raise StatementError(f"the prior names {unknown[0]!r}, which is no input")
-            given = real_array([prior.get(label, 0) for label in self.inputs], "prior")
-            total = given.sum()
-            if not (given >= 0).all() or not 0 < total < np.inf:
-                raise StatementError(f"the weights sum to {total:g}: there is nothing to normalise")
-            return np.asarray(given / total)
-        weights = real_array(prior, "prior")
+            weights = real_array([prior.get(label, 0) for label in self.inputs], "prior")
+        else:
+            weights = real_array(prior, "prior")
         if weights.shape != (len(self.inputs),):
             raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(bad):
+            name = shown(self.inputs[bad[0]])
+            raise StatementError(f"prior[{name}] = {weights[bad[0]]} is no weight", do="state finite weights >= 0")
+        if isinstance(prior, Mapping):
+            return normalized(weights)
+        total = summed(weights)
+        if not abs(total - 1) <= ROW_SUM_TOLERANCE:
+            raise StatementError(
+                f"the prior sums to {total:.12g}, not 1",
+                do="divide it by its sum, or pass weights by label: {label: weight}",
+            )
         return weights
 
 
@@ -372,7 +381,7 @@ def _stochastic(channel: ArrayLike) -> Float:
     if len(bad):
         x, y = map(int, bad[0])
         raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
-    sums = array.sum(axis=1)
+    sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         raise MechanismError(

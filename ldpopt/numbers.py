@@ -45,6 +45,27 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
     return number
 
 
+def summed(values: Float, axis: int | None = None) -> Any:
+    """Add up; infinite beyond the floats, which no check of a sum lets pass."""
+    with np.errstate(over="ignore"):
+        return values.sum(axis=axis)
+
+
+def normalized(weights: Float) -> Float:
+    """Divide finite weights by their sum, which may leave the floats.
+
+    Raises
+    ------
+    StatementError
+        If all of them are 0.
+    """
+    if not weights.any():
+        raise StatementError("the weights sum to 0: there is nothing to normalise")
+    # A power of two as the unit rounds nothing.
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return np.asarray(weights / weights.sum())
+
+
 def inner_share(value: Any, what: str, *, do: str = "") -> float:
     """Read a number strictly between 0 and 1 as a float."""
     number = real_number(value, what, do=do)
