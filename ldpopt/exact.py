@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.numbers import holds_no_numbers, real_array, require_room
+from ldpopt.numbers import holds_no_numbers, real_array, require_room, summed
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def exact(channel: Any) -> Exact:
             entries = entries << max(0, least)
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
         raise MechanismError(f"an array of shape {floats.shape} is no channel: finite, non-negative, (inputs, outputs)")
-    sums = floats.sum(axis=1)
+    sums = summed(floats, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-    used = np.flatnonzero(floats.any(axis=0))
+    used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
     return Exact(entries[:, used], denominator, floats[:, used], tuple(range(len(floats))), tuple(used.tolist()))
