@@ -332,11 +332,12 @@ def _excess(p: Float, q: Float) -> Float:
 
     The terms ``- p + q`` sum to zero over the outputs of a channel, and leave every term non-negative.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = np.where(q > 0, (p - q) / q, 0.0)
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
-    near = q * np.polyval(_SERIES, r) * r * r
-    found = np.where(np.abs(r) < 0.03, near, away)
+    is_near = np.abs(r) < 0.03
+    r = np.where(is_near, r, 0.0)
+    found = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
     return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
 
 
@@ -345,7 +346,7 @@ _SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
 
 
 def _chi_square(p: Float, q: Float) -> Float:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(p == q, 0.0, (p - q) ** 2 / q)
 
 

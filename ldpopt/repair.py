@@ -18,7 +18,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, real_array
+from ldpopt.numbers import Float, real_array, summed
 from ldpopt.privacy import Ties
 
 DUST = 1e-12
@@ -159,9 +159,10 @@ def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any)
 
 def _clean(channel: ArrayLike) -> Float:
     values = np.maximum(real_array(channel, "channel"), 0.0)
-    if values.ndim != 2 or not np.isfinite(values).all() or not (values.sum(axis=1) > 0).all():
+    sums = summed(values, axis=1) if values.ndim == 2 else np.zeros(1)
+    if not ((sums > 0) & (sums < np.inf)).all():
         raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+    return np.asarray(values / sums[:, None])
 
 
 def _breaks(counts: Float, ties: Ties) -> bool:
@@ -205,7 +206,7 @@ class _Cone:
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:
         nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
-        growth = float(np.expm1(min(float(ties.budget) * nearest, 700.0))) * (1 - 1e-9)
+        growth = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
         return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), growth)
 
     @classmethod
@@ -213,7 +214,7 @@ class _Cone:
         ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             share = np.where(total > ties.delta, over * (ties.delta / total), over)
         return cls.of_ties(ties, share)
 
@@ -288,7 +289,7 @@ def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
     even = float(cone.slack) if cone.is_even else 0.0
     spare = cone.growth + even * np.count_nonzero(center)
     lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
-    share, reserve = 2 * lack / spare + values.shape[1] if spare > 0 else np.inf, lack / 2
+    share, reserve = 2 * lack / spare + values.shape[1] if spare > lack / TOTAL else np.inf, lack / 2
     while share < TOTAL / 8:
         counts = _fill(values, center, share, reserve, even, cone)
         if counts is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -111,12 +112,14 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
         raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
     table, order = _table(numbers, loss), np.argsort(numbers)
-    _check_monotone(table[np.ix_(order, order)], numbers[order])
-    value, chosen = _best_bins(weights[order], table[np.ix_(order, order)], budget.b, budget.beta)
+    unit = int(np.frexp(np.abs(table).max())[1])  # a power of two, in which sums of losses stay floats
+    sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
+    _check_monotone(sorted_table, numbers[order])
+    value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
     codes = order[chosen]
     home = np.argmin(table[:, codes], axis=1)
     return Bins(
-        value=value,
+        value=math.ldexp(value, unit),
         inputs=inputs,
         epsilon=budget,
         bins=frozen(codes),
