@@ -158,7 +158,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "the same of a closed form": lambda: closed_forms.top_k([1e308, 1e308], 1.0),
     "the same of a mechanism": lambda: lo.Mechanism(np.eye(2)).expected([1e308, 1e308]),
     "a prior that is nan": lambda: lo.Mechanism(np.eye(2)).expected([float("nan"), 1.0]),
-    "a weight without end": lambda: lo.Mechanism(np.eye(2)).posterior({0: float("inf")}),
+    "a prior next to nothing": lambda: lo.Mechanism(np.eye(2)).expected([5e-324, 5e-324]),
     "a row whose sum is beyond floats": lambda: lo.Mechanism([[1e308, 1e308]]),
     "the same of a plain array": lambda: lo.audit([[1e308, 1e308]]),
     "the same to be repaired": lambda: repair([[1e308, 1e308]], PURE),
@@ -188,13 +188,16 @@ ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
     "weights of a closed form": (lambda: closed_forms.top_k({"a": END, "b": END}, 0.0).value, 0.5),
     "weights of a mechanism": (lambda: lo.Mechanism(np.eye(2)).expected({0: END, 1: END}), 1.0),
     "upper bounds": (lambda: closed_forms.worst_prior([0, 0], [END, END]).tolist(), HALF),
-    "losses": (lambda: closed_forms.bins([0.0, 0.25, 0.75], [0.0, 1.0, END], 0.0).value, END / 4),
+    "losses": (
+        lambda: closed_forms.bins([5e-315, 1e-311, 1.0], [0.0, 1.0, END], 0.0).value,
+        (5e-315 + 1e-311) * END,
+    ),
     "a ratio": (lambda: lo.audit([[0.5, 0.5], [5e-324, 1.0]], APART).epsilon, 743.7469247408213),
     "a rational": (lambda: lo.audit([[NIL, 1 - NIL], [0, 1]], APART).verdict, "violated"),
     "a far pair": (lambda: lo.audit([HALF, [0, 1]], lo.MetricDP(1.0, [[0, 1e300], [1e300, 0]])).verdict, "violated"),
     "the least budget": (lambda: repair([HALF, [0.3, 0.7]], lo.PureLDP(5e-324)).audit.verdict, "certified"),
     "the largest budget": (
-        lambda: repair([[1, 0], [1e-17, 1]], lo.GraphDP(1e4, APART.graph)).audit.verdict,
+        lambda: repair([[1e-10, 1, 1e-101], [1e-17, 5e-324, 1]], lo.GraphDP(5e3, APART.graph)).audit.verdict,
         "certified",
     ),
     "a point of no width": (
@@ -202,7 +205,7 @@ ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
         [1],
     ),
     "extreme points": (
-        lambda: float(lo.extreme_points(PURE, 2).best(lo.Problem(HALF, [[END, 0], [END, 0]], PURE)).value),
+        lambda: float(lo.extreme_points(PURE, 2).best(lo.Problem(HALF, np.full((2, 2), END), PURE)).value),
         END,
     ),
 }
