@@ -122,6 +122,8 @@ def round_up(value: Fraction) -> float:
 
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
+    if isinstance(epsilon, np.ndarray) and not epsilon.ndim:
+        epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
         raise _refusal(epsilon, "is no number")
     if not isinstance(epsilon, (int, float, Fraction, str)):

@@ -21,7 +21,7 @@ from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.extreme_points import ExtremePoints
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, real_array, shown
+from ldpopt.numbers import Float, real_array, require_kind, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
 from ldpopt.staircase import Exact
@@ -64,7 +64,7 @@ class ConvexUtility:
         channel : array_like or Mechanism
             Row-stochastic in its last two axes.
         """
-        values = np.asarray(getattr(channel, "channel", channel), dtype=np.float64)
+        values = real_array(getattr(channel, "channel", channel), "channel")
         if values.ndim < 2 or values.shape[-2] != self.n:
             raise StatementError(f"a channel of shape {values.shape} does not have {self.n} inputs")
         found = self.columns(values).sum(axis=-1)
@@ -213,6 +213,7 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     >>> best.patterns, round(best.value, 6), best.regime
     (((0,), (1,)), 0.130812, 'binary')
     """
+    require_kind(utility, ConvexUtility, "best_channel()")
     budget, n = Budget(epsilon), utility.n
     if not 1 < n <= LARGEST:
         raise StatementError(f"{n} inputs: the patterns are listed for 2 to {LARGEST}")

@@ -342,7 +342,7 @@ def bfs_partition(
     [[0], [1], [2]]
     """
     require_undirected(graph)
-    if source not in graph:
+    if not _is_node(source, graph):
         raise StatementError(f"the source {shown(source)} is no node of the graph", do="start from one of its nodes")
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}
@@ -383,6 +383,13 @@ def require_undirected(graph: Graph) -> None:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
 
 
+def _is_node(label: Any, graph: Graph) -> bool:
+    try:
+        return label in graph
+    except (TypeError, ValueError):  # not every value can be hashed
+        return False
+
+
 def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None) -> Hashable:
     if value is None:
         return node  # type: ignore[no-any-return]
@@ -399,7 +406,7 @@ def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     try:
         names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
         hash(names)
-    except TypeError:
+    except (TypeError, ValueError):
         raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")

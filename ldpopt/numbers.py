@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,10 @@ NO_NUMBERS = (
 """Kinds that numpy or float() would turn into a number in silence."""
 
 
+MOST_BITS = 5000
+"""Digits of a denominator; Python writes products of two such numbers out."""
+
+
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array, or say which statement is ragged, masked or no number."""
     require_room(values, what)
@@ -30,6 +38,17 @@ def real_array(values: ArrayLike, what: str) -> Float:
             return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
+
+
+def loose_array(values: Any, what: str) -> NDArray[Any]:
+    """Make an array of whatever was given: one of no dimension where it is ragged or masked."""
+    require_room(values, what)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
+            array = np.asarray(values)
+    except ValueError:
+        array = np.array(None)
+    return np.array(None) if np.ma.is_masked(values) else array
 
 
 def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
@@ -74,6 +93,23 @@ def inner_share(value: Any, what: str, *, do: str = "") -> float:
     return number
 
 
+def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf) -> Fraction:
+    """Read a number in a range exactly; text such as ``"2/3"`` is a rational."""
+    try:
+        text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
+        odd = isinstance(value, NO_NUMBERS) and not isinstance(value, str)
+        # Fraction would write out a power of ten of any size.
+        plain = value.item() if isinstance(value, np.generic) else value
+        number = None if odd or len(text.partition("e")[2]) > 4 else Fraction(plain)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise StatementError(f"{what} = {shown(value)} is no {kind}", do=f"state a number from {low} to {high}")
+    if number.denominator.bit_length() > MOST_BITS:
+        raise StatementError(f"{what} has too many digits", do="state fewer")
+    return number
+
+
 def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize) -> int:
     """Read a whole number in a range; no size is beyond the machine's integers."""
     if is_whole(value, least, most):
@@ -108,6 +144,12 @@ def shown(value: Any) -> str:
     except ValueError:  # Python does not write integers of more than 4300 digits
         text = f"a number of too many digits ({type(value).__name__})"
     return text if len(text) <= 60 else text[:56] + " ..."
+
+
+def require_kind(value: Any, kind: type, where: str) -> None:
+    """Refuse what is no object of a kind."""
+    if not isinstance(value, kind):
+        raise StatementError(f"{where} takes a {kind.__name__}, not a {type(value).__name__}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -80,7 +80,7 @@ def solve(
             raise StatementError(f"time_limit = {time_limit} is no positive number of seconds")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(f"form = {shown(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}")
-    backend = solvers.find("highs" if solver == "auto" else solver)
+    backend = solvers.find("highs" if isinstance(solver, str) and solver == "auto" else solver)
     made = _made(problem, solver, backend, form, time_limit, options)
     program, outcome, notes = made.program, made.outcome, _notes(problem, made)
     solution = Solution(

@@ -16,6 +16,7 @@ from ldpopt.certificate.grid import exact_grid, integers
 from ldpopt.divergence import Audit
 from ldpopt.errors import CertificateError
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import real_number, require_kind
 from ldpopt.problem import Problem
 from ldpopt.program import RowBlock
 from ldpopt.solution import Solution
@@ -135,6 +136,8 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
     (True, True)
     """
+    require_kind(solution, Solution, "certify()")
+    gap = None if gap is None else real_number(gap, "gap")
     mechanism = solution.mechanism
     found = prove(solution.problem, mechanism, Multipliers.of(solution))
     if gap is not None and found.relative_gap > gap:

@@ -140,7 +140,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
         cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
         better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
         # Ratios fall strictly until the optimum; below the resolution of floats there is nothing left to gain.
-        if better >= value * (1 - 1e-15):
+        if better >= value - 1e-15 * abs(value):
             return (better, found) if better < value else (value, chosen)
         chosen, value = found, better
 
@@ -184,7 +184,8 @@ def _table(values: Float, loss: Loss) -> Float:
         raise StatementError(
             f"unknown loss {shown(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
         )
-    return np.array(Utility(np.array([[loss(v, w) for w in values.tolist()] for v in values.tolist()]), "loss").matrix)
+    rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
+    return np.array(Utility(rows, "loss").matrix)
 
 
 def _check_monotone(loss: Float, values: Float) -> None:

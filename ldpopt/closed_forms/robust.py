@@ -14,6 +14,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
+from ldpopt.mechanism import labels
 from ldpopt.numbers import Float, frozen, real_array, real_number, summed
 
 TOLERANCE = 1e-9
@@ -245,7 +246,7 @@ def robust_value(
     mixing /= mixing.sum()
     return Robust(
         value=float(share + (1 - share) * (rows @ truth).min()),
-        inputs=range(n) if inputs is None else tuple(inputs),
+        inputs=labels(inputs, n, "input"),
         epsilon=budget,
         delta=share,
         worst_prior=frozen(mixing @ rows),

@@ -171,6 +171,27 @@ REFUSED: dict[str, Callable[[], Any]] = {
         lo.solve(lo.Problem(HALF, "identity", PURE, constraints=constraints.linear(np.eye(2), upper=-1e308))).mechanism
     ),
     "a set beyond any unit": lambda: noise.optimal_widening([(0, 10**400)], 1.0),
+    "an answer that cannot be looked up": lambda: lo.Mechanism([[1.0]]).sample([Decimal("sNaN")]),
+    "a time span of no unit for a label": lambda: lo.Mechanism(np.eye(2), [np.timedelta64(3), "b"]),
+    "the same for a source": lambda: neighbors.bfs_partition(neighbors.path("ab"), np.timedelta64(3)),
+    "a label that does not say what it equals": lambda: lo.Problem(HALF, "absolute_error", PURE, inputs=[pd.NA, 1]),
+    "labels beyond floats": lambda: lo.Problem(HALF, "absolute_error", PURE, inputs=[10**400, 1]),
+    "a probability of a billion digits": lambda: closed_forms.coin("1e-999999999"),
+    "a probability of too many digits": lambda: closed_forms.coin(Fraction(1, 10**5000)),
+    "a ratio below 1": lambda: closed_forms.top_k(HALF, 1.0).exact_dual(Fraction(0)),
+    "reports whose squares are beyond floats": lambda: lo.mean.Laplace(1.0).estimate([1e308, 1e308]),
+    "a count beyond any integer": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: 10**30, 1: 1}),
+    "a count of a million digits": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: Decimal("1e999999")}),
+    "a masked count": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: np.ma.masked}),
+    "a masked code": lambda: closed_forms.top_k(HALF, 1.0).sampler.sample([np.ma.masked]),
+    "masked answers": lambda: lo.frequencies.UnaryEncoding(2, 1.0).randomize(np.ma.masked_equal([0, 1], 1)),
+    "a masked budget of no dimension": lambda: lo.PureLDP(np.ma.array(1.0, mask=True)),
+    "a table of no dimension for an alphabet": lambda: lo.frequencies.UnaryEncoding(np.array(2.0), 1.0),
+    "a trillion draws to audit": lambda: lo.audit_sampler(lambda x, k, rng: rng.random(k), 0, 1, draws=10**12),
+    "a gap beyond floats": lambda: lo.certify(lo.solve(lo.Problem(HALF, "identity", PURE)), gap="1"),
+    "no solution": lambda: lo.certify(None),
+    "a query without end": lambda: noise.sensitivity(lambda x: float("inf"), neighbors.path([0, 1])),
+    "NA for a step": lambda: noise.Geometric(1, 1.0).on_grid(pd.NA),
 }
 
 
@@ -195,6 +216,8 @@ ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
     "a ratio": (lambda: lo.audit([[0.5, 0.5], [5e-324, 1.0]], APART).epsilon, 743.7469247408213),
     "a rational": (lambda: lo.audit([[NIL, 1 - NIL], [0, 1]], APART).verdict, "violated"),
     "a far pair": (lambda: lo.audit([HALF, [0, 1]], lo.MetricDP(1.0, [[0, 1e300], [1e300, 0]])).verdict, "violated"),
+    "losses below 0": (lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, lambda x, y: -1.0).value, -1.0),
+    "a whole number of numpy's": (lambda: closed_forms.coin(np.int64(0), "1/2").value, 0.5),
     "the least budget": (lambda: repair([HALF, [0.3, 0.7]], lo.PureLDP(5e-324)).audit.verdict, "certified"),
     "the largest budget": (
         lambda: repair([[1e-10, 1, 1e-101], [1e-17, 5e-324, 1]], lo.GraphDP(5e3, APART.graph)).audit.verdict,
