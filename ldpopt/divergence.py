@@ -244,11 +244,12 @@ def _decide_all(matrix: Exact, budget: Budget) -> Verdict:
 def _decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
     """Screen in floats, then decide what is near the bound in integers."""
     verdict: Verdict = "certified"
+    used = np.asarray(matrix.whole != 0)
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
         over, under = matrix.floats[first], matrix.floats[second]
         exponent = float(budget) * distance[:, None]
         near = over * np.exp(-exponent) * (1 + (4 + exponent) * ULPS) >= under
-        for row, y in np.argwhere(near & np.asarray(matrix.whole[first] != 0)):
+        for row, y in np.argwhere(near & used[first]):
             u, v = matrix.entries[first[row], y], matrix.entries[second[row], y]
             if not v:
                 return "violated"
