@@ -60,6 +60,10 @@ def exact(channel: Any) -> Exact:
         array = np.asarray(channel)
     except ValueError:
         raise MechanismError("the channel is no rectangular array of real numbers") from None
+    try:
+        floats = real_array(array, "channel")
+    except StatementError as error:
+        raise MechanismError(error.what) from None
     if (
         array.dtype == object
         and array.ndim == 2
@@ -67,19 +71,13 @@ def exact(channel: Any) -> Exact:
     ):
         denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
-        floats = np.array([[float(v) for v in row] for row in array])
-    else:
-        try:
-            floats = real_array(array, "channel")
-        except StatementError as error:
-            raise MechanismError(error.what) from None
-        if floats.ndim == 2 and floats.size and np.isfinite(floats).all():
-            mantissa, exponent = np.frexp(floats)
-            least = int(exponent[floats != 0].min(initial=1)) - 53
-            shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
-            entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
-            denominator = 1 << max(0, -least)
-            entries = entries << max(0, least)
+    elif floats.ndim == 2 and floats.size and np.isfinite(floats).all():
+        mantissa, exponent = np.frexp(floats)
+        least = int(exponent[floats != 0].min(initial=1)) - 53
+        shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
+        entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
+        denominator = 1 << max(0, -least)
+        entries = entries << max(0, least)
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
         raise MechanismError(f"an array of shape {floats.shape} is no channel: finite, non-negative, (inputs, outputs)")
     sums = summed(floats, axis=1)

@@ -159,6 +159,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "the same of a mechanism": lambda: lo.Mechanism(np.eye(2)).expected([1e308, 1e308]),
     "a prior that is nan": lambda: lo.Mechanism(np.eye(2)).expected([float("nan"), 1.0]),
     "a prior next to nothing": lambda: lo.Mechanism(np.eye(2)).expected([5e-324, 5e-324]),
+    "a rational probability beyond floats": lambda: lo.audit([[Fraction(10**400)]]),
+    "a whole one": lambda: lo.audit(np.array([[10**400]], dtype=object)),
     "a row whose sum is beyond floats": lambda: lo.Mechanism([[1e308, 1e308]]),
     "the same of a plain array": lambda: lo.audit([[1e308, 1e308]]),
     "the same to be repaired": lambda: repair([[1e308, 1e308]], PURE),
