@@ -67,6 +67,6 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
         with np.errstate(over="ignore", invalid="ignore"):
             change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            raise StatementError(f"the query does not change by a finite number from {first!r} to {second!r}")
+            raise StatementError(f"the change of the query from {first!r} to {second!r} is not finite")
         worst = max(worst, change)
     return worst
