@@ -19,6 +19,9 @@ BITS = 192
 LARGEST = 10_000.0
 """Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; beyond it nothing is private."""
 
+MOST_NATS = 1e8
+"""Largest multiple of a budget whose exponential is written out: it takes 20 megabytes."""
+
 _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
 
@@ -81,6 +84,9 @@ class Budget(float):
             ``high / low - 1 < 2**-180``.
         """
         multiple = Fraction(multiple)
+        if multiple * Fraction(float(self)) > MOST_NATS:
+            what = f"exp(epsilon d) of more than {MOST_NATS:g} nats has too many digits"
+            raise StatementError(what, do="state smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator
@@ -116,6 +122,8 @@ def round_up(value: Fraction) -> float:
 
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
+    if isinstance(epsilon, np.ndarray) and not epsilon.ndim:
+        epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
         raise _refusal(epsilon, "is no number")
     if not isinstance(epsilon, (int, float, Fraction, str)):

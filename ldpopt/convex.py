@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from ldpopt.budget import Budget
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, real_array, shown
+from ldpopt.numbers import Float, real_array, require_kind, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.repair import DUST, repair
 from ldpopt.staircase import Exact
@@ -64,7 +64,7 @@ class ConvexUtility:
         channel : array_like or Mechanism
             Row-stochastic in its last two axes.
         """
-        values = np.asarray(getattr(channel, "channel", channel), dtype=np.float64)
+        values = real_array(getattr(channel, "channel", channel), "channel")
         if values.ndim < 2 or values.shape[-2] != self.n:
             raise StatementError(f"a channel of shape {values.shape} does not have {self.n} inputs")
         found = self.columns(values).sum(axis=-1)
@@ -213,6 +213,7 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     >>> best.patterns, round(best.value, 6), best.regime
     (((0,), (1,)), 0.130812, 'binary')
     """
+    require_kind(utility, ConvexUtility, "best_channel()")
     budget, n = Budget(epsilon), utility.n
     if not 1 < n <= LARGEST:
         raise StatementError(f"{n} inputs: the patterns are listed for 2 to {LARGEST}")
@@ -332,11 +333,12 @@ def _excess(p: Float, q: Float) -> Float:
 
     The terms ``- p + q`` sum to zero over the outputs of a channel, and leave every term non-negative.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = np.where(q > 0, (p - q) / q, 0.0)
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
-    near = q * np.polyval(_SERIES, r) * r * r
-    found = np.where(np.abs(r) < 0.03, near, away)
+    is_near = np.abs(r) < 0.03
+    r = np.where(is_near, r, 0.0)
+    found = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
     return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
 
 
@@ -345,7 +347,7 @@ _SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
 
 
 def _chi_square(p: Float, q: Float) -> Float:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(p == q, 0.0, (p - q) ** 2 / q)
 
 

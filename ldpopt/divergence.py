@@ -212,8 +212,11 @@ def _worst_of_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any,
     near: list[tuple[float, int, int, int, float]] = []
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
         over, under = matrix.floats[first], matrix.floats[second]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            loss = np.where(over < 2 * under, np.log1p((over - under) / under), np.log(over / under))
+        far = over * 2.0**-1000 > under  # their ratio may leave the floats, where their logarithms do not
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            close = np.log1p((over - under) / under)
+            apart = np.log(over / np.where(far, under * 2.0**100, under)) + np.where(far, 100 * math.log(2), 0.0)
+        loss = np.where(over < 2 * under, close, apart)
         loss = np.where(over == 0, -np.inf, loss) / distance[:, None]
         worst = max(worst, float(loss.max(initial=0.0)))
         for row, y in np.argwhere(loss >= max(worst * (1 - 8 * ULPS), 5e-324))[:CANDIDATES]:
@@ -241,13 +244,19 @@ def _decide_all(matrix: Exact, budget: Budget) -> Verdict:
 def _decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
     """Screen in floats, then decide what is near the bound in integers."""
     verdict: Verdict = "certified"
+    used = np.asarray(matrix.whole != 0)
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
         over, under = matrix.floats[first], matrix.floats[second]
         exponent = float(budget) * distance[:, None]
         near = over * np.exp(-exponent) * (1 + (4 + exponent) * ULPS) >= under
-        for row, y in np.argwhere(near & (over > 0)):
-            low, high = budget.enclosure(Fraction(float(distance[row])))
+        for row, y in np.argwhere(near & used[first]):
             u, v = matrix.entries[first[row], y], matrix.entries[second[row], y]
+            if not v:
+                return "violated"
+            # exp(epsilon d) is written out only where it is no longer than the two numbers.
+            if 0.7 * (u.bit_length() - v.bit_length() + 2) <= exponent[row, 0]:
+                continue
+            low, high = budget.enclosure(Fraction(float(distance[row])))
             if u * low.denominator <= low.numerator * v:
                 continue
             if u * high.denominator > high.numerator * v:

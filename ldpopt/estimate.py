@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.mechanism import Mechanism, codes
-from ldpopt.numbers import Float, frozen, inner_share, shown
+from ldpopt.numbers import Float, frozen, inner_share, real_number, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,11 +248,11 @@ def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
     size = len(mechanism.outputs)
     if isinstance(reports, Mapping):
         places = codes(list(reports), mechanism.outputs, "report")
-        seen = np.zeros(size, dtype=np.int64)
+        seen, most = np.zeros(size, dtype=np.int64), sys.maxsize // size
         for place, (label, count) in zip(places, reports.items(), strict=True):
             try:
-                whole = int(count)
-            except (TypeError, ValueError, OverflowError):
+                whole = int(count) if real_number(count, "count", 0, most) == count else -1
+            except StatementError:
                 whole = -1
             if whole < 0 or whole != count:
                 raise StatementError(

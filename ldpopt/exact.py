@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.numbers import holds_no_numbers, real_array, require_room
+from ldpopt.numbers import holds_no_numbers, real_array, require_room, summed
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,10 @@ def exact(channel: Any) -> Exact:
         array = np.asarray(channel)
     except ValueError:
         raise MechanismError("the channel is no rectangular array of real numbers") from None
+    try:
+        floats = real_array(array, "channel")
+    except StatementError as error:
+        raise MechanismError(error.what) from None
     if (
         array.dtype == object
         and array.ndim == 2
@@ -67,24 +71,18 @@ def exact(channel: Any) -> Exact:
     ):
         denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
-        floats = np.array([[float(v) for v in row] for row in array])
-    else:
-        try:
-            floats = real_array(array, "channel")
-        except StatementError as error:
-            raise MechanismError(error.what) from None
-        if floats.ndim == 2 and floats.size and np.isfinite(floats).all():
-            mantissa, exponent = np.frexp(floats)
-            least = int(exponent[floats != 0].min(initial=1)) - 53
-            shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
-            entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
-            denominator = 1 << max(0, -least)
-            entries = entries << max(0, least)
+    elif floats.ndim == 2 and floats.size and np.isfinite(floats).all():
+        mantissa, exponent = np.frexp(floats)
+        least = int(exponent[floats != 0].min(initial=1)) - 53
+        shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
+        entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
+        denominator = 1 << max(0, -least)
+        entries = entries << max(0, least)
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
         raise MechanismError(f"an array of shape {floats.shape} is no channel: finite, non-negative, (inputs, outputs)")
-    sums = floats.sum(axis=1)
+    sums = summed(floats, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-    used = np.flatnonzero(floats.any(axis=0))
+    used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
     return Exact(entries[:, used], denominator, floats[:, used], tuple(range(len(floats))), tuple(used.tolist()))

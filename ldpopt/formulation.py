@@ -264,9 +264,10 @@ def _with_worst_case(program: LinearProgram, problem: Problem) -> LinearProgram:
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
-    exponent = int(np.frexp(np.abs(problem.utility.matrix).max())[1]) - 1
+    worth = _of_worst_cases(problem)
+    exponent = int(np.frexp(np.abs(worth).max())[1]) - 1
     exponent = exponent if abs(exponent) > USUAL else 0
-    gains = np.ldexp(problem.utility.matrix.reshape(-1), -exponent)
+    gains = np.ldexp(worth.reshape(-1), -exponent)
     block = RowBlock("worst_case", x, x, y, -gains, np.zeros(n), np.zeros(n))
     start, index, value = program.structure.compressed(block)
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
@@ -282,6 +283,17 @@ def _with_worst_case(program: LinearProgram, problem: Problem) -> LinearProgram:
     )
     lower, upper = (np.full(n, -np.inf), np.zeros(n)) if program.maximize else (np.zeros(n), np.full(n, np.inf))
     return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
+
+
+def _of_worst_cases(problem: Problem) -> Float:
+    """Set the gains of inputs that are never the worst case near those of the others, whose unit they would spoil."""
+    gain = problem.utility.gain
+    best = float(gain.max(axis=1).min())  # no channel gains more in every case
+    never = gain.min(axis=1) > best
+    beyond = best + (float(np.abs(gain[~never]).max()) or 1.0)
+    if beyond < np.inf:
+        gain = np.where(never[:, None], beyond, gain)
+    return gain if problem.utility.sense == "gain" else -gain
 
 
 def _append(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +16,17 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.files import replacing, strict_json
-from ldpopt.numbers import Float, frozen, real_array, require_room, shown
+from ldpopt.numbers import (
+    Float,
+    frozen,
+    loose_array,
+    normalized,
+    real_array,
+    require_kind,
+    require_room,
+    shown,
+    summed,
+)
 from ldpopt.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -143,7 +152,7 @@ class Mechanism:
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping label -> weight
-            Weights of the inputs.
+            Probabilities of the inputs, or weights by label, which are normalised.
         utility : str, Utility or array_like, shape (n, m)
             As in `Problem`.
 
@@ -172,6 +181,7 @@ class Mechanism:
         MechanismError
             If the labels do not meet.
         """
+        require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
             missing = next(label for label in self.outputs if label not in set(other.inputs))
             raise MechanismError(f"output {missing!r} is no input of the next channel")
@@ -251,14 +261,23 @@ class Mechanism:
             unknown = [label for label in prior if label not in set(self.inputs)]
             if unknown:
                 raise StatementError(f"the prior names {unknown[0]!r}, which is no input")
-            given = real_array([prior.get(label, 0) for label in self.inputs], "prior")
-            total = given.sum()
-            if not (given >= 0).all() or not 0 < total < np.inf:
-                raise StatementError(f"the weights sum to {total:g}: there is nothing to normalise")
-            return np.asarray(given / total)
-        weights = real_array(prior, "prior")
+            weights = real_array([prior.get(label, 0) for label in self.inputs], "prior")
+        else:
+            weights = real_array(prior, "prior")
         if weights.shape != (len(self.inputs),):
             raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(bad):
+            name = shown(self.inputs[bad[0]])
+            raise StatementError(f"prior[{name}] = {weights[bad[0]]} is no weight", do="state finite weights >= 0")
+        if isinstance(prior, Mapping):
+            return normalized(weights)
+        total = summed(weights)
+        if not abs(total - 1) <= ROW_SUM_TOLERANCE:
+            raise StatementError(
+                f"the prior sums to {total:.12g}, not 1",
+                do="divide it by its sum, or pass weights by label: {label: weight}",
+            )
         return weights
 
 
@@ -298,12 +317,19 @@ def require_labels(given: Any, kind: str) -> None:
     for place, label in enumerate(given):
         try:
             hash(label)
-        except TypeError:
+        except (TypeError, ValueError):
             raise MechanismError(
                 f"the {kind} label {shown(label)} at {place} cannot be looked up: not hashable", do=do
             ) from None
-        if isinstance(label, float) and label != label:
+        if not _equals_itself(label):
             raise MechanismError(f"the {kind} label {shown(label)} at {place} does not equal itself", do=do)
+
+
+def _equals_itself(label: Hashable) -> bool:
+    try:
+        return bool(label == label)
+    except (TypeError, ValueError, ArithmeticError):
+        return False
 
 
 def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
@@ -327,12 +353,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
-    require_room(x, f"list of {kind}s")
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of a masked entry, which is no label
-            array = np.asarray(x)
-    except ValueError:  # ragged: found out below which entry is none
-        array = np.empty(0, dtype=object)
+    array = loose_array(x, f"list of {kind}s")
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
     if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
         return array.astype(np.int64, copy=False)
@@ -340,15 +361,22 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     position = {label: index for index, label in enumerate(alphabet)}
     try:
         return np.fromiter((position[value] for value in values), np.int64, len(values))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         for index, value in enumerate(values):
-            if not isinstance(value, Hashable) or value not in position:
+            if not _is_known(value, position):
                 raise StatementError(
                     f"{kind} {shown(value)} is not in the alphabet",
                     where=f"entry {index}",
                     do=f"the labels are {_short(alphabet)}",
                 ) from None
         raise
+
+
+def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
+    try:
+        return value in position
+    except (TypeError, ValueError):  # not every value can be hashed
+        return False
 
 
 def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
@@ -372,7 +400,7 @@ def _stochastic(channel: ArrayLike) -> Float:
     if not good.all():
         x, y = map(int, np.argwhere(~good)[0])
         raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
-    sums = array.sum(axis=1)
+    sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         raise MechanismError(
@@ -383,5 +411,5 @@ def _stochastic(channel: ArrayLike) -> Float:
 
 
 def _short(names: Sequence[Hashable]) -> str:
-    shown = ", ".join(repr(name) for name in names[:6])
-    return f"[{shown}{', ...' if len(names) > 6 else ''}]"
+    first = ", ".join(map(shown, names[:6]))
+    return f"[{first}{', ...' if len(names) > 6 else ''}]"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,10 @@ NO_NUMBERS = (
 """Kinds that numpy or float() would turn into a number in silence."""
 
 
+MOST_BITS = 5000
+"""Digits of a denominator; Python writes products of two such numbers out."""
+
+
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array, or say which statement is ragged, masked or no number."""
     require_room(values, what)
@@ -30,6 +38,17 @@ def real_array(values: ArrayLike, what: str) -> Float:
             return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
+
+
+def loose_array(values: Any, what: str) -> NDArray[Any]:
+    """Make an array of whatever was given: one of no dimension where it is ragged or masked."""
+    require_room(values, what)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
+            array = np.asarray(values)
+    except ValueError:
+        array = np.array(None)
+    return np.array(None) if np.ma.is_masked(values) else array
 
 
 def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
@@ -45,11 +64,49 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
     return number
 
 
+def summed(values: Float, axis: int | None = None) -> Any:
+    """Add up; infinite beyond the floats, which no check of a sum lets pass."""
+    with np.errstate(over="ignore"):
+        return values.sum(axis=axis)
+
+
+def normalized(weights: Float) -> Float:
+    """Divide finite weights by their sum, which may leave the floats.
+
+    Raises
+    ------
+    StatementError
+        If all of them are 0.
+    """
+    if not weights.any():
+        raise StatementError("the weights sum to 0: there is nothing to normalise")
+    # A power of two as the unit rounds nothing.
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return np.asarray(weights / weights.sum())
+
+
 def inner_share(value: Any, what: str, *, do: str = "") -> float:
     """Read a number strictly between 0 and 1 as a float."""
     number = real_number(value, what, do=do)
     if not 0 < number < 1:
         raise StatementError(f"{what} = {shown(value)} is not between 0 and 1", do=do)
+    return number
+
+
+def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf) -> Fraction:
+    """Read a number in a range exactly; text such as ``"2/3"`` is a rational."""
+    try:
+        text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
+        odd = isinstance(value, NO_NUMBERS) and not isinstance(value, str)
+        # Fraction would write out a power of ten of any size.
+        plain = value.item() if isinstance(value, np.generic) else value
+        number = None if odd or len(text.partition("e")[2]) > 4 else Fraction(plain)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise StatementError(f"{what} = {shown(value)} is no {kind}", do=f"state a number from {low} to {high}")
+    if number.denominator.bit_length() > MOST_BITS:
+        raise StatementError(f"{what} has too many digits", do="state fewer")
     return number
 
 
@@ -87,6 +144,12 @@ def shown(value: Any) -> str:
     except ValueError:  # Python does not write integers of more than 4300 digits
         text = f"a number of too many digits ({type(value).__name__})"
     return text if len(text) <= 60 else text[:56] + " ..."
+
+
+def require_kind(value: Any, kind: type, where: str) -> None:
+    """Refuse what is no object of a kind."""
+    if not isinstance(value, kind):
+        raise StatementError(f"{where} takes a {kind.__name__}, not a {type(value).__name__}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -89,7 +89,7 @@ def made_private(channel: Float, b: float, delta: float = 0.0) -> Float:
     total = max(1.0, float(sums.max())) if delta else float(sums.max())
     lack = total / float(sums.min()) - 1
     # Rows that lack mass take it in one column, whose ratio a share of constant rows makes room for.
-    room = (1 - b) / b if 0 < b < 1 else 0.0 if b else np.inf
+    room = (1 - b) / max(b, 1e-100)
     share = min(1.0, lack / (room + delta * (1 + room) + 1e-300) + lack)
     raised *= (1 - share) / total
     raised[:, int(np.argmax(top))] += share + (1 - share) * (1 - sums / total)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import first_duplicate, labels, require_labels
-from ldpopt.numbers import Float, frozen, real_array, shown
+from ldpopt.numbers import Float, frozen, normalized, real_array, shown, summed
 from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock
 from ldpopt.utility import Utility, resolve
@@ -141,7 +141,7 @@ def _prior(
     if weights.ndim != 1 or not weights.size:
         raise StatementError(f"the prior has shape {weights.shape}; it needs (n,) with n >= 1")
     _check_weights(weights, range(len(weights)), "prior")
-    total = float(weights.sum())
+    total = float(summed(weights))
     if abs(total - 1) > PRIOR_TOLERANCE:
         raise StatementError(
             f"the prior sums to {total:.12g}, not 1",
@@ -162,11 +162,7 @@ def _weights(prior: Mapping[Any, float], inputs: Sequence[Hashable] | None) -> t
             raise StatementError(f"the prior gives no weight to input {shown(label)}", do="state 0 if it never occurs")
     weights = real_array([prior[label] for label in names], "prior")
     _check_weights(weights, names, "weight")
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not 0 < total < np.inf:
-        raise StatementError(f"the weights sum to {total:g}: there is nothing to normalise")
-    return weights / total, names
+    return normalized(weights), names
 
 
 def _check_weights(weights: Float, names: Sequence[Any], what: str) -> None:

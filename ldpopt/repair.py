@@ -18,7 +18,7 @@ from ldpopt import sampling
 from ldpopt.divergence import Audit, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, real_array
+from ldpopt.numbers import Float, real_array, summed
 from ldpopt.privacy import Ties
 
 DUST = 1e-12
@@ -160,10 +160,10 @@ def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any)
 def _clean(channel: ArrayLike) -> Float:
     values = real_array(channel, "channel")
     np.maximum(values, 0.0, out=values)
-    sums = values.sum(axis=1, keepdims=True) if values.ndim == 2 else np.zeros(1)
-    if not (np.isfinite(sums) & (sums > 0)).all():
+    sums = summed(values, axis=1) if values.ndim == 2 else np.zeros(1)
+    if not ((sums > 0) & (sums < np.inf)).all():
         raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
-    values /= sums
+    values /= sums[:, None]
     return values
 
 
@@ -208,7 +208,7 @@ class _Cone:
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:
         nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
-        growth = float(np.expm1(min(float(ties.budget) * nearest, 700.0))) * (1 - 1e-9)
+        growth = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
         return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), growth)
 
     @classmethod
@@ -216,7 +216,7 @@ class _Cone:
         ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             share = np.where(total > ties.delta, over * (ties.delta / total), over)
         return cls.of_ties(ties, share)
 
@@ -291,7 +291,7 @@ def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
     even = float(cone.slack) if cone.is_even else 0.0
     spare = cone.growth + even * np.count_nonzero(center)
     lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
-    share, reserve = 2 * lack / spare + values.shape[1] if spare > 0 else np.inf, lack / 2
+    share, reserve = 2 * lack / spare + values.shape[1] if spare > lack / TOTAL else np.inf, lack / 2
     while share < TOTAL / 8:
         counts = _fill(values, center, share, reserve, even, cone)
         if counts is not None:

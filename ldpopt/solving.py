@@ -81,7 +81,7 @@ def solve(
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(f"form = {shown(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}")
     deadline = None if time_limit is None else began + time_limit
-    backend = solvers.find("highs" if solver == "auto" else solver)
+    backend = solvers.find("highs" if isinstance(solver, str) and solver == "auto" else solver)
     made = _made(problem, solver, backend, form, deadline, options)
     program, outcome, notes = made.program, made.outcome, _notes(problem, made)
     solution = Solution(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.numbers import Float, inner_share, is_whole, shown
+from ldpopt.sampling import read_size
 
 MOST_CELLS = 512
 """Reports with more values than this are grouped by the quantiles of the first half of the sample."""
@@ -71,7 +72,7 @@ def audit_sampler(
     """
     if not is_whole(draws, 100):
         raise StatementError(f"draws = {shown(draws)} is too few to bound anything", do="ask for 10 000 or more")
-    draws, confidence = int(draws), inner_share(confidence, "confidence")
+    draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
     codes = _cells(*reports)

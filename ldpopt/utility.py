@@ -273,7 +273,8 @@ def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
     if numeric(inputs) and numeric(outputs):
-        return np.array(inputs, float), np.array(outputs, float)
+        inputs, outputs = ([+label for label in labels] for labels in (inputs, outputs))  # type: ignore[operator]
+        return real_array(inputs, "list of input labels"), real_array(outputs, "list of output labels")
     if tuple(inputs) == tuple(outputs):
         return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}

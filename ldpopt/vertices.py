@@ -21,7 +21,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import require_memory, shown, whole_number
+from ldpopt.numbers import Float, require_memory, shown, whole_number
 from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.problem import Problem
 from ldpopt.repair import repair
@@ -163,7 +163,7 @@ class ExtremePoints(ABC):
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Maximum of a linear function and all points that attain it."""
-        floats = weights.astype(float)
+        floats = _in_units(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for vertex in self.vertices:
@@ -210,7 +210,7 @@ class StaircasePoints(ExtremePoints):
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Score columns against outputs once for each row order; a placement is then a sum of scores."""
         n, m = self.shape
-        floats = weights.astype(float)
+        floats = _in_units(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for orbit in self.orbits:
@@ -371,6 +371,11 @@ def _placed(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exa
 
 def _key(vertex: Exact) -> tuple[Hashable, ...]:
     return tuple(vertex.flat)
+
+
+def _in_units(weights: Exact) -> Float:
+    """Floats of which the largest is 1: sums of them stay floats."""
+    return np.asarray(weights / (np.abs(weights).max() or 1), float)
 
 
 def _rows(problem: Problem) -> Iterator[tuple[float, Sequence[float]]]:

@@ -165,7 +165,9 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
         whole, duals, bits = coarse(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
     fine = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
-    costs = sign * weights(problem, multipliers)[:, None] * integers(problem.utility.matrix, grid=fine)
+    shares, grid = weights(problem, multipliers)
+    costs = sign * shares[:, None] * integers(problem.utility.matrix, grid=fine)
+    fine += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, fine)
     for block, values in multipliers.blocks:
         constant += _relax(costs, block, values, fine)
@@ -173,19 +175,20 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
         best = int(costs.max(axis=1).sum())
     else:
         best = columns_bound(costs, integers(multipliers.row_sums, grid=fine) << GRID, _structure(problem))
-    return sign * (Fraction(constant + best, 1 << (GRID + fine)) + _dropped(problem))
+    return sign * Fraction(constant + best, 1 << (GRID + fine))
 
 
-def weights(problem: Problem, multipliers: Multipliers) -> Exact:
-    """Prior over ``2**GRID``; for a worst case, the inputs' multipliers, as any prior bounds the worst case."""
+def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
+    """Prior over a power of two, and its exponent; for a worst case the inputs' multipliers: any prior bounds it."""
     if problem.prior is not None:
-        return integers(problem.prior)
+        grid = exact_grid(problem.prior)
+        return integers(problem.prior, grid=grid), grid
     duals = multipliers.worst_case
     n = len(problem.inputs)
     duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     found = integers(duals)
     found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
-    return found
+    return found, GRID
 
 
 def _structure(problem: Problem) -> Structure:
@@ -194,13 +197,6 @@ def _structure(problem: Problem) -> Structure:
     if ties is None or not ties.is_complete:
         raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
     return Structure("compact", problem.utility.matrix, True, ties.budget.b, ties.budget.beta, ties.delta)
-
-
-def _dropped(problem: Problem) -> Fraction:
-    """Bound what `weights` leaves out of the value of any channel: nothing, but for a prior below ``2**-267``."""
-    if problem.prior is None or exact_grid(problem.prior) == GRID:
-        return Fraction(0)
-    return Fraction(len(problem.inputs), 1 << GRID) * Fraction(float(np.abs(problem.utility.matrix).max()))
 
 
 def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 
 from ldpopt.budget import round_up
 from ldpopt.certificate.duals import Multipliers, bound, weights
-from ldpopt.certificate.grid import GRID, exact_grid, integers
+from ldpopt.certificate.grid import exact_grid, integers
 from ldpopt.divergence import Audit
 from ldpopt.errors import CertificateError
 from ldpopt.mechanism import Mechanism
+from ldpopt.numbers import real_number, require_kind
 from ldpopt.problem import Problem
 from ldpopt.program import RowBlock
 from ldpopt.solution import Solution
@@ -135,6 +136,8 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
     (True, True)
     """
+    require_kind(solution, Solution, "certify()")
+    gap = None if gap is None else real_number(gap, "gap")
     mechanism = solution.mechanism
     found = prove(solution.problem, mechanism, Multipliers.of(solution))
     if gap is not None and found.relative_gap > gap:
@@ -187,8 +190,10 @@ def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
     """Distance over the bound, or over a hundredth of the stake where that is more."""
     matrix = problem.utility.matrix
-    spread = integers(matrix.max(axis=1)) - integers(matrix.min(axis=1))
-    stake = Fraction(int((weights(problem, multipliers) * spread).sum()), 1 << 2 * GRID)
+    fine = exact_grid(matrix)
+    spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
+    shares, grid = weights(problem, multipliers)
+    stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     scale = max(abs(best), stake / STAKE_SHARE)
     return round_up(distance / scale) if scale else 0.0
 

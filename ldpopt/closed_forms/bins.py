@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -111,12 +112,14 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
         raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
     table, order = _table(numbers, loss), np.argsort(numbers)
-    _check_monotone(table[np.ix_(order, order)], numbers[order])
-    value, chosen = _best_bins(weights[order], table[np.ix_(order, order)], budget.b, budget.beta)
+    unit = int(np.frexp(np.abs(table).max())[1])  # a power of two, in which sums of losses stay floats
+    sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
+    _check_monotone(sorted_table, numbers[order])
+    value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
     codes = order[chosen]
     home = np.argmin(table[:, codes], axis=1)
     return Bins(
-        value=value,
+        value=math.ldexp(value, unit),
         inputs=inputs,
         epsilon=budget,
         bins=frozen(codes),
@@ -137,7 +140,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
         cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
         better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
         # Ratios fall strictly until the optimum; below the resolution of floats there is nothing left to gain.
-        if better >= value * (1 - 1e-15):
+        if better >= value - 1e-15 * abs(value):
             return (better, found) if better < value else (value, chosen)
         chosen, value = found, better
 
@@ -181,7 +184,8 @@ def _table(values: Float, loss: Loss) -> Float:
         raise StatementError(
             f"unknown loss {shown(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
         )
-    return np.array(Utility(np.array([[loss(v, w) for w in values.tolist()] for v in values.tolist()]), "loss").matrix)
+    rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
+    return np.array(Utility(rows, "loss").matrix)
 
 
 def _check_monotone(loss: Float, values: Float) -> None:

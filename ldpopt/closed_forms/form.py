@@ -15,7 +15,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from ldpopt.numbers import Float, frozen, real_array, real_number, require_memory
+from ldpopt.numbers import Float, frozen, normalized, real_array, real_number, require_memory, summed
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Notion
@@ -121,9 +121,9 @@ def read_prior(prior: Any) -> tuple[Float, Sequence[Hashable]]:
             f"prior[{inputs[int(bad[0])]!r}] = {weights[bad[0]]} is no weight",
             do="state finite weights >= 0",
         )
-    total = float(weights.sum())
-    if is_mapping and 0 < total < np.inf:
-        weights /= total
+    total = float(summed(weights))
+    if is_mapping:
+        weights = normalized(weights)
     elif not abs(total - 1) <= ROW_SUM_TOLERANCE:
         raise StatementError(
             f"the prior sums to {total:.12g}, not 1",

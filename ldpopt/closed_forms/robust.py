@@ -14,7 +14,8 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.numbers import Float, frozen, real_array, real_number
+from ldpopt.mechanism import labels
+from ldpopt.numbers import Float, frozen, real_array, real_number, summed
 
 TOLERANCE = 1e-9
 """How far the ends of a box may miss a sum of 1."""
@@ -124,8 +125,10 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
     if len(bad):
         raise StatementError(f"bounds {low[bad[0]]} .. {high[bad[0]]} are no interval", where=f"answer {bad[0]}")
-    if low.sum() > 1 + TOLERANCE or high.sum() < 1 - TOLERANCE:
-        raise StatementError(f"no prior lies in the box: its bounds sum to {low.sum():.9g} and {high.sum():.9g}")
+    least, most = summed(low), summed(high)
+    if least > 1 + TOLERANCE or most < 1 - TOLERANCE:
+        raise StatementError(f"no prior lies in the box: its bounds sum to {least:.9g} and {most:.9g}")
+    high = np.maximum(low, np.minimum(high, 1.0))
     places = np.sort(np.concatenate([low, high]))
     level = np.interp(1.0, low.sum() + _excess(places, low) - _excess(places, high), places)
     return np.asarray(np.clip(level, low, high))
@@ -243,7 +246,7 @@ def robust_value(
     mixing /= mixing.sum()
     return Robust(
         value=float(share + (1 - share) * (rows @ truth).min()),
-        inputs=range(n) if inputs is None else tuple(inputs),
+        inputs=labels(inputs, n, "input"),
         epsilon=budget,
         delta=share,
         worst_prior=frozen(mixing @ rows),

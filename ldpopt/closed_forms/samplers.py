@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism, codes, label_array
+from ldpopt.numbers import loose_array
 from ldpopt.sampling import BITS, CHUNK, bit_source
 
 Codes = NDArray[np.int64]
@@ -54,7 +55,7 @@ class Sampler(ABC):
             If an answer is not among the inputs.
         """
         if isinstance(self.inputs, range):  # labels are their own codes: no table of a million entries
-            return self.draw(np.asarray(x), rng=rng)
+            return self.draw(x, rng=rng)
         reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
         return reports
 
@@ -66,7 +67,7 @@ class Sampler(ABC):
         StatementError
             If a code is out of range.
         """
-        answers = np.asarray(answers)
+        answers = loose_array(answers, "list of answers")
         if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
             raise StatementError(
                 f"answers are a vector of whole numbers, not {answers.dtype} of shape {answers.shape}",

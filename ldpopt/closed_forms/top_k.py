@@ -14,7 +14,7 @@ from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
-from ldpopt.numbers import Float, real_number
+from ldpopt.numbers import Float, rational, real_number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,7 +85,7 @@ class TopK(ClosedForm):
         list of Fraction
             Length n; sums to the optimal value at delta 0.
         """
-        alpha = self.epsilon.enclosure()[1] if alpha is None else Fraction(alpha)
+        alpha = self.epsilon.enclosure()[1] if alpha is None else rational(alpha, "alpha", "ratio", 1)
         k, total = self.ranking.largest_k(alpha)
         pure = alpha * total / (alpha + k - 1)
         found = [Fraction(0)] * len(self.prior)

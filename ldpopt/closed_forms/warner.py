@@ -16,7 +16,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, is_whole, shown
+from ldpopt.numbers import Float, is_whole, rational, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -199,15 +199,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     >>> fair.epsilon, fair.delta_at(0)
     ('log(3)', 0.5)
     """
-    shares = []
-    for name, given in (("truth", truth), ("yes", yes)):
-        try:
-            share = Fraction(given)
-        except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-            share = Fraction(-1)
-        if not 0 <= share <= 1:
-            raise StatementError(f"{name} = {shown(given)} is no probability", do="state a number from 0 to 1")
-        shares.append(share)
+    shares = rational(truth, "truth", "probability", 0, 1), rational(yes, "yes", "probability", 0, 1)
     p, q = shares[0] + (1 - shares[0]) * shares[1], (1 - shares[0]) * shares[1]
     ratios = [_ratio(p, q), _ratio(1 - q, 1 - p)]
     budget: Any = math.inf if None in ratios else Budget(f"log({max(r for r in ratios if r is not None)})")

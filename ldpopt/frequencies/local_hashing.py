@@ -13,7 +13,7 @@ from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import CELLS, Counts, FrequencyProtocol, Random
 from ldpopt.frequencies.randomized_response import kept_and_other
-from ldpopt.numbers import Float, is_whole, whole_number
+from ldpopt.numbers import Float, is_whole, loose_array, whole_number
 from ldpopt.sampling import bit_source
 
 PRIME_BITS = 61
@@ -94,7 +94,7 @@ class LocalHashing(FrequencyProtocol):
         return reports
 
     def _support(self, reports: Any) -> tuple[Float, int]:
-        array = np.asarray(reports)
+        array = loose_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
             raise StatementError("the reports have no fields a, b and bucket", do="pass what randomize returned")
         a, bucket = array["a"].astype(np.uint64), array["bucket"]

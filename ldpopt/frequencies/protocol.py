@@ -16,7 +16,7 @@ from ldpopt.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mechanism import Mechanism, codes, labels
-from ldpopt.numbers import Float, is_whole, real_array, shown
+from ldpopt.numbers import Float, is_whole, loose_array, real_array, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.sampling import BITS
 
@@ -74,7 +74,7 @@ class FrequencyProtocol(ABC):
         if not self.epsilon > 0:
             raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
         whole = is_whole(inputs, most=sys.maxsize)
-        if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__")):
+        if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
             raise StatementError(f"inputs = {shown(inputs)} are no labels", do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
@@ -206,7 +206,7 @@ class FrequencyProtocol(ABC):
         """Positions of labels; whole numbers are their own, without a table of all of them."""
         if not isinstance(self.inputs, range):
             return codes(x, self.inputs, kind)
-        array = np.asarray(x)
+        array = loose_array(x, f"list of {kind}s")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, no vector of whole numbers")
         wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, require_memory, whole_number
+from ldpopt.numbers import Float, loose_array, require_memory, whole_number
 from ldpopt.sampling import bit_source
 
 LARGEST_LISTED = 4096
@@ -116,7 +116,7 @@ class SubsetSelection(FrequencyProtocol):
         return reports
 
     def _support(self, reports: Any) -> tuple[Float, int]:
-        array, d = np.asarray(reports), len(self.inputs)
+        array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
                 f"reports are {array.dtype} of shape {array.shape}; they are positions of shape (N, {self.size})",

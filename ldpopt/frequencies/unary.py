@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, require_memory, shown
+from ldpopt.numbers import Float, loose_array, require_memory, shown
 from ldpopt.sampling import bit_source
 
 LARGEST_LISTED = 12
@@ -105,7 +105,7 @@ class UnaryEncoding(FrequencyProtocol):
         return reports
 
     def _support(self, reports: Any) -> tuple[Float, int]:
-        array = np.asarray(reports)
+        array = loose_array(reports, "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
                 f"reports are {array.dtype} of shape {array.shape}; they are bits of shape (N, {len(self.inputs)})",

@@ -122,7 +122,7 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     outcome = solvers.find(solver).solve(program)
     if outcome.status is not solvers.Status.OPTIMAL or outcome.point is None:
         raise LimitReachedError(f"the solver ended with {outcome.raw_status!r}", do="try another solver")
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         means = np.where(m > 0, q / m, np.nan)
     seen = float(program.objective @ outcome.point)
     return Levels(frozen(levels), float(best), float(descending), seen, frozen(means))

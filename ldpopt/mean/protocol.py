@@ -20,6 +20,9 @@ from ldpopt.mean.randomizer import Random, Randomizer, chunks
 from ldpopt.numbers import Float, real_array
 from ldpopt.sampling import bit_source
 
+MOST = 1e150
+"""Largest report: its square is a float."""
+
 
 class Protocol(Randomizer):
     r"""A randomizer of one bounded number a user, and the unbiased estimate of the users' mean.
@@ -178,7 +181,8 @@ class Protocol(Randomizer):
         if array.ndim != 1 or not array.size:
             raise StatementError(f"reports have shape {array.shape}; they are a vector of at least one")
         low, high = self.report_range
-        slack = 1e-9 * max(abs(low), abs(high)) if math.isfinite(high - low) else 0.0
+        low, high = max(low, -MOST), min(high, MOST)
+        slack = 1e-9 * max(abs(low), abs(high))
         least, most = array.min(), array.max()
         # Two reductions without temporaries; nan fails every comparison.
         if not (low - slack <= least and most <= high + slack and math.isfinite(least) and math.isfinite(most)):

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimate import Estimate, normal_quantile
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import VectorProtocol
-from ldpopt.numbers import Float, shown, whole_number
+from ldpopt.numbers import Float, require_kind, shown, whole_number
 
 Method = Literal["ratio", "horvitz_thompson"]
 
@@ -71,6 +71,7 @@ class Sampled(VectorProtocol):
 
     def __init__(self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1) -> None:
         super().__init__(attributes)
+        require_kind(protocol, Protocol, "sampled()")
         if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
             raise StatementError(f"method {shown(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method, self.domain = protocol, method, protocol.domain

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.neighbors.relation import require_undirected
+from ldpopt.neighbors.relation import is_node, require_undirected
 from ldpopt.numbers import shown
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def bfs_partition(
     [[[0], [-1, 1], [-2, 2]], [[0], [1], [2]]]
     """
     require_undirected(graph)
-    if source not in graph:
+    if not is_node(source, graph):
         raise StatementError(f"the source {shown(source)} is no node of the graph", do="start from one of its nodes")
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}

@@ -36,6 +36,14 @@ def require_undirected(graph: Graph) -> None:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
 
 
+def is_node(label: Any, graph: Graph) -> bool:
+    """Whether the graph has this node; what cannot be hashed is none."""
+    try:
+        return label in graph
+    except (TypeError, ValueError):
+        return False
+
+
 def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     """Return the labels as they are named.
 
@@ -48,7 +56,7 @@ def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     try:
         names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
         hash(names)
-    except TypeError:
+    except (TypeError, ValueError):
         raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
 from ldpopt.noise.noise import Noise
-from ldpopt.numbers import is_whole, shown
+from ldpopt.numbers import is_whole, real_number, shown
 
 MOST_POWER = 100_000
 """Power of a decay that is written out: each takes 53 bits."""
@@ -67,6 +67,6 @@ class IntegerNoise(Noise):
         StatementError
             If ``step`` is not 1.
         """
-        if step != 1:
+        if real_number(step, "step") != 1:
             raise StatementError(f"step = {shown(step)}: this noise lives on the integers already", do="use step=1")
         return self

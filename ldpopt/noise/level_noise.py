@@ -172,9 +172,9 @@ class LatticeNoise(IntegerNoise, LevelNoise):
         tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
         k = np.floor(places(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
-        size = np.where(k >= 0, k + 1, -k)
-        jumps = np.maximum(np.ceil((size - len(table)) / c), 0)
-        value = tail[(size - jumps * c).astype(np.int64)] * np.exp(-eps * jumps)
+        size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # no mass is left beyond
+        place = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
+        value = tail[place.astype(np.int64)] * np.exp(-eps * np.rint((size - place) / c))
         return np.asarray(np.where(k >= 0, 1 - value, value))
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:

@@ -57,15 +57,16 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     """
     require_undirected(graph)
     orders = {1: 1, 2: 2, "inf": np.inf}
-    if norm not in orders:
+    if not isinstance(norm, (int, str)) or norm not in orders:
         raise StatementError(f"norm = {shown(norm)} is unknown", do='use 1, 2 or "inf"')
     answers = {node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel() for node in graph.nodes}
     if len({answer.shape for answer in answers.values()}) > 1:
         raise StatementError("the answers have different shapes", do="return a vector of one length for every node")
     worst = 0.0
     for first, second in graph.edges:
-        change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            raise StatementError(f"the query of {first!r} or {second!r} is not finite")
+            raise StatementError(f"the change of the query from {first!r} to {second!r} is not finite")
         worst = max(worst, change)
     return worst

@@ -53,13 +53,12 @@ class TwoBlocks:
         # Beyond that many steps no mass is left, and whole numbers end.
         size = np.minimum(np.abs(np.asarray(r, dtype=np.float64)), self.c * 2.0**60)
         best = np.full(size.shape, np.inf)
-        top = size.max(initial=0.0)
-        most = int(top / self.b) + 1 if self.b > 0 else 0
+        most = float(size.max(initial=0.0)) / self.b + 1 if self.b > 0 else 0
         if self.settled is not None:
             most = min(most, self.settled + 1)
         if most > MOST_STEPS:
             raise StatementError(f"{most:.3g} steps are too many", do="widen more, or join the intervals")
-        for k in range(most + 1):
+        for k in range(int(most) + 1):
             short = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
             np.minimum(best, k + self._steps(short), out=best)
         if self.settled is not None:
@@ -70,7 +69,8 @@ class TwoBlocks:
     def _steps(self, x: Float) -> Float:
         found = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
-            np.minimum(found, np.ceil(x / self.a), out=found)
+            with np.errstate(over="ignore"):  # steps beyond the floats are never the fewest
+                np.minimum(found, np.ceil(x / self.a), out=found)
         if self.w > 0:
             np.minimum(found, 2 * np.ceil(x / self.w), out=found)
             np.minimum(found, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=found)

@@ -15,7 +15,7 @@ from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
 from ldpopt.noise.intervals import read_intervals
 from ldpopt.noise.layers import MOST_STEPS
-from ldpopt.noise.noise import LEAST
+from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
@@ -78,6 +78,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     if not budget >= LEAST:
         raise StatementError(f"epsilon = {budget!r} asks for boundless noise", do="state a larger epsilon")
     blocks, is_discrete = read_intervals(intervals)
+    positive(blocks[-1][1], "sensitivity")
     if is_discrete:
         raise StatementError("widenings of a set of whole numbers are whole numbers", do="compare them one by one")
     sets: list[Blocks] = [tuple(blocks)]

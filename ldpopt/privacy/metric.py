@@ -46,7 +46,7 @@ class MetricDP:
 
     def __init__(self, epsilon: float | str, distance: ArrayLike | Callable[[Any, Any], float]) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        object.__setattr__(self, "distance", distance if callable(distance) else frozen(_metric(distance)))
+        object.__setattr__(self, "distance", distance if callable(distance) else frozen(read_metric(distance)))
 
     def __repr__(self) -> str:
         """Budget and size of the table, which itself would be long."""
@@ -62,7 +62,7 @@ class MetricDP:
             If the array has another size, or the callable gives no metric.
         """
         if callable(self.distance):
-            return _metric([[self.distance(x, k) for k in inputs] for x in inputs])
+            return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
         if len(self.distance) != len(inputs):
             raise StatementError(f"the distance is {self.distance.shape} but there are {len(inputs)} inputs")
         return self.distance
@@ -86,7 +86,18 @@ class MetricDP:
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
 
 
-def _metric(distance: ArrayLike) -> Float:
+UNITS = 1e-300, 1e300
+"""Least and largest distance, so that sums of distances and logarithms over them are floats."""
+
+
+def read_metric(distance: ArrayLike) -> Float:
+    """Read a table of distances.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no distance between two inputs.
+    """
     matrix = real_array(distance, "distance")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
@@ -96,6 +107,7 @@ def _metric(distance: ArrayLike) -> Float:
         (matrix != matrix.T, "differs from its mirror image"),
         (~off & (matrix != 0), "is not 0, though it is from an input to itself"),
         (off & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
+        (off & ((matrix < UNITS[0]) | (matrix > UNITS[1])), f"is not in {list(UNITS)}: use another unit"),
     )
     for bad, why in checks:
         if bad.any():

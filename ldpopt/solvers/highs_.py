@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.errors import SolverOptionError
 from ldpopt.program import Int, LinearProgram
 from ldpopt.solvers import Outcome, Status, missing
-from ldpopt.solvers.refinement import refine
+from ldpopt.solvers.refinement import in_floats, refine
 
 try:
     import highspy
@@ -130,14 +130,10 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
     """Solve with right-hand sides and costs in another unit, and report in the program's own."""
     largest = float(np.abs(program.objective).max(initial=0.0))
     cost = scale * 2.0 ** min(-int(np.frexp(largest)[1]), 1000) if largest and scale != 1 else 1.0
-    highs = replace(
-        program,
-        objective=program.objective * cost,
-        row_lower=program.row_lower * scale,
-        row_upper=program.row_upper * scale,
-        column_lower=program.column_lower * scale,
-        column_upper=program.column_upper * scale,
-    ).to_highs(named=False)
+    sides = ("row_lower", "row_upper", "column_lower", "column_upper")
+    with np.errstate(over="ignore"):  # beyond 1e20 a bound is infinite to HiGHS anyway
+        scaled: Any = {name: getattr(program, name) * scale for name in sides}
+    highs = replace(program, objective=program.objective * cost, **scaled).to_highs(named=False)
     for option, value in options.items():
         _set(highs, option, value)
     if deadline is not None:
@@ -153,7 +149,7 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
     point = np.array(solution.col_value) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
-    duals, reduced = np.array(solution.row_dual) / cost, np.array(solution.col_dual) / cost
+    duals, reduced = (in_floats(np.array(v, np.longdouble) / cost) for v in (solution.row_dual, solution.col_dual))
     return Outcome(status, text, point, duals, reduced, found if found.valid else None)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.numbers import Float
 from ldpopt.program import LinearProgram
 from ldpopt.solvers import Outcome, Status
 
@@ -77,8 +78,14 @@ def refine(
         rival = _improved(program, other, solve, rounds)
         if rival is not None and rival.residual < point.residual:
             point, outcome = rival, other
-    reduced = (program.objective - _transposed(program, point.y)).astype(float)
-    return replace(outcome, point=point.x.astype(float), row_duals=point.y.astype(float), column_duals=reduced)
+    reduced = in_floats(program.objective - _transposed(program, point.y))
+    return replace(outcome, point=point.x.astype(float), row_duals=in_floats(point.y), column_duals=reduced)
+
+
+def in_floats(multipliers: Any) -> Float:
+    """Round to floats, the largest where they end: any multipliers prove a bound."""
+    most = np.finfo(float).max
+    return np.asarray(np.clip(multipliers, -most, most), float)
 
 
 def _improved(
@@ -110,11 +117,11 @@ def _measured(program: LinearProgram, x: Any, y: Any) -> _Point:
     lower = (np.concatenate([program.column_lower, program.row_lower]) - place).astype(float)
     upper = (np.concatenate([program.column_upper, program.row_upper]) - place).astype(float)
     primal = max(float(lower.max()), -float(upper.min()), 0.0)
-    better = (cost if program.maximize else -cost).astype(float)
+    unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
+    better = ((cost if program.maximize else -cost) / unit).astype(float)
     # A cost that improves is an error where there is room to follow it: the value of a step within that room.
     gain = np.max(better, initial=0.0, where=upper > ROUNDOFF), np.max(-better, initial=0.0, where=lower < -ROUNDOFF)
-    unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
-    return _Point(x, y, cost, lower, upper, primal, float(max(gain)) / unit)
+    return _Point(x, y, cost, lower, upper, primal, float(max(gain)))
 
 
 def _residual_program(program: LinearProgram, point: _Point, up: float, down: float) -> LinearProgram:

@@ -154,6 +154,46 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a size of too many digits": lambda: lo.frequencies.LocalHashing(4, 1.0, buckets=-(10**5000)),
     "a budget of too many digits": lambda: lo.PureLDP(-(10**5000)),
     "a time span for a seed": lambda: noise.Laplace(1, 1.0).sample(3, rng=np.timedelta64(3)),
+    "a prior whose sum is beyond floats": lambda: lo.Problem([1e308, 1e308], "identity", PURE),
+    "the same of a closed form": lambda: closed_forms.top_k([1e308, 1e308], 1.0),
+    "the same of a mechanism": lambda: lo.Mechanism(np.eye(2)).expected([1e308, 1e308]),
+    "a prior that is nan": lambda: lo.Mechanism(np.eye(2)).expected([float("nan"), 1.0]),
+    "a prior next to nothing": lambda: lo.Mechanism(np.eye(2)).expected([5e-324, 5e-324]),
+    "a rational probability beyond floats": lambda: lo.audit([[Fraction(10**400)]]),
+    "a whole one": lambda: lo.audit(np.array([[10**400]], dtype=object)),
+    "a row whose sum is beyond floats": lambda: lo.Mechanism([[1e308, 1e308]]),
+    "the same of a plain array": lambda: lo.audit([[1e308, 1e308]]),
+    "the same to be repaired": lambda: repair([[1e308, 1e308]], PURE),
+    "a box of priors beyond floats": lambda: closed_forms.worst_prior([1e308, 1e308], [1e308, 1e308]),
+    "distances whose sum is beyond floats": lambda: lo.MetricDP(1.0, [[0, 1e308], [1e308, 0]]),
+    "the same of a kernel": lambda: closed_forms.kernel([[0, 1e308], [1e308, 0]], HALF, 1.0),
+    "distances next to nothing": lambda: lo.MetricDP(1.0, [[0, 1e-310], [1e-310, 0]]),
+    "an exponential beyond memory": lambda: lo.Budget(1.0).enclosure(10**400),
+    "a bound beyond floats": lambda: (
+        lo.solve(lo.Problem(HALF, "identity", PURE, constraints=constraints.linear(np.eye(2), upper=-1e308))).mechanism
+    ),
+    "a set beyond any unit": lambda: noise.optimal_widening([(0, 10**400)], 1.0),
+    "an answer that cannot be looked up": lambda: lo.Mechanism([[1.0]]).sample([Decimal("sNaN")]),
+    "a time span of no unit for a label": lambda: lo.Mechanism(np.eye(2), [np.timedelta64(3), "b"]),
+    "the same for a source": lambda: neighbors.bfs_partition(neighbors.path("ab"), np.timedelta64(3)),
+    "a label that does not say what it equals": lambda: lo.Problem(HALF, "absolute_error", PURE, inputs=[pd.NA, 1]),
+    "labels beyond floats": lambda: lo.Problem(HALF, "absolute_error", PURE, inputs=[10**400, 1]),
+    "a probability of a billion digits": lambda: closed_forms.coin("1e-999999999"),
+    "a probability of too many digits": lambda: closed_forms.coin(Fraction(1, 10**5000)),
+    "a ratio below 1": lambda: closed_forms.top_k(HALF, 1.0).exact_dual(Fraction(0)),
+    "reports whose squares are beyond floats": lambda: lo.mean.Laplace(1.0).estimate([1e308, 1e308]),
+    "a count beyond any integer": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: 10**30, 1: 1}),
+    "a count of a million digits": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: Decimal("1e999999")}),
+    "a masked count": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: np.ma.masked}),
+    "a masked code": lambda: closed_forms.top_k(HALF, 1.0).sampler.sample([np.ma.masked]),
+    "masked answers": lambda: lo.frequencies.UnaryEncoding(2, 1.0).randomize(np.ma.masked_equal([0, 1], 1)),
+    "a masked budget of no dimension": lambda: lo.PureLDP(np.ma.array(1.0, mask=True)),
+    "a table of no dimension for an alphabet": lambda: lo.frequencies.UnaryEncoding(np.array(2.0), 1.0),
+    "a trillion draws to audit": lambda: lo.audit_sampler(lambda x, k, rng: rng.random(k), 0, 1, draws=10**12),
+    "a gap beyond floats": lambda: lo.certify(lo.solve(lo.Problem(HALF, "identity", PURE)), gap="1"),
+    "no solution": lambda: lo.certify(None),
+    "a query without end": lambda: noise.sensitivity(lambda x: float("inf"), neighbors.path([0, 1])),
+    "NA for a step": lambda: noise.Geometric(1, 1.0).on_grid(pd.NA),
 }
 
 
@@ -162,6 +202,59 @@ def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
     with pytest.raises(LdpoptError) as caught:
         call()
     assert len(str(caught.value)) < 500
+
+
+END, NIL = 1.7976931348623157e308, Fraction(1, 10**400)
+APART = lo.GraphDP(800.0, neighbors.path(range(2)))
+ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
+    "weights": (lambda: lo.Problem({"a": END, "b": END}, "identity", PURE).prior.tolist(), HALF),
+    "weights of a closed form": (lambda: closed_forms.top_k({"a": END, "b": END}, 0.0).value, 0.5),
+    "weights of a mechanism": (lambda: lo.Mechanism(np.eye(2)).expected({0: END, 1: END}), 1.0),
+    "upper bounds": (lambda: closed_forms.worst_prior([0, 0], [END, END]).tolist(), HALF),
+    "losses": (
+        lambda: closed_forms.bins([5e-315, 1e-311, 1.0], [0.0, 1.0, END], 0.0).value,
+        (5e-315 + 1e-311) * END,
+    ),
+    "a ratio": (lambda: lo.audit([[0.5, 0.5], [5e-324, 1.0]], APART).epsilon, 743.7469247408213),
+    "a rational": (lambda: lo.audit([[NIL, 1 - NIL], [0, 1]], APART).verdict, "violated"),
+    "a far pair": (lambda: lo.audit([HALF, [0, 1]], lo.MetricDP(1.0, [[0, 1e300], [1e300, 0]])).verdict, "violated"),
+    "losses below 0": (lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, lambda x, y: -1.0).value, -1.0),
+    "a whole number of numpy's": (lambda: closed_forms.coin(np.int64(0), "1/2").value, 0.5),
+    "the least budget": (lambda: repair([HALF, [0.3, 0.7]], lo.PureLDP(5e-324)).audit.verdict, "certified"),
+    "the largest budget": (
+        lambda: repair([[1e-10, 1, 1e-101], [1e-17, 5e-324, 1]], lo.GraphDP(5e3, APART.graph)).audit.verdict,
+        "certified",
+    ),
+    "a point of no width": (
+        lambda: noise.NeighborPartition([(0, 5e-324), (2.3e-308, 2.0)], 1e-150).level([1.0]).tolist(),
+        [1],
+    ),
+    "extreme points": (
+        lambda: float(lo.extreme_points(PURE, 2).best(lo.Problem(HALF, np.full((2, 2), END), PURE)).value),
+        END,
+    ),
+}
+
+
+@pytest.mark.parametrize("call, expected", ANSWERED.values(), ids=ANSWERED)
+def test_numbers_at_the_end_of_the_floats_are_answered(call: Callable[[], Any], expected: Any) -> None:
+    found = call()
+    assert found == (expected if isinstance(expected, str) else pytest.approx(expected, rel=1e-15))
+
+
+GAINS: dict[str, tuple[Any, Any, Any]] = {
+    "duals beyond floats": (HALF, [[END, -END], [-END, END]], lo.GraphDP(0.0, neighbors.path(range(2)))),
+    "inputs that are never the worst": (None, [[3.0], [1e6], [1.0], [9e307]], PURE),
+    "the same of losses": (None, lo.Utility([[3.0, 2.0], [-1e17, -2e17]], "loss"), PURE),
+    "the same beside nothing": (None, [[1e-150], [1e-15], [0.0]], PURE),
+    "a weight next to nothing": ([0.5, 5e-192, 0.5], [[-1.0, 0.0], [9e307, 0.0], [3.0, 1.0]], PURE),
+}
+
+
+@pytest.mark.parametrize("prior, gain, privacy", GAINS.values(), ids=GAINS)
+def test_gains_of_unlike_sizes_are_certified(prior: Any, gain: Any, privacy: Any) -> None:
+    problem = lo.Problem(prior, gain, privacy, objective="worst_case" if prior is None else "expected")
+    assert lo.certify(lo.solve(problem)).relative_gap <= 1e-12
 
 
 def test_no_label_makes_a_message_endless() -> None:
@@ -196,6 +289,7 @@ def test_places_at_the_end_of_the_floats() -> None:
         noise.NeighborPartition([(0, 1), (3, 4)], 0.1).noise(1.0),
         noise.NeighborPartition([(0, 1), (3, 4), (7, 8)], 0.1).noise(1.0),
         noise.NeighborPartition({1, 3}, 1).noise(1.0),
+        noise.NeighborPartition({5, 6}, 1).noise(12.0),
         noise.Staircase(1.0, 1.0),
         noise.Staircase(1e-3, 1.0),
         noise.Laplace(1e-3, 1.0),

@@ -11,7 +11,7 @@ from ldpopt.pricing import made_private
 
 @pytest.mark.parametrize("off", [0.0, 1e-9, 1e-3])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 40.0])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 40.0, 1000.0])
 def test_what_is_made_private_is_and_stays_near(epsilon, delta, off):
     rng, b = np.random.default_rng(1), np.exp(-epsilon)
     for _ in range(20):

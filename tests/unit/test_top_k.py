@@ -63,7 +63,7 @@ class TestTopK:
             ([math.nan, 1.0], "no weight"),
             ([], "shape"),
             ([[0.5, 0.5]], "shape"),
-            ({"a": 0, "b": 0}, "sums to 0"),
+            ({"a": 0, "b": 0}, "sum to 0"),
             (["x"], "no rectangular array"),
         ],
     )
