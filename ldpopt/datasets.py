@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.alphabet import label_array
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.mechanism import label_array
 from ldpopt.numbers import Float, frozen, shown
 
 PUBLIC_DOMAIN = "public domain"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.alphabet import codes
 from ldpopt.errors import LimitReachedError, StatementError
-from ldpopt.mechanism import Mechanism, codes
+from ldpopt.mechanism import Mechanism
 from ldpopt.numbers import Float, frozen, inner_share, real_number, shown
 
 if TYPE_CHECKING:

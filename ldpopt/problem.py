@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldpopt.alphabet import first_duplicate, labels, require_labels
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.mechanism import first_duplicate, labels, require_labels
 from ldpopt.numbers import Float, frozen, normalized, real_array, shown, summed
 from ldpopt.privacy import Notion
 from ldpopt.program import RowBlock

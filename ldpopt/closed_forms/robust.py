@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldpopt.alphabet import labels
 from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.mechanism import labels
 from ldpopt.numbers import Float, frozen, real_array, real_number, summed
 
 TOLERANCE = 1e-9

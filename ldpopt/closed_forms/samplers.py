@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.alphabet import codes, label_array
 from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
-from ldpopt.mechanism import Mechanism, codes, label_array
+from ldpopt.mechanism import Mechanism
 from ldpopt.numbers import loose_array
 from ldpopt.sampling import BITS, CHUNK, bit_source
 

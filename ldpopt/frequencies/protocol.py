@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpopt.alphabet import codes, labels
 from ldpopt.budget import Budget, log_enclosure, round_up
 from ldpopt.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimate import Estimate, normal_quantile
-from ldpopt.mechanism import Mechanism, codes, labels
+from ldpopt.mechanism import Mechanism
 from ldpopt.numbers import Float, is_whole, loose_array, real_array, shown
 from ldpopt.privacy import PureLDP
 from ldpopt.sampling import BITS

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.alphabet import label_array
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random
-from ldpopt.mechanism import Mechanism, label_array
+from ldpopt.mechanism import Mechanism
 from ldpopt.numbers import Float, is_whole, require_memory
 
 
