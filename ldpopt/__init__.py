@@ -126,11 +126,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
     from importlib import import_module
+    from importlib.util import find_spec
 
-    module = import_module(f"ldpopt.{_PLACES.get(name, name)}")
+    place = _PLACES.get(name, name)
+    if name.startswith("_") or find_spec(f"ldpopt.{place}") is None:
+        raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
+    module = import_module(f"ldpopt.{place}")
     value = getattr(module, name) if name in _PLACES else module
     globals()[name] = value
     return value

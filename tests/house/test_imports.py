@@ -78,6 +78,11 @@ def test_no_module_takes_the_place_of_an_object():
     assert not set(ldpopt._PLACES) & {info.name for info in pkgutil.iter_modules(ldpopt.__path__)}
 
 
+def test_modules_are_there_without_being_imported():
+    code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.repair.__name__, hasattr(ldpopt, 'nothing'))"
+    assert run(code) == ["highs", "ldpopt.repair", "False"]
+
+
 def test_stating_and_solving_need_no_optional_package():
     code = f"""
 import sys
