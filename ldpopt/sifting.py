@@ -44,14 +44,8 @@ ALIKE = 0.9
 COVER = 2.0
 """More than that are added while those of a round serve each input less often than this, on average."""
 
-SPARE = 0.2
-"""At least this share of what there is comes in a round: outputs that are nearly worth it soon will be."""
-
 COMPARED = 1000
 """Outputs looked at for that, at least."""
-
-FINER = 1e-2
-"""Share of it where no output would help: the restricted program is solved on."""
 
 LOOSE = 0.3
 """Share of the gap at hand to which the next restricted program is solved."""
@@ -138,7 +132,7 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
             return Generated(program, outcome, channel, rounds, backend.name)
         solves += 1
         if not len(added):
-            wanted, going = max(wanted * FINER, final / 2), {"basis": outcome.basis}
+            wanted, going = final / 2, {"basis": outcome.basis}
             continue
         wanted, rounds = min(wanted, max(reached * LOOSE, final / 2)), rounds + 1
         going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
@@ -174,9 +168,9 @@ class _Whole:
             whole.prior, Utility(matrix, whole.utility.sense), whole.privacy, inputs=whole.inputs, outputs=names
         )
 
-    def gains(self, duals: Float) -> Float:
-        """What each output could add to the bound; for each unit of its mass below zero, what it would take."""
-        return np.asarray(Prices.of(self.costs, duals).gains(self.b, self.beta))
+    def worth(self, duals: Float) -> Float:
+        """What each output could add to the bound."""
+        return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
 
     def first(self) -> Int:
         """Choose outputs that are priced best by a few guesses of the multipliers, and the best constant answer.
@@ -188,17 +182,16 @@ class _Whole:
         found = {int(np.argmax(self.costs.sum(axis=0)))}
         for share in QUANTILES:
             level = self.costs.max(axis=1) if share == 1.0 else np.quantile(self.costs, share, axis=1)
-            found.update(np.argsort(-self.gains(level))[: FIRST // len(QUANTILES)].tolist())
+            found.update(np.argsort(-self.worth(level))[: FIRST // len(QUANTILES)].tolist())
         return np.array(sorted(found))
 
     def helpful(self, duals: Float, chosen: Int) -> Int:
-        """Outputs to add, where any would help: those worth most, no two alike, and some that are about to help."""
-        worth = self.gains(duals)
-        worth[chosen] = -np.inf
-        few = np.count_nonzero(worth > 0)
-        if few <= max(FIRST, len(chosen) // 2):
-            spare = min(int(SPARE * len(chosen)), len(worth) - len(chosen))
-            return np.argsort(-worth)[: max(few, spare)] if few else np.zeros(0, int)
+        """Outputs to add: those worth most, no two alike."""
+        worth = self.worth(duals)
+        worth[chosen] = 0.0
+        few = np.flatnonzero(worth)
+        if len(few) <= max(FIRST, len(chosen) // 2):
+            return few
         most = max(FIRST, len(chosen))
         order = np.argsort(-worth)[: np.count_nonzero(worth > WORTHY * worth.max())]
         serves = self.costs[:, order] > duals[:, None]
