@@ -47,6 +47,9 @@ COVER = 2.0
 COMPARED = 1000
 """Outputs looked at for that, at least."""
 
+FINER = 1e-2
+"""Share of the gap asked for, where no output would help, to which the restricted program is solved on."""
+
 LOOSE = 0.3
 """Share of the gap at hand to which the next restricted program is solved."""
 
@@ -132,7 +135,7 @@ def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, opt
             return Generated(program, outcome, channel, rounds, backend.name)
         solves += 1
         if not len(added):
-            wanted, going = final / 2, {"basis": outcome.basis}
+            wanted, going = max(wanted * FINER, final / 2), {"basis": outcome.basis}
             continue
         wanted, rounds = min(wanted, max(reached * LOOSE, final / 2)), rounds + 1
         going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
