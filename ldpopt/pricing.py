@@ -78,9 +78,10 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
 
 
 def made_private(channel: Float, b: float, delta: float = 0.0) -> Float:
-    """Private channel near this one, whose ratios and row sums are slightly off; up to rounding.
+    """Return a private channel near this one, shape (n, k), whose ratios and row sums are slightly off; up to rounding.
 
-    Entries are raised to their floors, and what rows lack is filled up.
+    Entries are raised to their floors ``b (max - delta)``, and what rows lack is filled up. Nothing is claimed of the
+    result: it is repaired and audited like any other.
     """
     top = channel.max(axis=0)
     raised: Float = np.maximum(channel, b * (top - delta))

@@ -273,6 +273,7 @@ def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
     if numeric(inputs) and numeric(outputs):
+        # A sign turns truth values into the 0 and 1 that they count as.
         inputs, outputs = ([+label for label in labels] for labels in (inputs, outputs))  # type: ignore[operator]
         return real_array(inputs, "list of input labels"), real_array(outputs, "list of output labels")
     if tuple(inputs) == tuple(outputs):

@@ -27,8 +27,8 @@ class MetricDP:
     epsilon : float or str
         Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
     distance : array_like, shape (n, n), or callable
-        Symmetric, zero on the diagonal and positive elsewhere; a callable takes two labels. Where the triangle
-        inequality fails, shortest paths count: they describe the same channels.
+        Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. Where the
+        triangle inequality fails, shortest paths count: they describe the same channels.
 
     Raises
     ------
@@ -91,7 +91,7 @@ UNITS = 1e-300, 1e300
 
 
 def read_metric(distance: ArrayLike) -> Float:
-    """Read a table of distances.
+    """Read a table of distances, shape (n, n).
 
     Raises
     ------
@@ -103,7 +103,7 @@ def read_metric(distance: ArrayLike) -> Float:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
     off = ~np.eye(len(matrix), dtype=bool)
     checks = (
-        (~np.isfinite(matrix), "is not finite"),
+        (~np.isfinite(matrix), "is not finite: inputs infinitely far apart belong to problems of their own"),
         (matrix != matrix.T, "differs from its mirror image"),
         (~off & (matrix != 0), "is not 0, though it is from an input to itself"),
         (off & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
