@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import ldpopt as lo
-from ldpopt.formulation import formulate
 from ldpopt.solvers import find, guarded
+from ldpopt.solving.formulation import formulate
 
 LIMIT = 1.0
 
@@ -92,7 +92,7 @@ def best(task: Any) -> float:
 
 
 def interrupts() -> Iterator[str]:
-    from ldpopt.modelfile import save_model
+    from ldpopt.statement.modelfile import save_model
 
     for n in (6, 40, 60, 100, 320):
         save_model(problem(n), f"n{n}.toml")

@@ -13,9 +13,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from ldpopt.layers import bfs_mechanism
-from ldpopt.neighbors import cayley, grid, path
-from ldpopt.utility import Utility
+from ldpopt.noise.layers import bfs_mechanism
+from ldpopt.privacy.neighbors import cayley, grid, path
+from ldpopt.statement.utility import Utility
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 

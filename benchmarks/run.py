@@ -25,7 +25,7 @@ PRELUDE = """
 import json, resource, sys, time
 import numpy as np
 import ldpopt as lo
-from ldpopt.formulation import formulate
+from ldpopt.solving.formulation import formulate
 from ldpopt.solvers import find
 def prior(n): return np.random.default_rng(0).dirichlet(np.ones(n))
 def report(began, **facts):

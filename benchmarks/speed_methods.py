@@ -23,9 +23,9 @@ os.environ.setdefault("LDPOPT_SOLVER_PROCESS", "0")  # so that HiGHS's seconds a
 import numpy as np
 
 import ldpopt as lo
-from ldpopt import solving
 from ldpopt.errors import LdpoptError
-from ldpopt.formulation import formulate
+from ldpopt.solving.formulation import formulate
+from ldpopt.solving.solve_ import solve_ as solving
 
 Float = np.ndarray
 

@@ -16,10 +16,10 @@ import matplotlib
 matplotlib.use("Agg")
 import cvxpy
 import numpy as np
+from ldpopt.sweep import sweep
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, constraints, formulate, plot, solve
-from ldpopt.repair import repair
-from ldpopt.sweep import sweep
+from ldpopt.mechanism.repair import repair
 
 prior = [0.45, 0.25, 0.15, 0.10, 0.05]
 problem = Problem(prior, "identity", PureLDP(1.0))

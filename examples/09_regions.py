@@ -18,10 +18,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-
-from ldpopt import Problem, PureLDP, plot, solve
 from ldpopt.convex import best_channel, mutual_information
 from ldpopt.regions import epsilon_breakpoints, prior_regions
+
+from ldpopt import Problem, PureLDP, plot, solve
 
 # %%
 # Two answers first: the breakpoints of Zhou, Lu and Wu 2019, 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).

@@ -6,76 +6,83 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than all el
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldpopt import (
-        closed_forms,
-        constraints,
-        convex,
-        datasets,
-        errors,
-        experiment,
-        frequencies,
-        layers,
-        mean,
-        motion,
-        neighbors,
-        noise,
-        plot,
-        privacy,
-        regions,
-        simplex,
-        simulate,
-        sweep,
-        utility,
-    )
-    from ldpopt.budget import Budget
-    from ldpopt.certificate import Certificate, certify
-    from ldpopt.divergence import Audit, audit
-    from ldpopt.estimate import Estimate, estimate_frequencies
-    from ldpopt.formulation import formulate
-    from ldpopt.mechanism import Mechanism
-    from ldpopt.modelfile import load_model, save_model
-    from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-    from ldpopt.problem import Problem
-    from ldpopt.program import LinearProgram, RowBlock
-    from ldpopt.solution import Solution
+    from ldpopt import closed_forms, errors, noise, plot, privacy, testing
+    from ldpopt.auditing.black_box import audit_sampler
+    from ldpopt.auditing.divergence import Audit, audit
+    from ldpopt.certificate import Certificate, certify, simplex
+    from ldpopt.estimation import frequencies, mean
+    from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+    from ldpopt.foundation.budget import Budget
+    from ldpopt.foundation.rows import RowBlock
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.noise import layers
+    from ldpopt.polytope import convex, regions
+    from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+    from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, neighbors
     from ldpopt.solvers import Status
-    from ldpopt.solving import solve
-    from ldpopt.statistical import audit_sampler
-    from ldpopt.utility import Utility
-    from ldpopt.vertices import ExtremePoints, extreme_points
+    from ldpopt.solvers.program import LinearProgram
+    from ldpopt.solving.formulation import formulate
+    from ldpopt.solving.solution import Solution
+    from ldpopt.solving.solve_ import solve
+    from ldpopt.statement import constraints, datasets, motion, utility
+    from ldpopt.statement.modelfile import load_model, save_model
+    from ldpopt.statement.problem import Problem
+    from ldpopt.statement.utility import Utility
+    from ldpopt.studies import experiment, simulate, sweep
 
 __version__ = "0.1.0"
 
 # All is imported when it is first named: a command hears Ctrl-C before numpy is there, and pays for what it uses.
-# No module may have the name of an object, or it would take its place.
-_PLACES = {
+_OBJECTS = {
     "ApproximateLDP": "privacy",
-    "Audit": "divergence",
-    "audit": "divergence",
-    "audit_sampler": "statistical",
-    "Budget": "budget",
+    "Audit": "auditing.divergence",
+    "audit": "auditing.divergence",
+    "audit_sampler": "auditing.black_box",
+    "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
-    "Estimate": "estimate",
-    "estimate_frequencies": "estimate",
-    "ExtremePoints": "vertices",
-    "extreme_points": "vertices",
-    "formulate": "formulation",
+    "Estimate": "estimation.inversion",
+    "estimate_frequencies": "estimation.inversion",
+    "ExtremePoints": "polytope.vertices",
+    "extreme_points": "polytope.vertices",
+    "formulate": "solving.formulation",
     "GraphDP": "privacy",
-    "LinearProgram": "program",
-    "load_model": "modelfile",
-    "Mechanism": "mechanism",
+    "LinearProgram": "solvers.program",
+    "load_model": "statement.modelfile",
+    "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
-    "Problem": "problem",
+    "Problem": "statement.problem",
     "PureLDP": "privacy",
-    "RowBlock": "program",
-    "save_model": "modelfile",
-    "Solution": "solution",
-    "solve": "solving",
+    "RowBlock": "foundation.rows",
+    "save_model": "statement.modelfile",
+    "Solution": "solving.solution",
+    "solve": "solving.solve_",
     "Status": "solvers",
-    "Utility": "utility",
+    "Utility": "statement.utility",
 }
-"""Modules of the objects; the other names are modules."""
+"""Modules of the public objects."""
+
+_MODULES = {
+    "constraints": "statement.constraints",
+    "convex": "polytope.convex",
+    "datasets": "statement.datasets",
+    "divergence": "auditing.divergence",
+    "experiment": "studies.experiment",
+    "frequencies": "estimation.frequencies",
+    "layers": "noise.layers",
+    "mean": "estimation.mean",
+    "modelfile": "statement.modelfile",
+    "motion": "statement.motion",
+    "neighbors": "privacy.neighbors",
+    "regions": "polytope.regions",
+    "repair": "mechanism.repair",
+    "sampling": "mechanism.sampling",
+    "simplex": "certificate.simplex",
+    "simulate": "studies.simulate",
+    "sweep": "studies.sweep",
+    "utility": "statement.utility",
+}
+"""Where the public modules live; the others have the name of their room."""
 
 __all__ = [
     "ApproximateLDP",
@@ -121,6 +128,7 @@ __all__ = [
     "simulate",
     "solve",
     "sweep",
+    "testing",
     "utility",
 ]
 
@@ -129,14 +137,49 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
     from importlib.util import find_spec
 
-    place = _PLACES.get(name, name)
+    place = _OBJECTS.get(name) or _MODULES.get(name, name)
     if name.startswith("_") or find_spec(f"ldpopt.{place}") is None:
         raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
     module = import_module(f"ldpopt.{place}")
-    value = getattr(module, name) if name in _PLACES else module
+    value = getattr(module, name) if name in _OBJECTS else module
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _PublicModules:
+    """Import system's view of `_MODULES`: ``from ldpopt.mean import Duchi`` finds the module in its room."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find a public module, or one inside it, by its public name."""
+        package, _, rest = name.partition(".")
+        public, dot, inner = rest.partition(".")
+        if package != "ldpopt" or public not in _MODULES:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self, origin=f"ldpopt.{_MODULES[public]}{dot}{inner}")  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> Any:
+        """Return the module itself: there is one of it, whatever it is called."""
+        from importlib import import_module
+
+        module = import_module(spec.origin)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: Any) -> None:
+        """Leave the module as it is, under its own name."""
+        module.__spec__ = module.__spec__.loader_state
+
+
+def _find_public_modules() -> None:
+    import sys
+
+    sys.meta_path.insert(0, _PublicModules())
+
+
+_find_public_modules()

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.divergence import Audit
+from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimate import Estimate
-from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float
-from ldpopt.sweep import SweepResult
+from ldpopt.estimation.inversion import Estimate
+from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ldpopt.regions import Region
+    from ldpopt.polytope.regions import Region
 
 MOST_NUMBERS = 12
 """Largest side of a heat map that has its numbers written into the cells."""

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.formulation import formulate
-from ldpopt.numbers import Float
+from ldpopt.foundation.checks import Float
 from ldpopt.privacy import PureLDP
-from ldpopt.problem import Problem
-from ldpopt.program import LinearProgram, Span
 from ldpopt.solvers import Outcome, ProgramSolver, Status, find
+from ldpopt.solvers.program import LinearProgram, Span
+from ldpopt.solving.formulation import formulate
+from ldpopt.statement.problem import Problem
 
 STEP = 2.0**-7
 """How far a bound is moved to measure a dual: the optima used are linear over twice that distance."""

@@ -24,10 +24,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-
-from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, plot
 from ldpopt.simulate import simulate
 from ldpopt.sweep import sweep
+
+from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, plot
 
 DELTA = 0.2
 POPULATION, REPEATS = 10_000, 20

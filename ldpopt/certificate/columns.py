@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.grid import GRID, Exact, integers
-from ldpopt.formulation import Structure
-from ldpopt.numbers import Float
-from ldpopt.pricing import Prices
+from ldpopt.foundation.checks import Float
+from ldpopt.solving.formulation import Structure
+from ldpopt.solving.interior.pricing import Prices
 
 LARGE = 20_000
 """Entries from which costs are rounded up to 64-bit integers: the bound is looser by about n units of 2**-48."""

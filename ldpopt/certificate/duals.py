@@ -14,16 +14,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.certificate.columns import LARGE, coarse, columns_bound
 from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
-from ldpopt.formulation import Form, Structure
-from ldpopt.numbers import Float
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.problem import Problem
-from ldpopt.program import Int, RowBlock
-from ldpopt.solution import Solution
+from ldpopt.solving.formulation import Form, Structure
+from ldpopt.solving.solution import Solution
+from ldpopt.statement.problem import Problem
 
 KNOWN = (PureLDP, ApproximateLDP, GraphDP, MetricDP)
 """Notions whose rows are written from their definition."""

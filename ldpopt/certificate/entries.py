@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError
-from ldpopt.numbers import Float
+from ldpopt.foundation.checks import Float
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 

@@ -13,10 +13,10 @@ from ldpopt.certificate.entries import Entry
 from ldpopt.certificate.record import Certificate
 from ldpopt.certificate.statement import plain_problem, read_problem
 from ldpopt.errors import CertificateError, ModelFileError
-from ldpopt.files import replacing, strict_json
-from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float
-from ldpopt.problem import Problem
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.problem import Problem
 
 FORMAT = "ldpopt certificate 1"
 

@@ -18,14 +18,14 @@ from math import ceil, floor
 
 import numpy as np
 
-from ldpopt.budget import LARGEST, Budget
+from ldpopt.certificate.simplex import basis_of, canonical_form, improve
 from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.budget import LARGEST, Budget
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.problem import Problem
-from ldpopt.program import LinearProgram, Span
-from ldpopt.simplex import basis_of, canonical_form, improve
-from ldpopt.solution import Solution
 from ldpopt.solvers import Status, find
+from ldpopt.solvers.program import LinearProgram, Span
+from ldpopt.solving.solution import Solution
+from ldpopt.statement.problem import Problem
 
 MOST = 8
 """Inputs and outputs of a problem that is solved in rationals."""

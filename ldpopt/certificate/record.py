@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.budget import round_up
+from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.duals import Multipliers, bound, weights
 from ldpopt.certificate.grid import exact_grid, integers
-from ldpopt.divergence import Audit
 from ldpopt.errors import CertificateError
-from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import real_number, require_kind
-from ldpopt.problem import Problem
-from ldpopt.program import RowBlock
-from ldpopt.solution import Solution
+from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.checks import real_number, require_kind
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.solving.solution import Solution
+from ldpopt.statement.problem import Problem
 
 STAKE_SHARE = 100
 """A bound smaller than this share of the stake is measured against the stake: losses may be 0."""

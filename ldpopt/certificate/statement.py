@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.certificate.duals import KNOWN
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import CertificateError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.problem import Problem
-from ldpopt.program import RowBlock
-from ldpopt.utility import Utility
+from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
 
 
 def plain_problem(problem: Problem) -> dict[str, Any]:

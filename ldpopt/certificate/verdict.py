@@ -8,7 +8,7 @@ from fractions import Fraction
 from ldpopt.certificate.duals import Multipliers
 from ldpopt.certificate.record import Certificate, in_float, prove, relative_gap
 from ldpopt.errors import CertificateError
-from ldpopt.problem import Problem
+from ldpopt.statement.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, r
 from ldpopt.cli.shell import refuse
 
 if TYPE_CHECKING:
-    from ldpopt.divergence import Audit
-    from ldpopt.mechanism import Mechanism
+    from ldpopt.auditing.divergence import Audit
+    from ldpopt.mechanism.mechanism import Mechanism
 
 
 def audit(
@@ -30,7 +30,7 @@ def audit(
     True epsilon, delta curve and witness. With a claim, exit 1 where it does not hold. An epsilon of null or inf: no
     budget is large enough.
     """
-    from ldpopt.mechanism import Mechanism
+    from ldpopt.mechanism.mechanism import Mechanism
 
     claim = _claim(epsilon, delta, form, model)
     channel = Mechanism.from_json(mechanism)
@@ -56,7 +56,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     if model is not None:
         if epsilon is not None or delta is not None:
             raise typer.BadParameter("state the claim by --model or by --epsilon, not both")
-        from ldpopt.modelfile import load_model
+        from ldpopt.statement.modelfile import load_model
 
         return load_model(model).privacy
     if epsilon is None:

@@ -57,7 +57,7 @@ def certify(
 
 def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:
     """Solve a model, certify it and write the certificate."""
-    from ldpopt.modelfile import read_model
+    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)
     solution, proof = wait_for(lambda: solve_and_certify(stated, *how), f"solving {Path(file).name}")

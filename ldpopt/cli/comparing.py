@@ -18,8 +18,8 @@ from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
 
 if TYPE_CHECKING:
     from ldpopt.closed_forms.recognize import Candidate
-    from ldpopt.mechanism import Mechanism
-    from ldpopt.problem import Problem
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.statement.problem import Problem
 
 SMALL = 200_000
 """Non-zeros up to which the pairwise program is solved as well."""
@@ -70,7 +70,7 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     Closed forms where they apply, and each installed solver in each form that it takes. A method that fails says so and
     the others go on. Exit 1 where a mechanism is not private, a gap is too large or the model's [expect] is not met.
     """
-    from ldpopt.modelfile import read_model
+    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
     problem = stated.problem
@@ -123,7 +123,7 @@ def _extreme_points(problem: Problem) -> list[Method]:
 
 
 def _best_point(problem: Problem) -> Answer:
-    from ldpopt.vertices import extreme_points
+    from ldpopt.polytope.vertices import extreme_points
 
     best = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs).best(problem)
     return Answer(float(best.value), best.mechanism)
@@ -141,7 +141,7 @@ def _installed() -> Iterator[str]:
 
 def _forms(problem: Problem) -> Iterator[Any]:
     """Yield the default form, and the other one where there is one and it is small."""
-    from ldpopt.formulation import default_form, size
+    from ldpopt.solving.formulation import default_form, size
 
     chosen = default_form(problem)
     yield chosen
@@ -160,7 +160,7 @@ def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
 
 def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
     from ldpopt.certificate import certify
-    from ldpopt.solving import solve
+    from ldpopt.solving.solve_ import solve
 
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
     mechanism = solution.mechanism

@@ -25,12 +25,12 @@ from ldpopt.cli.output import (
 from ldpopt.cli.shell import NO_SOLUTION
 from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
 from ldpopt.errors import StatementError
-from ldpopt.files import replacing
+from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
-    from ldpopt.mechanism import Mechanism
-    from ldpopt.problem import Problem
-    from ldpopt.sweep import SweepResult
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.statement.problem import Problem
+    from ldpopt.studies.sweep import SweepResult
 
 MOST_ROWS = 30
 """Rows of a sweep that are printed; all of them go into the file."""
@@ -53,8 +53,8 @@ def sweep(
 
     Each point is certified. Ctrl-C keeps the rows that are done, and draws nothing.
     """
-    from ldpopt.modelfile import read_model
-    from ldpopt.sweep import sweep as run
+    from ldpopt.statement.modelfile import read_model
+    from ldpopt.studies.sweep import sweep as run
 
     require_places(output, json, picture=plot)
     stated = read_model(model)
@@ -163,13 +163,13 @@ def _show(result: SweepResult) -> None:
 
 def _mechanism(file: str) -> Mechanism:
     """Read a mechanism, or solve a model."""
-    from ldpopt.mechanism import Mechanism
+    from ldpopt.mechanism.mechanism import Mechanism
 
     if Path(file).suffix.lower() != ".toml":
         return Mechanism.from_json(file)
     from ldpopt.cli.output import wait_for
-    from ldpopt.modelfile import read_model
-    from ldpopt.solving import solve
+    from ldpopt.solving.solve_ import solve
+    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)
     solution = wait_for(
@@ -180,7 +180,7 @@ def _mechanism(file: str) -> Mechanism:
 
 def _polytope(file: str) -> Any:
     from ldpopt import plot as pictures
-    from ldpopt.modelfile import load_model
+    from ldpopt.statement.modelfile import load_model
 
     problem = load_model(file)
     if len(problem.inputs) != 2 or len(problem.outputs) != 2:

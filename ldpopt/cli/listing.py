@@ -10,7 +10,7 @@ import typer
 from ldpopt.cli.output import Json, ModelPath, label, print_table, report, wait_for
 
 if TYPE_CHECKING:
-    from ldpopt.vertices import ExtremePoints
+    from ldpopt.polytope.vertices import ExtremePoints
 
 
 def vertices(
@@ -23,8 +23,8 @@ def vertices(
     Counts by number of reports used, orbits under renaming, and on request the points themselves as fractions.
     epsilon has to be "log(p/q)", but for pure privacy.
     """
-    from ldpopt.modelfile import read_model
-    from ldpopt.vertices import extreme_points
+    from ldpopt.polytope.vertices import extreme_points
+    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
     problem = stated.problem

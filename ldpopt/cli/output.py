@@ -17,7 +17,7 @@ import typer
 
 from ldpopt.cli.interrupts import work_begins
 from ldpopt.errors import ModelFileError
-from ldpopt.files import replacing
+from ldpopt.foundation.files import replacing
 
 Json = Annotated[
     str | None,

@@ -92,8 +92,8 @@ def _explain(error: Any) -> None:
 def _interrupted(done: str) -> NoReturn:
     say(f"interrupted: {done}" if done else "interrupted")
     if is_working():
-        if "ldpopt.solvers.guarded" in sys.modules:
-            from ldpopt.solvers.guarded import stop_all
+        if "ldpopt.solvers.processes.guarded" in sys.modules:
+            from ldpopt.solvers.processes.guarded import stop_all
 
             stop_all()
         # A solver deep in its own code cannot be asked to stop, and must not outlive the objects it works on.

@@ -25,13 +25,13 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import BAD_STATEMENT, refuse
 from ldpopt.errors import CertificateError, LdpoptError, ModelFileError, NotRepresentableError
-from ldpopt.files import replacing
+from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
-    from ldpopt.modelfile import Model
-    from ldpopt.problem import Problem
-    from ldpopt.solution import Solution
+    from ldpopt.solving.solution import Solution
+    from ldpopt.statement.modelfile import Model
+    from ldpopt.statement.problem import Problem
 
 FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Which program; chosen by structure unless told.")]
@@ -45,8 +45,8 @@ def check(model: ModelPath, json: Json = None) -> None:
 
     In each form: rows, columns, non-zeros and the memory that a solver would take.
     """
-    from ldpopt.formulation import default_form
-    from ldpopt.modelfile import read_model
+    from ldpopt.solving.formulation import default_form
+    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
     problem, chosen = stated.problem, default_form(stated.problem)
@@ -93,7 +93,7 @@ def solve(
     The certificate bounds what any private mechanism could reach; the audit is exact. Exit 1 where the model's
     [expect] is not met or the certified gap is too large; 3 where there is no solution.
     """
-    from ldpopt.modelfile import read_model
+    from ldpopt.statement.modelfile import read_model
 
     require_places(output, json, proof, picture=plot)
     stated = read_model(model)
@@ -134,8 +134,8 @@ def export(
     """
     import tempfile
 
-    from ldpopt.formulation import default_form, formulate
-    from ldpopt.modelfile import read_model
+    from ldpopt.solving.formulation import default_form, formulate
+    from ldpopt.statement.modelfile import read_model
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
@@ -180,7 +180,7 @@ def models(
 
     Name, size, notion and title of each. Exit 2 if one of them is no model.
     """
-    from ldpopt.modelfile import read_model
+    from ldpopt.statement.modelfile import read_model
 
     paths = sorted(Path(folder).glob("*.toml"))
     if not paths:
@@ -248,7 +248,7 @@ def solve_and_certify(
 ) -> tuple[Solution, Certificate | None]:
     """Solve a model by its own settings unless told others; no certificate where there are no duals."""
     from ldpopt.certificate import certify
-    from ldpopt.solving import solve
+    from ldpopt.solving.solve_ import solve
 
     limit = stated.time_limit if time_limit is None else time_limit
     solution = solve(stated.problem, solver=solver or stated.solver, time_limit=limit, form=form)
@@ -302,7 +302,7 @@ def _show(stated: Model, solution: Solution, certificate: Certificate | None) ->
 
 
 def _size(problem: Problem, form: Any) -> dict[str, float] | None:
-    from ldpopt.formulation import size
+    from ldpopt.solving.formulation import size
 
     try:
         counted = size(problem, form)

@@ -26,7 +26,7 @@ from ldpopt.cli.output import (
     say,
 )
 from ldpopt.errors import ModelFileError
-from ldpopt.files import readable, replacing
+from ldpopt.foundation.files import readable, replacing
 
 CHUNK = 1 << 16
 """Rows that are read, privatized and written at a time."""
@@ -57,7 +57,7 @@ def privatize(
     """
     import numpy as np
 
-    from ldpopt.mechanism import Mechanism
+    from ldpopt.mechanism.mechanism import Mechanism
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
@@ -100,8 +100,8 @@ def estimate(
     json: Json = None,
 ) -> None:
     """Estimate frequencies of answers from reports."""
-    from ldpopt.estimate import estimate_frequencies
-    from ldpopt.mechanism import Mechanism
+    from ldpopt.estimation.inversion import estimate_frequencies
+    from ldpopt.mechanism.mechanism import Mechanism
 
     require_places(json, picture=plot)
     channel = Mechanism.from_json(mechanism)

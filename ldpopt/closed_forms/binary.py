@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
 
 Region = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]

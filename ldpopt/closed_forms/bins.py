@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, frozen, real_array, require_memory, shown
-from ldpopt.utility import Utility, absolute_error, squared_error
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, shown
+from ldpopt.statement.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
 

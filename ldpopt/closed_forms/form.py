@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.errors import StatementError
-from ldpopt.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from ldpopt.numbers import Float, frozen, normalized, real_array, real_number, require_memory, summed
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_memory, summed
+from ldpopt.mechanism.mechanism import ROW_SUM_TOLERANCE, Mechanism
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Notion
@@ -80,7 +80,7 @@ class ClosedForm(ABC):
 
 def exactly_private(channel: Float, privacy: Notion, inputs: Sequence[Hashable]) -> Mechanism:
     """Round a channel of floats to masses over ``2**53`` that are private for the real ``e**epsilon``."""
-    from ldpopt.repair import repair
+    from ldpopt.mechanism.repair import repair
 
     mechanism: Mechanism = repair(channel, privacy, inputs=inputs, outputs=inputs).mechanism
     return mechanism

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, GeometricSampler
-from ldpopt.numbers import Float, frozen
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen
 from ldpopt.privacy import Notion
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.numbers import Float, frozen
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen
 from ldpopt.privacy import Notion
 from ldpopt.privacy.metric import read_metric
 

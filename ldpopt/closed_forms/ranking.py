@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.closed_forms.form import exact_sum
-from ldpopt.numbers import Float
+from ldpopt.foundation.checks import Float
 
 
 class Ranking:

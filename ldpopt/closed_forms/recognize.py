@@ -15,10 +15,10 @@ from ldpopt.closed_forms.geometric import path_graph
 from ldpopt.closed_forms.kernels import kernel
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
-from ldpopt.mechanism import Mechanism
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.problem import Problem
-from ldpopt.utility import numeric
+from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import numeric
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.alphabet import labels
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.numbers import Float, frozen, real_array, real_number, summed
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen, real_array, real_number, summed
+from ldpopt.foundation.labels import labels
 
 TOLERANCE = 1e-9
 """How far the ends of a box may miss a sum of 1."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.closed_forms.samplers import TOTAL, Codes, Source, uniform_below
-from ldpopt.sampling import BITS
+from ldpopt.mechanism.sampling import BITS
 
 SHORT = 32
 """Mean length up to which coins are simply tossed."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.alphabet import codes, label_array
-from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
-from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import loose_array
-from ldpopt.sampling import BITS, CHUNK, bit_source
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import loose_array
+from ldpopt.foundation.labels import codes, label_array
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 
 Codes = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint64]]

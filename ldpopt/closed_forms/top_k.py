@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
-from ldpopt.numbers import Float, rational, real_number
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, rational, real_number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

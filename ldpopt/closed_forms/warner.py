@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.mechanism import Mechanism
-from ldpopt.numbers import Float, is_whole, rational, shown
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, is_whole, rational, shown
+from ldpopt.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +63,7 @@ class Coin(ClosedForm):
         .. math:: \delta(e) = \max(0,\ p - e^e q,\ (1-q) - e^e (1-p)), \quad
                   p = \Pr(\text{yes} \mid \text{yes}),\ q = \Pr(\text{yes} \mid \text{no})
         """
-        from ldpopt.budget import round_up
+        from ldpopt.foundation.budget import round_up
 
         alpha, p, q = Budget(epsilon).enclosure()[0], self.yes_given_yes, self.yes_given_no
         return max(0.0, round_up(p - alpha * q), round_up(1 - q - alpha * (1 - p)))

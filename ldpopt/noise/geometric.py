@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.closed_forms.runs import runs
 from ldpopt.errors import StatementError
-from ldpopt.mechanism import Mechanism
-from ldpopt.neighbors import within
+from ldpopt.foundation.checks import Float, read_size, require_memory, shown, whole_number
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import repair
+from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Random, places
-from ldpopt.numbers import Float, require_memory, shown, whole_number
 from ldpopt.privacy import GraphDP
-from ldpopt.repair import repair
-from ldpopt.sampling import bit_source, read_size
+from ldpopt.privacy.neighbors import within
 
 
 class Geometric(IntegerNoise):

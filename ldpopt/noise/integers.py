@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import is_whole, real_number, shown
 from ldpopt.noise.noise import Noise
-from ldpopt.numbers import is_whole, real_number, shown
 
 MOST_POWER = 100_000
 """Power of a decay that is written out: each takes 53 bits."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.numbers import is_whole, real_number, require_room, shown
+from ldpopt.foundation.checks import is_whole, real_number, require_room, shown
 
 Union = list[tuple[int, int]]
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldpopt.foundation.checks import Float
 from ldpopt.noise.geometric import Geometric
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
-from ldpopt.numbers import Float
 
 
 class Laplace(Noise):

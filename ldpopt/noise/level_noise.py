@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float, read_size, shown
+from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.numbers import Float, shown
-from ldpopt.sampling import bit_source, read_size
 
 MOST_MEMBERS = 100_000
 """Whole numbers that a set on a grid may hold: they are read one by one."""

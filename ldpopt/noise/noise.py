@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, real_array, real_number
-from ldpopt.sampling import BITS, bit_source, read_size
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, read_size, real_array, real_number
+from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
 

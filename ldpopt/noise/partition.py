@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import CertificateError, StatementError
+from ldpopt.foundation.checks import Float, frozen, real_number, shown, whole_number
+from ldpopt.noise.interval_layers import MOST_STEPS, converges, grow, halves, integer_levels
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
-from ldpopt.noise.layers import MOST_STEPS, converges, grow, halves, integer_levels
 from ldpopt.noise.noise import MOST, places, positive
 from ldpopt.noise.two_blocks import Levels, TwoBlocks
-from ldpopt.numbers import Float, frozen, real_number, shown, whole_number
 
 if TYPE_CHECKING:
     from ldpopt.noise.level_noise import LatticeNoise, LevelNoise

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.neighbors import require_undirected
-from ldpopt.numbers import real_array, shown
+from ldpopt.foundation.checks import real_array, shown
+from ldpopt.privacy.neighbors import require_undirected
 
 if TYPE_CHECKING:
-    from ldpopt.neighbors import Graph
+    from ldpopt.privacy.neighbors import Graph
 
 
 def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2, "inf"] = 1) -> float:

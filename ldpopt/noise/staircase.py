@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import real_number, shown
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.numbers import real_number, shown
 
 LEAST_GAMMA = 1e-200
 """The best share of the innermost step at 900 nats; below it, moments leave the floats."""

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.noise.interval_layers import MOST_STEPS
 from ldpopt.noise.intervals import Union
-from ldpopt.noise.layers import MOST_STEPS
-from ldpopt.numbers import Float
 
 Levels = NDArray[np.int64]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ldpopt.budget import Budget
 from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.noise.interval_layers import MOST_STEPS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.layers import MOST_STEPS
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks

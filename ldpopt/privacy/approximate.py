@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpopt.budget import Budget
-from ldpopt.divergence import Audit, approximate_divergence
+from ldpopt.auditing.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, real_number, shown
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, real_number, shown
+from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import Ties, no_rows
-from ldpopt.program import Int, RowBlock
 
 MOST_ROWS = 2_000_000
 SEPARATION = 1e-14, 1e-13

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.budget import Budget
-from ldpopt.divergence import Audit, Pairs, max_divergence
+from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import Ties, positions, shape_of
-from ldpopt.program import Int, RowBlock
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.budget import Budget
-from ldpopt.divergence import ULPS, Audit, Pairs, max_divergence
+from ldpopt.auditing.divergence import ULPS, Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
-from ldpopt.numbers import Float, frozen, real_array
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen, real_array
+from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import Ties, shape_of
-from ldpopt.program import Int, RowBlock
 
 
 @dataclass(frozen=True, eq=False)

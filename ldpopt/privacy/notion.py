@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ldpopt.budget import Budget
-from ldpopt.divergence import ULPS, Audit
+from ldpopt.auditing.divergence import ULPS, Audit
 from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
-from ldpopt.numbers import Float, shown
-from ldpopt.program import Int, RowBlock
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, shown
+from ldpopt.foundation.rows import Int, RowBlock
 
 
 @runtime_checkable

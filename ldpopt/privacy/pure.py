@@ -6,10 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldpopt.budget import Budget
-from ldpopt.divergence import Audit, max_divergence
+from ldpopt.auditing.divergence import Audit, max_divergence
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import Ties
-from ldpopt.program import RowBlock
 
 
 @dataclass(frozen=True)

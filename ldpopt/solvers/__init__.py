@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
-from ldpopt.numbers import Float, shown
-from ldpopt.program import LinearProgram
+from ldpopt.foundation.checks import Float, shown
+from ldpopt.solvers.program import LinearProgram
 
 BUILT_IN = {
     "highs": "ldpopt.solvers.highs_:Highs",
-    "interior": "ldpopt.solvers.interior_:Interior",
+    "interior": "ldpopt.solving.interior.compact:Interior",
     "cbc": "ldpopt.solvers.cbc_:Cbc",
     "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy",
 }
@@ -106,7 +106,7 @@ def find(name: str) -> ProgramSolver:
     solver: ProgramSolver = factory(detail) if detail else factory()
     if target is None or getattr(solver, "quick", 0) == math.inf:
         return solver
-    from ldpopt.solvers.guarded import Guarded
+    from ldpopt.solvers.processes.guarded import Guarded
 
     return Guarded(solver, target, detail)
 

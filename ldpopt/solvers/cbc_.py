@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.program import LinearProgram, pulp_sides
 from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine
 
 try:

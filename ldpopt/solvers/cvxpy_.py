@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.program import LinearProgram, relation
 from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.solvers.program import LinearProgram, relation
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverOptionError
-from ldpopt.program import Int, LinearProgram
+from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
 
 try:

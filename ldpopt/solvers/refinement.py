@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.numbers import Float
-from ldpopt.program import LinearProgram
+from ldpopt.foundation.checks import Float
 from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.program import LinearProgram
 
 ROUNDOFF = 1e-14
 """Residual, relative to right-hand sides and costs of 1, that is left alone."""

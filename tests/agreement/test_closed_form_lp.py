@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from ldpopt import closed_forms
 from ldpopt.errors import NotRepresentableError
-from ldpopt.utility import absolute_error, squared_error
+from ldpopt.statement.utility import absolute_error, squared_error
 
 
 def pairwise_rows(n, m, ratio, delta=0.0, subsets=False):

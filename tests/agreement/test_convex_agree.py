@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP
-from ldpopt.convex import best_channel, best_listed, f_divergence, mutual_information
-from ldpopt.vertices import extreme_points
+from ldpopt.polytope.convex import best_channel, best_listed, f_divergence, mutual_information
+from ldpopt.polytope.vertices import extreme_points
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ldpopt.double_description import enumerate_vertices, vertices
-from ldpopt.halfspaces import halfspaces
+from ldpopt.polytope.double_description import enumerate_vertices, vertices
+from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
 RATIOS = ["log(3)", "log(7/2)"]

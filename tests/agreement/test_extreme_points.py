@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.double_description import vertices
-from ldpopt.halfspaces import halfspaces
-from ldpopt.vertices import extreme_points
+from ldpopt.polytope.double_description import vertices
+from ldpopt.polytope.halfspaces import halfspaces
+from ldpopt.polytope.vertices import extreme_points
 
 NOTIONS = {
     "pure": lambda n: lo.PureLDP("log(3)"),

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 
 import ldpopt as lo
 from ldpopt import constraints
-from ldpopt.formulation import formulate
+from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import Ties
-from ldpopt.repair import repair
+from ldpopt.solving.formulation import formulate
 
 ROWS = {"entry": lambda m: [(y,) for y in range(m)], "event": lambda m: list(all_events(m))}
 FORMS = ["compact", "pairwise"]

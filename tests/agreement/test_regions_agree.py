@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, solve
-from ldpopt.regions import epsilon_breakpoints, prior_regions
-from ldpopt.vertices import extreme_points
+from ldpopt.polytope.regions import epsilon_breakpoints, prior_regions
+from ldpopt.polytope.vertices import extreme_points
 
 
 def random_priors(n, count, seed):

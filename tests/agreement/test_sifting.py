@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from ldpopt import sifting
+from ldpopt.solving.methods import output_sifting as sifting
 
 WAYS = {
     "interior": {"solver": "interior", "form": "compact"},
@@ -158,9 +158,10 @@ def test_auto_takes_simplex_for_few_entries_and_sifts_many(monkeypatch):
 
 
 def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
-    from ldpopt.solvers import Outcome, Status, interior_
+    from ldpopt.solvers import Outcome, Status
+    from ldpopt.solving.interior import compact
 
-    monkeypatch.setattr(interior_.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no"))
+    monkeypatch.setattr(compact.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no"))
     problem = statement(1, (50, 50), "random", "dirichlet", 1.0)
     assert lo.solve(problem).solver == "highs (compact)"
 

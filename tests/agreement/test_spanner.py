@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt import generation, solvers
+from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.privacy import Ties
-from ldpopt.solvers import Status, blocks_
+from ldpopt.solvers import Status
+from ldpopt.solving.interior import graphs
+from ldpopt.solving.methods import row_generation as generation
 
 
 class AllPairs(lo.MetricDP):
@@ -73,8 +75,8 @@ def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon
     rng = np.random.default_rng(5)
     case = problem(lo.MetricDP(epsilon, shortest(7, rng)), 7, rng, sense, objective)
     program = lo.formulate(case)
-    assert blocks_.fits(program)
-    found, simplex = blocks_.Blocks().solve(program), solvers.find("highs").solve(program)
+    assert graphs.fits(program)
+    found, simplex = graphs.Blocks().solve(program), solvers.find("highs").solve(program)
     assert found.status is Status.OPTIMAL
     assert program.objective @ found.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
     assert program.residual(found.point) < 1e-9
@@ -97,18 +99,18 @@ def test_other_programs_stay_with_simplex(monkeypatch):
     monkeypatch.setattr(generation, "BY_BLOCKS", 1)
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
-    assert not blocks_.fits(lo.formulate(compact))
+    assert not graphs.fits(lo.formulate(compact))
     assert lo.solve(compact).solver == "highs (compact)"
     # At epsilon = 0 the private channels have no inside.
     free = lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2)))
-    assert not blocks_.fits(lo.formulate(free))
+    assert not graphs.fits(lo.formulate(free))
     with pytest.raises(NotRepresentableError, match="pairwise programs"):
-        blocks_.Blocks().solve(lo.formulate(compact))
+        graphs.Blocks().solve(lo.formulate(compact))
     with pytest.raises(SolverOptionError, match="no option"):
-        blocks_.Blocks().solve(lo.formulate(compact), presolve="off")
+        graphs.Blocks().solve(lo.formulate(compact), presolve="off")
 
 
 def test_a_time_limit_ends_it():
     rng = np.random.default_rng(2)
     case = problem(lo.MetricDP(1.0, manhattan(4)), 16, rng)
-    assert blocks_.Blocks().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT
+    assert graphs.Blocks().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT

@@ -13,11 +13,11 @@ from scipy.optimize import linprog
 
 import ldpopt as lo
 from ldpopt import solvers
-from ldpopt.divergence import Audit
+from ldpopt.auditing.divergence import Audit
+from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import NotRepresentableError, SolverNotFoundError, SolverOptionError, StatementError
-from ldpopt.exact import exact
-from ldpopt.formulation import formulate
 from ldpopt.solvers import Outcome, Status
+from ldpopt.solving.formulation import formulate
 from ldpopt.testing import Tolerances, check_solver, checks
 
 SOLVERS = {

@@ -15,7 +15,7 @@ import pytest
 import ldpopt as lo
 from ldpopt import closed_forms, constraints, neighbors, noise, utility
 from ldpopt.errors import LdpoptError
-from ldpopt.repair import repair
+from ldpopt.mechanism.repair import repair
 
 HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
 MASKED = np.ma.masked_less(np.array([[0.5, 0.5], [0.5, -1.0]]), 0)

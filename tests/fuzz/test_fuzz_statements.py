@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from ldpopt import closed_forms, constraints, mean, neighbors, noise, utility
-from ldpopt.repair import repair
-from ldpopt.vertices import StaircasePoints
+from ldpopt.mechanism.repair import repair
+from ldpopt.polytope.vertices import StaircasePoints
 
 EXAMPLES = int(os.environ.get("LDPOPT_FUZZ", "2000"))
 

@@ -16,7 +16,7 @@ from ldpopt.cli.drawing import parse_grid
 from ldpopt.cli.output import plain, printable
 from ldpopt.cli.verbs import app
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.files import replacing
+from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (

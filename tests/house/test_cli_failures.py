@@ -128,7 +128,7 @@ def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.M
     def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("ldpopt.modelfile.read_model", broken)
+    monkeypatch.setattr("ldpopt.statement.modelfile.read_model", broken)
     assert isinstance(run("check", "coin.toml").exception, ZeroDivisionError)
 
 

@@ -75,12 +75,12 @@ def test_nothing_is_imported_before_ctrl_c_is_heard():
 
 def test_no_module_takes_the_place_of_an_object():
     """Whoever imports ``ldpopt.solve``, if it were a module, would find it where the function was."""
-    assert not set(ldpopt._PLACES) & {info.name for info in pkgutil.iter_modules(ldpopt.__path__)}
+    assert not set(ldpopt._OBJECTS) & {info.name for info in pkgutil.iter_modules(ldpopt.__path__)}
 
 
 def test_modules_are_there_without_being_imported():
-    code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.repair.__name__, hasattr(ldpopt, 'nothing'))"
-    assert run(code) == ["highs", "ldpopt.repair", "False"]
+    code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.mean.__name__, hasattr(ldpopt, 'nothing'))"
+    assert run(code) == ["highs", "ldpopt.estimation.mean", "False"]
 
 
 def test_stating_and_solving_need_no_optional_package():
@@ -195,3 +195,15 @@ def test_every_module_is_found_and_named():
     found = {info.name for info in pkgutil.walk_packages(ldpopt.__path__, "ldpopt.")}
     assert {"ldpopt.testing", "ldpopt.privacy.metric", "ldpopt.solvers.cbc_"} <= found
     assert (ROOT / "ldpopt" / "py.typed").exists()
+
+
+def test_public_modules_are_one_module_under_both_names():
+    code = """
+import ldpopt
+from ldpopt.mean import Duchi
+from ldpopt.mean.duchi import Duchi as again
+from ldpopt.estimation.mean.duchi import Duchi as home
+import ldpopt.mean as module
+print(Duchi is again is home, module is ldpopt.mean, module.__name__, module.__spec__.name)
+"""
+    assert run(code) == ["True", "True", "ldpopt.estimation.mean", "ldpopt.estimation.mean"]

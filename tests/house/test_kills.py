@@ -15,15 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from ldpopt import Mechanism, files
-from ldpopt.files import replacing
-from ldpopt.modelfile import load_model
+from ldpopt import Mechanism
+from ldpopt.foundation import files
+from ldpopt.foundation.files import replacing
+from ldpopt.statement.modelfile import load_model
 
 KILLS = int(os.environ.get("LDPOPT_KILLS", "12"))
 
 HEAD = """
 import itertools, sys, numpy as np, ldpopt as lo
-from ldpopt.files import replacing
+from ldpopt.foundation.files import replacing
 rng = np.random.default_rng(0)
 def forever(*writes):
     for k, write in enumerate(itertools.cycle(writes)):
@@ -46,13 +47,13 @@ one, other = (lo.Mechanism(rng.dirichlet(np.ones(150), size=150)) for _ in range
 forever(lambda: one.to_json("out"), lambda: other.to_json("out"))
 """,
     "model": """
-from ldpopt.modelfile import save_model
+from ldpopt.statement.modelfile import save_model
 one, other = (lo.Problem(rng.dirichlet(np.ones(80)), rng.random((80, 80)), lo.PureLDP(1.0)) for _ in range(2))
 forever(lambda: save_model(one, "out"), lambda: save_model(other, "out"))
 """,
     "sweep": """
 import dataclasses
-from ldpopt.sweep import sweep
+from ldpopt.studies.sweep import sweep
 short = sweep(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0)), [1.0])
 one, other = (dataclasses.replace(short, rows=short.rows * size) for size in (4000, 5000))
 forever(lambda: one.to_csv("out"), lambda: other.to_csv("out"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ldpopt
-from ldpopt.modelfile import read_model, save_model
+from ldpopt.statement.modelfile import read_model, save_model
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
 

@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.budget import Budget
 from ldpopt.closed_forms import bins, least_epsilon, path_graph, top_k, worst_prior, worst_prior_in_ball
 from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.foundation.budget import Budget
 
 budgets = st.one_of(
     st.floats(0, 12),

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.layers import bfs_mechanism, level_matrix
+from ldpopt.noise.layers import bfs_mechanism, level_matrix
 
 
 @st.composite

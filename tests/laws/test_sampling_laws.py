@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ldpopt.sampling import AliasTable, round_rows
+from ldpopt.mechanism.sampling import AliasTable, round_rows
 
 WEIGHTS = st.one_of(st.just(0.0), st.floats(1e-300, 1.0), st.floats(0.01, 1.0))
 

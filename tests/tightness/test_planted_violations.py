@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, Problem, PureLDP, Utility, audit, mean, solve
-from ldpopt.sampling import AliasTable
+from ldpopt.mechanism.sampling import AliasTable
 
 E = Fraction(3)
 PURE = PureLDP("log(3)")

@@ -9,8 +9,8 @@ import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, Problem, PureLDP, estimate_frequencies, neighbors, plot
 from ldpopt.errors import StatementError
-from ldpopt.regions import prior_regions
-from ldpopt.sweep import SweepResult, sweep
+from ldpopt.polytope.regions import prior_regions
+from ldpopt.studies.sweep import SweepResult, sweep
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

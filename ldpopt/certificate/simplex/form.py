@@ -1,0 +1,108 @@
+"""StandardForm: maximize ``c x`` over ``A x = b``, ``x >= 0``, in whatever numbers it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import shown
+
+
+@dataclass(frozen=True)
+class Variable:
+    """How a variable of a program reads in a standard form: ``offset + sum of sign * x[position]``."""
+
+    name: str
+    offset: Any
+    terms: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class StandardForm:
+    r"""Maximize ``cost @ x`` over ``matrix @ x == right``, ``x >= 0``.
+
+    Attributes
+    ----------
+    matrix : tuple of tuple, shape (rows, columns)
+        ``A``.
+    right : tuple, shape (rows,)
+        ``b``; any sign.
+    cost : tuple, shape (columns,)
+        ``c``.
+    names : tuple of str, shape (columns,)
+        All different.
+    sign : int
+        -1 where the program that it was made from minimizes.
+    constant : number
+        The program's objective is ``constant + sign * cost @ x``.
+    variables : tuple of Variable
+        The program's own variables; none for a form written by hand.
+
+    Raises
+    ------
+    StatementError
+        If the shapes do not fit, or two names are the same.
+    """
+
+    matrix: tuple[tuple[Any, ...], ...]
+    right: tuple[Any, ...]
+    cost: tuple[Any, ...]
+    names: tuple[str, ...]
+    sign: int = 1
+    constant: Any = 0
+    variables: tuple[Variable, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        rows, columns = self.shape
+        if len(self.matrix) != rows or any(len(row) != columns for row in self.matrix) or len(self.cost) != columns:
+            raise StatementError(f"the matrix does not have {rows} rows and {columns} columns, as b and the names do")
+        if len(set(self.names)) < columns:
+            raise StatementError("two columns of the standard form have one name")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.right), len(self.names)
+
+    def positions(self, basis: Iterable[int | str]) -> tuple[int, ...]:
+        """Read a basis, given by names or by positions from 0.
+
+        Raises
+        ------
+        StatementError
+            If a column is unknown or named twice, or there are not as many as rows.
+        """
+        rows, columns = self.shape
+        place = {name: position for position, name in enumerate(self.names)}
+        found = []
+        for column in basis:
+            position = place.get(column) if isinstance(column, str) else int(column)
+            if position is None or not 0 <= position < columns:
+                raise StatementError(
+                    f"the basis names {column!r}, which is no column",
+                    do=f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}",
+                )
+            found.append(position)
+        if len(found) != rows or len(set(found)) < rows:
+            raise StatementError(f"a basis has {rows} different columns, one for each row; this one has {len(found)}")
+        return tuple(found)
+
+    def point(self, x: Sequence[Any]) -> dict[str, Any]:
+        """Read a point as the program's own variables, by name."""
+        if not self.variables:
+            return dict(zip(self.names, x, strict=True))
+        return {v.name: v.offset + sum(sign * x[position] for position, sign in v.terms) for v in self.variables}
+
+
+def exact(value: Any) -> Any:
+    """A number or numeric text as the Fraction that it is; anything else (a symbol) as it comes."""
+    try:
+        return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise StatementError(f"{shown(value)} is no finite number") from None
+    except TypeError:
+        return value

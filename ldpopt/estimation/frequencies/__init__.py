@@ -1,0 +1,9 @@
+"""Frequency protocols of the field: estimator, variance and exact true privacy of each, one a file."""
+
+from ldpopt.estimation.frequencies.local_hashing import LocalHashing
+from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
+from ldpopt.estimation.frequencies.randomized_response import RandomizedResponse
+from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
+from ldpopt.estimation.frequencies.unary import UnaryEncoding
+
+__all__ = ["FrequencyProtocol", "LocalHashing", "RandomizedResponse", "SubsetSelection", "UnaryEncoding"]

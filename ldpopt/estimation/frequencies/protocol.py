@@ -1,0 +1,262 @@
+r"""What every frequency protocol shares: reports that support labels, the unbiased estimate, variance and audit."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, shown
+from ldpopt.foundation.labels import codes, labels
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import BITS
+from ldpopt.privacy import PureLDP
+
+Random = np.random.Generator | int | None
+Counts = NDArray[np.int64]
+
+TOTAL = 1 << BITS
+CELLS = 1 << 20
+"""Cells (reports times labels) that are worked on at a time."""
+
+
+class FrequencyProtocol(ABC):
+    r"""A randomizer of one label a user, whose report *supports* some labels, and the unbiased estimate from them.
+
+    A report supports the true label with probability ``p`` and any other with probability ``q < p``. With ``c_x`` of
+    ``N`` reports supporting ``x``,
+
+    .. math:: \hat f_x = \frac{c_x / N - q}{p - q}, \qquad
+              N \operatorname{Var} \hat f_x = \frac{q (1-q)}{(p-q)^2} + f_x \frac{1 - p - q}{p - q}
+
+    Parameters
+    ----------
+    inputs : int or sequence of hashable
+        The labels, at least two; a number ``d`` stands for ``0 .. d-1``.
+    epsilon : float or str
+        Budget in nats, positive; ``"log(p/q)"`` is read exactly.
+
+    Attributes
+    ----------
+    inputs : sequence of hashable
+        The labels.
+    epsilon : Budget
+        The budget stated; `audit` tells the true one, which is never larger.
+    p, q : Fraction
+        The support probabilities *as they are drawn*, over a power of two: rounded so that no ratio exceeds
+        ``e**epsilon``. Estimates use the same numbers, so that they are unbiased exactly.
+
+    Raises
+    ------
+    StatementError
+        If there are fewer than two labels, two are the same, epsilon is not positive, or it is so small that
+        53-bit words cannot tell ``p`` from ``q``.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha 2017 (pure protocols, Theorem 2).
+    """
+
+    inputs: Sequence[Hashable]
+    p: Fraction
+    q: Fraction
+
+    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
+        self.epsilon = Budget(epsilon)
+        if not self.epsilon > 0:
+            raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+        whole = is_whole(inputs, most=sys.maxsize)
+        if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
+            raise StatementError(f"inputs = {shown(inputs)} are no labels", do="pass a list of labels, or their number")
+        size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
+        if size < 2:
+            raise StatementError(f"{size} labels leave nothing to ask", do="state at least two")
+        self.inputs = range(size) if whole else labels(inputs, size, "input")  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """Kind, number of labels and budget."""
+        return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
+
+    def randomize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+        """Draw one report for each answer.
+
+        Parameters
+        ----------
+        x : sequence of labels, shape (N,)
+            True answers.
+        rng : numpy.random.Generator or int, optional
+            Makes the draws repeatable; None draws every bit from the operating system's generator.
+
+        Returns
+        -------
+        ndarray, N rows
+            The reports, in the form that the protocol states.
+
+        Raises
+        ------
+        StatementError
+            If an answer is not among the inputs, or ``rng`` is no source.
+        """
+        return self._randomize(self._codes(x, "answer"), rng)
+
+    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+        r"""Estimate the frequency of each label from the reports, without bias.
+
+        .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
+
+        Parameters
+        ----------
+        reports : array_like, N rows
+            What `randomize` returned, ``N >= 1``.
+        confidence : float
+            Coverage of each normal interval on its own, ``0 < confidence < 1``.
+
+        Returns
+        -------
+        Estimate
+            ``d`` frequencies in the order of ``inputs``, not clipped and not made to sum to 1.
+
+        Raises
+        ------
+        StatementError
+            If there are no reports, or one that the protocol cannot make.
+
+        Notes
+        -----
+        The standard error is right for users drawn at random; for a fixed crowd it is too large by its spread
+        ``f (1 - f) / N``. O(N d) time, O(N) memory beside the reports.
+        """
+        normal_quantile(confidence)
+        support, total = self._support(reports)
+        if not total:
+            raise StatementError("there are no reports", do="pass what randomize returned, at least one report")
+        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
+        share = support / total
+        values = (share - q) / gap
+        likely = np.clip(share, q, p)
+        error = np.sqrt(likely * (1 - likely) / total) / gap
+        return Estimate(values, error, total, float(confidence), type(self).__name__, tuple(self.inputs))
+
+    def variance(self, frequency: ArrayLike = 0.0) -> Any:
+        """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.
+
+        Parameters
+        ----------
+        frequency : array_like
+            Shares of the label, within [0, 1]. For users drawn at random add ``f (1 - f)``.
+
+        Returns
+        -------
+        float or ndarray
+            In the shape of ``frequency``.
+        """
+        share = real_array(frequency, "frequency")
+        if not ((share >= 0) & (share <= 1)).all():
+            raise StatementError(f"frequency = {shown(frequency)} is no share", do="state numbers from 0 to 1")
+        base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
+        found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
+        return found if share.ndim else float(found)
+
+    @property
+    def total_variance(self) -> float:
+        """Sum of `variance` over all labels, which does not depend on how frequent each is."""
+        return len(self.inputs) * float(self.variance(0.0)) + float((1 - self.p - self.q) / (self.p - self.q))
+
+    def audit(self) -> Audit:
+        """Tell the exact true privacy of what is drawn, two-sided, over all pairs of labels and all reports.
+
+        Returns
+        -------
+        Audit
+            The smallest epsilon (rounded up), the verdict on the stated budget, decided in rationals for the real
+            ``e**epsilon``, and ``delta_at``.
+        """
+        ratio, (low, high) = self._ratio(), self.epsilon.enclosure()
+        verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
+        epsilon, exactly = round_up(log_enclosure(ratio)[1]), self.epsilon.ratio
+        if verdict == "certified":
+            epsilon = min(epsilon, round_up(log_enclosure(exactly)[1]) if exactly else float(self.epsilon))
+        delta = 0.0 if verdict == "certified" else max(0.0, round_up(self._delta(low)))
+        witness = (self.inputs[0], self.inputs[1], self._witness())
+        claim = f"{float(self.epsilon):.6g}-LDP"
+        return Audit(epsilon, delta, witness, verdict, claim, curve=lambda at: self._delta_at(at))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The whole channel, where its reports are few enough to list; exactly private.
+
+        Raises
+        ------
+        NotRepresentableError
+            If there are too many possible reports.
+        """
+        raise NotRepresentableError(
+            f"the reports of {self!r} are too many to list", do="use randomize and estimate, which need no channel"
+        )
+
+    def _codes(self, x: Any, kind: str) -> Counts:
+        """Positions of labels; whole numbers are their own, without a table of all of them."""
+        if not isinstance(self.inputs, range):
+            return codes(x, self.inputs, kind)
+        array = loose_array(x, f"list of {kind}s")
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, no vector of whole numbers")
+        wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
+        if len(wrong):
+            raise StatementError(
+                f"{kind} {array[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
+            )
+        return array.astype(np.int64, copy=False)
+
+    def _delta_at(self, budget: Budget) -> float:
+        return max(0.0, round_up(self._delta(budget.enclosure()[0])))
+
+    def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
+        """Round a channel to integer masses that keep the budget."""
+        from ldpopt.mechanism.repair import repair
+
+        found: Mechanism = repair(channel, PureLDP(self.epsilon), inputs=self.inputs, outputs=outputs).mechanism
+        return found
+
+    def _told_apart(self) -> None:
+        """Refuse a budget that 53-bit words cannot spend."""
+        if not self.p > self.q:
+            raise StatementError(
+                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
+                do="state a larger epsilon or fewer labels",
+            )
+
+    @abstractmethod
+    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+        """Reports of answers given by their places."""
+
+    @abstractmethod
+    def _support(self, reports: Any) -> tuple[Float, int]:
+        """How many reports support each label, and how many reports there are."""
+
+    @abstractmethod
+    def _ratio(self) -> Fraction:
+        """Worst ratio of the probabilities of a report under two labels."""
+
+    @abstractmethod
+    def _delta(self, alpha: Fraction) -> Fraction:
+        """Hockey-stick divergence of two labels at the ratio ``alpha``, before it is cut off at 0."""
+
+    @abstractmethod
+    def _witness(self) -> Any:
+        """A report that attains the ratio for the first two labels."""
+
+
+def chunks(size: int, width: int) -> list[slice]:
+    """Cut ``size`` rows of ``width`` cells into parts of at most `CELLS` cells."""
+    step = max(1, CELLS // max(1, width))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]

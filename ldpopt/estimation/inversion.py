@@ -1,0 +1,340 @@
+"""From reports back to frequencies: unbiased inversion or maximum likelihood, with standard errors and intervals."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import LimitReachedError, StatementError
+from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, shown
+from ldpopt.foundation.labels import codes
+from ldpopt.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIKELIHOOD_GAP = 1e-9
+"""Largest accepted shortfall of the log-likelihood from its maximum, in nats per report."""
+
+NEWTON_STEPS = 200
+"""Limit on interior-point steps; 10 to 40 are usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    r"""Estimated numbers with what is known of their errors.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        The estimates; a scalar becomes shape (1,).
+    std_error : array_like, shape (n,)
+        Standard errors, in the unit of the values.
+    n_reports : int
+        How many reports they rest on.
+    confidence : float
+        Coverage that each interval aims at, on its own, ``0 < confidence < 1``.
+    method : str
+        How they were found.
+    labels : sequence of hashable, optional
+        What the values are the frequencies of.
+    covariance : array_like, shape (n, n), optional
+        Covariance of the estimates.
+    interval : array_like, shape (n, 2), optional
+        Low and high ends; by default the normal interval ``values -+ z std_error``, not clipped.
+
+    Raises
+    ------
+    StatementError
+        If the confidence is not between 0 and 1, or a shape does not fit.
+
+    Examples
+    --------
+    >>> Estimate([0.5], [0.25], n_reports=4).interval.round(2)
+    array([[0.01, 0.99]])
+    """
+
+    values: Float
+    std_error: Float
+    n_reports: int
+    confidence: float = 0.95
+    method: str = "inversion"
+    labels: tuple[Hashable, ...] | None = None
+    covariance: Float | None = None
+    interval: Float = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Check the shapes, fill in the interval and freeze the arrays."""
+        half_width = normal_quantile(self.confidence)
+        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
+        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        interval = self.interval
+        if interval is None and std_error.shape == values.shape:
+            interval = np.stack([values - half_width * std_error, values + half_width * std_error], axis=-1)
+        object.__setattr__(self, "values", values)
+        n = len(values)
+        given: tuple[tuple[str, Any, tuple[int, ...]], ...] = (
+            ("values", values, (n,)),
+            ("std_error", std_error, (n,)),
+            ("covariance", self.covariance, (n, n)),
+            ("interval", interval, (n, 2)),
+        )
+        for name, array, shape in given:
+            if array is None:
+                continue
+            checked = np.array(array, dtype=np.float64)
+            if checked.shape != shape:
+                raise StatementError(f"{name} of an estimate has shape {checked.shape}; it needs {shape}")
+            object.__setattr__(self, name, frozen(checked))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(self.labels))
+            if len(self.labels) != n:
+                raise StatementError(f"{len(self.labels)} labels for {n} estimates")
+
+    def __repr__(self) -> str:
+        """Each value with its standard error and interval, at most ten of them."""
+        rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
+        for place in range(min(10, len(self.values))):
+            name = "" if self.labels is None else f"{self.labels[place]!r}: "
+            low, high = self.interval[place]
+            rows.append(f"  {name}{self.values[place]:.6g} +- {self.std_error[place]:.2g}  [{low:.6g}, {high:.6g}]")
+        if len(self.values) > 10:
+            rows.append(f"  ... {len(self.values) - 10} more")
+        return "\n".join(rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table: one row a value, columns estimate, std_error, low, high."""
+        import pandas as pd
+
+        index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
+        low, high = self.interval.T
+        columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
+        return pd.DataFrame(columns, index=index)
+
+
+def estimate_frequencies(
+    mechanism: Mechanism,
+    reports: Any,
+    *,
+    method: Literal["inversion", "maximum_likelihood"] = "inversion",
+    confidence: float = 0.95,
+) -> Estimate:
+    r"""Estimate how frequent each true answer is from the reports of a mechanism.
+
+    With :math:`q` the frequencies of the ``N`` reports and :math:`P` the channel, inversion is linear and unbiased,
+
+    .. math:: \hat\pi = A q, \quad A P^T = I, \quad
+              \operatorname{Cov} = A (\operatorname{diag} q - q q^T) A^T / N,
+
+    and maximum likelihood stays on the simplex,
+
+    .. math:: \hat\pi = \arg\max_{\pi \ge 0, \, \sum \pi = 1} \sum_y q_y \log (P^T \pi)_y, \quad
+              \operatorname{Cov} = (J^{-1} - \hat\pi \hat\pi^T) / N, \quad
+              J = P \operatorname{diag}(P^T \hat\pi)^{-1} P^T .
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What made the reports; its ``n`` rows must be linearly independent. The masses that it samples are used.
+    reports : sequence of labels, shape (N,), or mapping label -> count
+        Output labels, or how often each was seen (``series.value_counts().to_dict()``).
+    method : {"inversion", "maximum_likelihood"}
+        Inversion may give negative frequencies, as an unbiased estimate must; maximum likelihood gives none, and is
+        biased near 0.
+    confidence : float
+        Coverage of each interval on its own, ``0 < confidence < 1``.
+
+    Returns
+    -------
+    Estimate
+        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``. Intervals are normal: after inversion
+        they are not clipped (a negative end is honest); after maximum likelihood they are clipped to [0, 1], and
+        where an estimate is at or near 0 its standard error is approximate.
+
+    Raises
+    ------
+    StatementError
+        If there are no reports, a report is no output or has probability 0 under every input, a count is no whole
+        number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
+    LimitReachedError
+        If the likelihood could not be brought within 1e-9 nats per report of its maximum.
+
+    Notes
+    -----
+    With more outputs than inputs there are many left inverses ``A``; the one used is generalized least squares,
+    ``(P D P^T)^-1 P D`` with ``D`` the inverse of the report frequencies under uniform answers. It does not depend
+    on the reports, so the estimate stays unbiased, and its estimates sum to 1 (those of the plain pseudo-inverse need
+    not). With as many outputs as inputs it is the inverse.
+
+    The maximum is found by interior-point Newton steps (the plain EM iteration takes thousands). From any ``pi`` on
+    the simplex, the largest log-likelihood per report is at most
+    :math:`\max_x \sum_y q_y P_{xy} / (P^T \pi)_y - 1` away: steps end when that is below 1e-12, and a result above
+    1e-9 is refused.
+
+    O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n m + n^2) memory.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> estimate_frequencies(coin, {"no": 600, "yes": 400}).values.round(12)
+    array([0.7, 0.3])
+    """
+    if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
+        raise StatementError(
+            f"method {shown(method)} is unknown",
+            where="estimate_frequencies",
+            do="use 'inversion' or 'maximum_likelihood'",
+        )
+    if not isinstance(mechanism, Mechanism):
+        raise StatementError(
+            f"a {type(mechanism).__name__} is no mechanism", where="estimate_frequencies", do="pass Mechanism(channel)"
+        )
+    normal_quantile(confidence)
+    channel = mechanism.counts / mechanism.denominator
+    seen = _count(reports, mechanism)
+    total = int(seen.sum())
+    impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
+    if len(impossible):
+        raise StatementError(
+            f"report {mechanism.outputs[impossible[0]]!r} has probability 0 under every input, yet was seen "
+            f"{seen[impossible[0]]} times",
+            do="pass the mechanism that made these reports",
+        )
+    frequencies = seen / total
+    left_inverse = _left_inverse(channel, channel.mean(axis=0))
+    if method == "inversion":
+        values = left_inverse @ frequencies
+        spread = (left_inverse * frequencies) @ left_inverse.T
+    else:
+        values = _most_likely(channel, frequencies)
+        # An output that the estimate calls impossible has infinite information: a small floor keeps it finite.
+        expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
+        efficient = _left_inverse(channel, expected, tolerance=0.0)
+        spread = (efficient * expected) @ efficient.T
+    covariance = (spread - np.outer(values, values)) / total
+    covariance = (covariance + covariance.T) / 2
+    std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    estimate = Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance)
+    if method == "inversion":
+        return estimate
+    clipped = np.clip(estimate.interval, 0.0, 1.0)
+    return Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance, clipped)
+
+
+def normal_quantile(confidence: float) -> float:
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``.
+
+    Raises
+    ------
+    StatementError
+        If the confidence is not between 0 and 1.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 4)
+    1.96
+    """
+    share = inner_share(confidence, "confidence", do="state a coverage such as 0.95")
+    return -NormalDist().inv_cdf((1 - share) / 2)
+
+
+def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
+    """How often each output was reported, shape ``(m,)``."""
+    size = len(mechanism.outputs)
+    if isinstance(reports, Mapping):
+        places = codes(list(reports), mechanism.outputs, "report")
+        seen, most = np.zeros(size, dtype=np.int64), sys.maxsize // size
+        for place, (label, count) in zip(places, reports.items(), strict=True):
+            try:
+                whole = int(count) if real_number(count, "count", 0, most) == count else -1
+            except StatementError:
+                whole = -1
+            if whole < 0 or whole != count:
+                raise StatementError(
+                    f"the count {shown(count)} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
+                )
+            seen[place] += whole
+    else:
+        seen = np.bincount(codes(reports, mechanism.outputs, "report"), minlength=size).astype(np.int64)
+    if seen.sum() == 0:
+        raise StatementError("there are no reports", do="pass at least one")
+    return seen
+
+
+def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
+    r"""Return ``A`` with ``A P^T = I`` that weighs output ``y`` by ``1 / expected[y]``, shape ``(n, m)``.
+
+    Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
+    """
+    n, m = channel.shape
+    root = np.zeros(m)
+    np.divide(1.0, np.sqrt(expected), out=root, where=expected > 0)
+    # The singular values of the scaled channel itself; its Gram matrix would square the condition number.
+    left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
+    rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
+    if rank < n:
+        raise StatementError(
+            f"the channel has rank {rank} for {n} inputs: different answers leave the same trace in the reports",
+            where=f"channel of shape ({n}, {m})",
+            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
+        )
+    inverse: Float = (left / singular) @ right * root
+    return inverse
+
+
+def _most_likely(channel: Float, frequencies: Float) -> Float:
+    r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point steps.
+
+    Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
+    sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
+    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``.
+    """
+    q = frequencies[frequencies > 0]
+    channel = channel[:, frequencies > 0]
+    n = len(channel)
+    prior, slack = np.full(n, 1 / n), np.ones(n)
+    best, best_gap = prior, np.inf
+    for _ in range(NEWTON_STEPS):
+        mix = prior @ channel
+        gradient = channel @ (q / mix)
+        # What bounds the distance to the maximum is the gradient at the point scaled onto the simplex.
+        gap = float(prior.sum() * gradient.max()) - 1
+        if gap < best_gap:
+            best, best_gap = prior / prior.sum(), gap
+        if gap < 1e-12:
+            break
+        center = 0.1 * float(prior @ slack) / n
+        # In the unit sqrt(prior) the matrix stays well scaled as entries go to zero.
+        root = np.sqrt(prior)
+        scaled = (root[:, None] * channel) * (np.sqrt(q) / mix)
+        matrix = scaled @ scaled.T
+        matrix[np.diag_indices(n)] += slack
+        step = root * np.linalg.solve(matrix, root * (gradient - 1) + center / root)
+        slack_step = center / prior - slack - slack / prior * step
+        prior = prior + _length(prior, step) * step
+        slack = slack + _length(slack, slack_step) * slack_step
+    # Entries that only the barrier keeps off zero: gone, unless that costs likelihood.
+    rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
+    rest /= rest.sum()
+    if (rest @ channel > 0).all():
+        gap = float((channel @ (q / (rest @ channel))).max()) - 1
+        if gap <= max(1e-11, best_gap):
+            best, best_gap = rest, gap
+    if not best_gap <= LIKELIHOOD_GAP:
+        raise LimitReachedError(
+            f"the likelihood may still be {best_gap:.3g} nats per report below its maximum after {NEWTON_STEPS} steps",
+            do='use method="inversion"',
+        )
+    return best
+
+
+def _length(point: Float, step: Float) -> float:
+    """Step length that stays positive: 0.99 of the way to the first zero, at most 1."""
+    shrinking = step < 0
+    return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))

@@ -1,0 +1,69 @@
+"""The baseline without privacy: the censored bit itself, "No-DP" in the paper's tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.estimation.mean.protocol import Protocol
+from ldpopt.estimation.mean.randomizer import uniforms
+from ldpopt.foundation.checks import Float
+
+
+class NoPrivacy(Protocol):
+    r"""Report whether a number in [0, 1] exceeds a uniform threshold: one bit, and no privacy.
+
+    .. math:: \Pr(1 \mid x) = x, \qquad V(x) = x (1 - x)
+
+    Notes
+    -----
+    Its true epsilon is infinite and its delta is 1: report 1 proves ``x != 0``, report 0 proves ``x != 1``. It is a
+    baseline of protocols that send a bit, and no lower bound for others: for fixed answers the error of bits is
+    ``sum x (1 - x) / N**2``, which reports of real numbers undercut.
+
+    References
+    ----------
+    Liu and Zhou 2023, equations (3)-(7) and Theorem 3.
+
+    Examples
+    --------
+    >>> NoPrivacy().worst_case_variance, NoPrivacy().audit().delta_at(5.0)
+    (0.25, 1.0)
+    """
+
+    domain = (0.0, 1.0)
+    report_range = (0.0, 1.0)
+
+    def __init__(self) -> None:
+        """Take no budget: there is none."""
+
+    def __repr__(self) -> str:
+        """Name."""
+        return "NoPrivacy()"
+
+    @property
+    def bias(self) -> float:
+        """What rounding answers to multiples of ``2**-53`` leaves."""
+        return 2.0**-54
+
+    def audit(self) -> Audit:
+        """Tell that every report of 0 or 1 excludes an answer: epsilon ``inf``, delta 1 at every budget."""
+        epsilon, witness, verdict = self._privacy()
+        return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
+
+    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        return np.asarray(uniforms(source, x.size) < x, dtype=np.uint8)
+
+    def _variance(self, x: Any) -> Any:
+        return x * (1 - x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        return math.inf, (1.0, 0.0, 1), "violated"
+
+    def _delta(self, epsilon: float) -> float:
+        return 1.0

@@ -1,0 +1,245 @@
+r"""Privacy budgets: ``epsilon`` in nats that remembers its exact value, and rational enclosures of ``e**epsilon``."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import shown
+
+BITS = 192
+"""Significant bits kept in an enclosure of ``e**epsilon``."""
+
+LARGEST = 10_000.0
+"""Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; beyond it nothing is private."""
+
+MOST_NATS = 1e8
+"""Largest multiple of a budget whose exponential is written out: it takes 20 megabytes."""
+
+_LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
+
+
+class Budget(float):
+    r"""A privacy budget: a float in nats that knows exactly which real number it stands for.
+
+    Parameters
+    ----------
+    epsilon : float, int, Fraction or str
+        Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such as ``"0.1"``
+        is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact rational 7/2.
+
+    Raises
+    ------
+    StatementError
+        If it is not a number, negative, nan, infinite or larger than 10000.
+
+    Examples
+    --------
+    >>> Budget("log(3)").ratio
+    Fraction(3, 1)
+    >>> low, high = Budget(1.0).enclosure()
+    >>> low < high < low * (1 + Fraction(1, 2**180))
+    True
+    """
+
+    nats: Fraction | None
+    ratio: Fraction | None
+    text: str
+
+    def __new__(cls, epsilon: float | str | Fraction) -> Budget:
+        """Read the text or number; see the class."""
+        if isinstance(epsilon, Budget):
+            return epsilon
+        nats, ratio = _parse(epsilon)
+        self = super().__new__(cls, _log(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
+        self.nats, self.ratio = nats, ratio
+        self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
+        return self
+
+    def __repr__(self) -> str:
+        """``1.0`` or ``'log(3)'``: what reads back as the same budget."""
+        return repr(self.text) if isinstance(self.ratio, Fraction) else self.text
+
+    def __reduce__(self) -> tuple[type[Budget], tuple[str | Fraction]]:
+        """Pickle by the exact value."""
+        return Budget, (self.text if self.ratio is not None else self.nats,)  # type: ignore[return-value]
+
+    def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
+        r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal where the value is rational and known.
+
+        Parameters
+        ----------
+        multiple : Fraction or int
+            Non-negative factor of the budget (a hop count, a distance).
+
+        Returns
+        -------
+        tuple of Fraction
+            ``high / low - 1 < 2**-180``.
+        """
+        multiple = Fraction(multiple)
+        if multiple * Fraction(float(self)) > MOST_NATS:
+            what = f"exp(epsilon d) of more than {MOST_NATS:g} nats has too many digits"
+            raise StatementError(what, do="state smaller distances")
+        if self.ratio is not None:
+            if multiple.denominator == 1 and multiple <= 64:
+                return self.ratio**multiple.numerator, self.ratio**multiple.numerator
+            low, high = log_enclosure(self.ratio)
+            return _exp_enclosure(low * multiple)[0], _exp_enclosure(high * multiple)[1]
+        assert self.nats is not None
+        return _exp_enclosure(self.nats * multiple)
+
+    @property
+    def b(self) -> float:
+        r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` is never too strict)."""
+        return round_down(1 / self.enclosure()[1])
+
+    @property
+    def beta(self) -> float:
+        r""":math:`1 - e^{-\epsilon}`, rounded up."""
+        return 0.0 - round_down(1 / self.enclosure()[1] - 1)
+
+
+def round_down(value: Fraction) -> float:
+    """Return the largest float that is at most ``value``."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def round_up(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value`` (inf beyond the float range)."""
+    try:
+        return 0.0 - round_down(-value)
+    except OverflowError:
+        return math.inf
+
+
+def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
+    """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
+    if isinstance(epsilon, np.ndarray) and not epsilon.ndim:
+        epsilon = epsilon[()]
+    if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
+        raise _refusal(epsilon, "is no number")
+    if not isinstance(epsilon, (int, float, Fraction, str)):
+        try:
+            epsilon = float(epsilon)
+        except (TypeError, ValueError):
+            raise _refusal(epsilon, "is no number") from None
+    match = _LOG.fullmatch(epsilon) if isinstance(epsilon, str) else None
+    if match:
+        ratio = _fraction(match[1], epsilon)
+        if ratio < 1:
+            raise _refusal(epsilon, "is negative")
+        if _log(ratio) > LARGEST:
+            raise _refusal(epsilon, "is beyond 10000 nats, which protects nobody")
+        return None, ratio
+    nats = _fraction(epsilon, epsilon)
+    if nats < 0:
+        raise _refusal(epsilon, "is negative")
+    if nats > LARGEST:
+        raise _refusal(epsilon, "is beyond 10000 nats, which protects nobody")
+    return nats, None
+
+
+def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
+    if isinstance(value, float) and not math.isfinite(value):
+        if value > 0:
+            raise _refusal(epsilon, "is infinite: without a privacy bound the best channel is the best answer itself")
+        raise _refusal(epsilon, "is not a finite number")
+    if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
+        raise _refusal(epsilon, "is no number of a sensible size")
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError, TypeError):
+        raise _refusal(epsilon, "is no number") from None
+
+
+def _refusal(epsilon: object, why: str) -> StatementError:
+    return StatementError(
+        f"epsilon = {shown(epsilon)} {why}",
+        do='state epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
+    )
+
+
+def _log(ratio: Fraction) -> float:
+    """Return the natural logarithm of a rational >= 1 without overflow or cancellation."""
+    if ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+@lru_cache(maxsize=65536)
+def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Taylor series on ``x / 2**s <= 1/2``, then ``s`` squarings, in integers rounded outward at every step."""
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    squarings = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) + 2)
+    bits = BITS + 2 * squarings + 16
+    scaled, denominator = x.numerator << bits, x.denominator << squarings
+    low = _taylor_down(scaled // denominator, bits), -bits
+    high = _taylor_up(-(-scaled // denominator), bits), -bits
+    for _ in range(squarings):
+        low = _shorten(low[0] * low[0], 2 * low[1], bits, up=False)
+        high = _shorten(high[0] * high[0], 2 * high[1], bits, up=True)
+    return _dyadic(*_shorten(*low, BITS, up=False)), _dyadic(*_shorten(*high, BITS, up=True))
+
+
+def _taylor_down(x: int, bits: int) -> int:
+    """Lower bound of ``exp(x / 2**bits) * 2**bits``: every term rounded down, the rest left out."""
+    total = term = 1 << bits
+    order = 0
+    while term:
+        order += 1
+        term = (term * x >> bits) // order
+        total += term
+    return total
+
+
+def _taylor_up(x: int, bits: int) -> int:
+    """Upper bound: every term rounded up; from order 2 on a term is at most half the one before, so 2 units end it."""
+    total = term = 1 << bits
+    order = 0
+    while term > 1:
+        order += 1
+        rounded = -(-term * x >> bits)
+        term = -(-rounded // order)
+        total += term
+    return total + 2
+
+
+def _shorten(mantissa: int, exponent: int, bits: int, *, up: bool) -> tuple[int, int]:
+    """Round ``mantissa * 2**exponent`` to ``bits`` significant bits, up or down."""
+    shift = mantissa.bit_length() - bits
+    if shift <= 0:
+        return mantissa, exponent
+    return (-(-mantissa >> shift) if up else mantissa >> shift), exponent + shift
+
+
+def _dyadic(mantissa: int, exponent: int) -> Fraction:
+    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
+
+
+def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Round to a grid of ``2**-bits``, the lower end down and the upper end up."""
+    return Fraction(math.floor(low * 2**bits), 2**bits), Fraction(math.ceil(high * 2**bits), 2**bits)
+
+
+@lru_cache(maxsize=256)
+def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
+    """Rational bounds of ``log(ratio)``: a float guess, then ``t - t**2/2 <= log(1+t) <= t`` on what is left."""
+    if ratio == 1:
+        return Fraction(0), Fraction(0)
+    bits = BITS + 32 - min(0, (ratio - 1).numerator.bit_length() - ratio.denominator.bit_length())
+    low = high = Fraction(_log(ratio))
+    for _ in range(3):
+        down, up = _exp_enclosure(low)[1], _exp_enclosure(high)[0]
+        below, above = ratio / down - 1, ratio / up - 1
+        low, high = low + below - below * below, high + above
+        low, high = _outward(low, high, bits)
+    return low, high

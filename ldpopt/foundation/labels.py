@@ -1,0 +1,126 @@
+"""Alphabets: the labels of inputs and outputs, and the places of reports among them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.checks import loose_array, require_room, shown
+
+
+def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
+    """Check an alphabet: as many distinct labels as the array has rows or columns.
+
+    Raises
+    ------
+    MechanismError
+        If there are too many, too few or two the same.
+    """
+    if given is None:
+        return tuple(range(size))
+    require_labels(given, kind)
+    names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    if len(names) != size:
+        raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
+    duplicate = first_duplicate(names)
+    if duplicate is not None:
+        raise MechanismError(f"the {kind} label {shown(duplicate[0])} stands twice")
+    return names
+
+
+def require_labels(given: Any, kind: str) -> None:
+    """Refuse what is no sequence of hashable labels; a set has no order.
+
+    Raises
+    ------
+    MechanismError
+        Naming what it is.
+    """
+    do = "pass a list of labels"
+    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
+    if isinstance(given, (bytes, set, frozenset)) or not is_list:
+        raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
+    require_room(given, f"list of {kind} labels")
+    for place, label in enumerate(given):
+        try:
+            hash(label)
+        except (TypeError, ValueError):
+            raise MechanismError(
+                f"the {kind} label {shown(label)} at {place} cannot be looked up: not hashable", do=do
+            ) from None
+        if not _equals_itself(label):
+            raise MechanismError(f"the {kind} label {shown(label)} at {place} does not equal itself", do=do)
+
+
+def _equals_itself(label: Hashable) -> bool:
+    try:
+        return bool(label == label)
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+
+
+def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
+    """Return the first label that was seen before, in a 1-tuple, or None."""
+    seen: set[Hashable] = set()
+    for name in names:
+        if name in seen:
+            return (name,)
+        seen.add(name)
+    return None
+
+
+def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
+    """Positions of labels in their alphabet.
+
+    Raises
+    ------
+    StatementError
+        If ``x`` is no vector or holds a label outside the alphabet; its place is named.
+    """
+    # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
+    if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+        raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
+    array = loose_array(x, f"list of {kind}s")
+    counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
+    if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
+        return array.astype(np.int64, copy=False)
+    values = x.tolist() if hasattr(x, "tolist") else list(x)
+    position = {label: index for index, label in enumerate(alphabet)}
+    try:
+        return np.fromiter((position[value] for value in values), np.int64, len(values))
+    except (KeyError, TypeError, ValueError):
+        for index, value in enumerate(values):
+            if not _is_known(value, position):
+                raise StatementError(
+                    f"{kind} {shown(value)} is not in the alphabet",
+                    where=f"entry {index}",
+                    do=f"the labels are {listed(alphabet)}",
+                ) from None
+        raise
+
+
+def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
+    try:
+        return value in position
+    except (TypeError, ValueError):  # not every value can be hashed
+        return False
+
+
+def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array to index by code: typed where all are of one kind, else of objects."""
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and kinds <= {int, float, str, bool}:
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def listed(names: Sequence[Hashable]) -> str:
+    """Write the first few labels out."""
+    first = ", ".join(map(shown, names[:6]))
+    return f"[{first}{', ...' if len(names) > 6 else ''}]"

@@ -1,0 +1,329 @@
+"""Exact sampling: integer masses over ``2**bits``, integer alias tables, and where the random bits come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.checks import is_whole, shown
+
+BITS = 53
+"""Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
+
+MOST_BITS = 62
+"""Largest accepted word: a row of masses still sums within int64."""
+
+CHUNK = 1 << 15
+"""Words drawn at a time: a chunk fits in the cache, and 10**8 draws need no more memory than their result."""
+
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
+    r"""Round the rows of a channel to integer masses by largest remainder.
+
+    .. math:: K_{xy} \approx 2^{\text{bits}} P_{xy} / \textstyle\sum_{y'} P_{xy'}, \quad
+              \textstyle\sum_y K_{xy} = 2^{\text{bits}}
+
+    Parameters
+    ----------
+    channel : ndarray of float64, shape (n, m)
+        Probabilities; what a row lacks of 1, or has too much, is spread in proportion to its entries.
+    bits : int
+        Binary digits of the total, ``1 <= bits <= 62``.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, m)
+        Each row sums to exactly ``2**bits``. A row on the grid already comes back as it is; zeros stay zero;
+        a positive entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
+
+    Raises
+    ------
+    MechanismError
+        If an entry is negative or not finite, or a row sums to 1 only within worse than 1e-6.
+
+    Notes
+    -----
+    Each mass is less than 1 away from the normalized row, up to float rounding of the remainder.
+    O(n m log m) time.
+
+    Examples
+    --------
+    >>> round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4)
+    array([[ 2,  3, 11]])
+    """
+    total = _total(bits)
+    array = np.asarray(channel, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        x, y = map(int, np.argwhere(~(np.isfinite(array) & (array >= 0)))[0])
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > 1e-6:
+        raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1", do="normalize the rows")
+
+    # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
+    scaled = array * float(total)
+    whole = np.floor(scaled)
+    masses = whole.astype(np.int64)
+    remainder = scaled - whole
+    if not remainder.any() and (masses.sum(axis=1) == total).all():
+        return masses
+    missing = (total - masses.sum(axis=1)) - remainder.sum(axis=1)
+    remainder += missing[:, None] * (array / sums[:, None])
+    shift = np.floor(remainder)
+    remainder -= shift
+    masses = np.maximum(masses + shift.astype(np.int64), 0)
+
+    # Zeros are ranked last, behind every positive entry, so that they are never raised.
+    positive = array > 0
+    order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
+    units = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))
+    masses += rank < units[:, None]
+    # Float rounding of the remainders can leave a unit over or short; the largest mass feels it least.
+    masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
+    return masses
+
+
+class AliasTable:
+    r"""Integer alias tables: one draw from a row costs one word, one comparison, and is exact.
+
+    The columns are padded to :math:`2^a \ge m`, ``a >= 1``; a cell weighs :math:`W = 2^{\text{bits}-a}`. The top ``a``
+    bits of a uniform word choose the cell ``y``; the others are compared with ``threshold[x, y]``:
+
+    .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy}, \text{ else } \text{alias}_{xy}
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n, m)
+        Masses; each row sums to exactly ``2**bits``.
+    bits : int
+        Bits of a word, ``a <= bits <= 62``.
+
+    Attributes
+    ----------
+    threshold : ndarray of int64, shape (n, 2**a)
+        What each cell keeps for itself, ``0 <= threshold <= W``.
+    alias : ndarray of int32, shape (n, 2**a)
+        Who gets the rest of the cell.
+
+    Raises
+    ------
+    MechanismError
+        If a mass is negative, a row does not sum to ``2**bits``, or there are more than ``2**bits`` columns.
+
+    Notes
+    -----
+    Built in O(m log m) a row, 12 bytes a cell. Cache timing is not addressed: how long a draw takes may depend on the
+    answer.
+
+    Examples
+    --------
+    >>> AliasTable(np.array([[3, 12, 1]]), bits=4).realized()
+    array([[ 3, 12,  1]])
+    """
+
+    threshold: Counts
+    alias: NDArray[np.int32]
+
+    def __init__(self, counts: Counts, bits: int = BITS) -> None:
+        total = _total(bits)
+        masses = np.asarray(counts)
+        if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
+            raise MechanismError(
+                f"masses are whole numbers of shape (inputs, outputs), not {masses.dtype} of shape {masses.shape}",
+                do="round a channel of floats with round_rows",
+            )
+        # Bounding every mass first keeps the row sums from wrapping around 2**64 to look right.
+        bad = np.argwhere((masses < 0) | (masses > total))
+        if len(bad):
+            x, y = map(int, bad[0])
+            raise MechanismError(f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", where=f"row {x}, column {y}")
+        for x, row in enumerate(masses.tolist()):
+            if sum(row) != total:
+                raise MechanismError(
+                    f"the masses sum to {sum(row)}, not 2**{bits} = {total}", where=f"row {x}", do="use round_rows"
+                )
+        self.bits, (self.inputs, self.outputs) = bits, masses.shape
+        self._cell_bits = max(1, (self.outputs - 1).bit_length())
+        if self._cell_bits > bits:
+            raise MechanismError(f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}")
+        self._low_bits = bits - self._cell_bits
+        padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
+        padded[:, : self.outputs] = masses
+        self.threshold, self.alias = _pair(padded, 1 << self._low_bits)
+        self.threshold.setflags(write=False)
+        self.alias.setflags(write=False)
+
+    def __repr__(self) -> str:
+        """Size and word length."""
+        return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
+
+    def choose(self, codes: Counts, words: Words) -> Counts:
+        """Turn uniform words into outputs; a pure function, so that all ``2**bits`` words can be tried.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, shape (N,)
+            Rows to draw from, ``0 <= code < n``.
+        words : ndarray of uint64, shape (N,)
+            Words, ``0 <= word < 2**bits``.
+
+        Returns
+        -------
+        ndarray of int64, shape (N,)
+            Output codes, ``0 <= output < m``.
+        """
+        word = words.astype(np.int64)
+        cell = word >> self._low_bits
+        word &= (1 << self._low_bits) - 1
+        place = (codes << self._cell_bits) + cell
+        stays = word < self.threshold.ravel().take(place)
+        chosen: Counts = np.where(stays, cell, self.alias.ravel().take(place))
+        return chosen
+
+    def draw(self, codes: Counts, *, rng: np.random.Generator | int | None = None) -> Counts:
+        """Draw one output for each input.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, shape (N,)
+            Input codes, ``0 <= code < n``.
+        rng : numpy.random.Generator or int, optional
+            Makes the draws repeatable; None draws from the operating system's generator.
+
+        Returns
+        -------
+        ndarray of int64, shape (N,)
+            Output codes; beside them, memory does not grow with ``N``.
+
+        Raises
+        ------
+        StatementError
+            If a code is no row of the table, or ``rng`` is none of the three.
+
+        Examples
+        --------
+        >>> AliasTable(np.array([[0, 16], [16, 0]]), bits=4).draw(np.array([0, 1, 0]), rng=1)
+        array([1, 0, 1])
+        """
+        source = bit_source(rng, self.bits)
+        rows = np.asarray(codes)
+        if rows.size == 0:
+            return np.empty(0, dtype=np.int64)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise StatementError(
+                f"input codes are a vector of whole numbers, not {rows.dtype} of shape {rows.shape}",
+                do="pass row numbers here, or labels to Mechanism.sample",
+            )
+        if int(rows.min()) < 0 or int(rows.max()) >= self.inputs:
+            place = int(np.argmax((rows < 0) | (rows >= self.inputs)))
+            raise StatementError(
+                f"input code {rows[place]} is not in 0 .. {self.inputs - 1}",
+                where=f"entry {place}",
+                do="pass row numbers of the table",
+            )
+        drawn = np.empty(len(rows), dtype=np.int64)
+        for start in range(0, len(rows), CHUNK):
+            chunk = rows[start : start + CHUNK].astype(np.int64, copy=False)
+            drawn[start : start + len(chunk)] = self.choose(chunk, source(len(chunk)))
+        return drawn
+
+    def realized(self) -> Counts:
+        r"""Recompute the masses from the finished table: how many of the ``2**bits`` words lead to each output.
+
+        .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
+
+        Returns
+        -------
+        ndarray of int64, shape (n, m)
+            Equal to the counts that the table was built from.
+        """
+        masses = self.threshold.copy()
+        rows = np.arange(self.inputs)[:, None]
+        np.add.at(masses, (rows, self.alias), (1 << self._low_bits) - self.threshold)
+        return masses[:, : self.outputs]
+
+
+def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Callable[[int], Words]:
+    """Return a function of a size that yields as many uniform words below ``2**bits``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator, int or None
+        A generator, which advances; a seed ``>= 0``; or None for the operating system's generator.
+    bits : int
+        Length of a word, ``1 <= bits <= 62``.
+
+    Returns
+    -------
+    callable
+        ``size -> ndarray of uint64, shape (size,)``.
+
+    Raises
+    ------
+    StatementError
+        If ``rng`` is none of the three.
+
+    Notes
+    -----
+    A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
+
+    Examples
+    --------
+    >>> bit_source(1, bits=4)(3)
+    array([ 7,  8, 12], dtype=uint64)
+    """
+    total = _total(bits)
+    if rng is None:
+        unused = np.uint64(64 - bits)
+        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> unused
+    if is_whole(rng, 0):
+        rng = np.random.default_rng(rng)
+    if not isinstance(rng, np.random.Generator):
+        raise StatementError(
+            f"rng = {shown(rng)} is no source of random bits",
+            do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
+        )
+    generator = rng
+    return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
+
+
+def _pair(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
+    r"""Fill every cell up to ``weight`` from the rich, in closed form.
+
+    Let the poor cells, in order, lack :math:`D_1 \le D_2 \le \dots` in all so far, and the rich have
+    :math:`E_1 < E_2 < \dots` to spare. Poor ``i`` takes from the first rich ``j`` with :math:`E_j > D_{i-1}`. Rich
+    ``j`` falls to ``weight`` or below at the first ``i`` with :math:`D_i \ge E_j`, keeps ``weight + E_j - D_i`` of its
+    cell and takes the rest from rich ``j + 1``. The last of the rich ends with exactly ``weight``.
+    """
+    threshold = np.minimum(masses, weight)
+    alias = np.empty(masses.shape, dtype=np.int32)
+    alias[:] = np.arange(masses.shape[1], dtype=np.int32)
+    for row, keeps, gives in zip(masses, threshold, alias, strict=True):
+        poor, rich = np.flatnonzero(row < weight), np.flatnonzero(row > weight)
+        if not len(rich):
+            continue
+        lack, spare = np.cumsum(weight - row[poor]), np.cumsum(row[rich] - weight)
+        gives[poor] = rich[np.searchsorted(spare, np.concatenate(([0], lack[:-1])), side="right")]
+        keeps[rich] = weight + spare - lack[np.searchsorted(lack, spare, side="left")]
+        gives[rich[:-1]] = rich[1:]
+    return threshold, alias
+
+
+def _total(bits: int) -> int:
+    if not is_whole(bits, 1, MOST_BITS):
+        raise StatementError(
+            f"bits = {shown(bits)} is no word length", do=f"state a whole number from 1 to {MOST_BITS}"
+        )
+    return 1 << int(bits)

@@ -1,0 +1,243 @@
+"""Which levels are best for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt import solvers
+from ldpopt.errors import LimitReachedError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, frozen, real_array
+from ldpopt.foundation.rows import Int
+from ldpopt.solvers.program import LinearProgram, Span
+
+MOST_ROUNDS = 100
+"""Rounds of Dinkelbach's iteration; it is superlinear, three to six are usual."""
+
+MOST_DIGITS = 5000
+"""Digits carried at most; beyond ``epsilon T = 5500`` walks that climb all the way may be misjudged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """What `optimal_levels` found.
+
+    Attributes
+    ----------
+    levels : int array, shape (T,)
+        Optimal ``z``, from ``z[0] = 0``; neighbors differ by exactly one.
+    value : float
+        Expected loss at these levels.
+    descending_value : float
+        Expected loss at ``z_t = -t``, the levels of Theorem 1.
+    program_value : float
+        Optimum of the Charnes-Cooper program as the solver found it: the second witness.
+    layer_means : ndarray, shape (T,)
+        Mean loss of each layer, nan where it has measure zero.
+    """
+
+    levels: Int
+    value: float
+    descending_value: float
+    program_value: float
+    layer_means: Float = field(repr=False)
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether Lemma 3 holds: layer means do not decrease, those of measure zero left out."""
+        means = self.layer_means[~np.isnan(self.layer_means)]
+        return bool((np.diff(means) >= -1e-12 * np.abs(means[1:])).all())
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether Theorem 1 holds: ``z_t = -t`` is optimal up to rounding."""
+        return self.descending_value <= self.value + 1e-12 * abs(self.value)
+
+
+def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str, *, solver: str = "highs") -> Levels:
+    r"""Choose the level of each layer so that the expected loss is least.
+
+    .. math:: \min_z \frac{\sum_t e^{\epsilon z_t} q_t}{\sum_t e^{\epsilon z_t} m_t}
+              \quad\text{over } |z_t - z_{t+1}| \le 1
+
+    Parameters
+    ----------
+    measures : array_like, shape (T,)
+        Measure (or number of points) of each layer, non-negative, not all zero.
+    moments : array_like, shape (T,)
+        Integral (or sum) of the loss over each layer, non-negative, 0 where the measure is.
+    epsilon : float or str
+        Nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
+    solver : str
+        Solver of the Charnes-Cooper program, as in `solve`.
+
+    Returns
+    -------
+    Levels
+        Optimal levels, their value, that of Theorem 1's levels, and whether Lemma 3 and Theorem 1 hold.
+
+    Raises
+    ------
+    StatementError
+        If the arrays do not fit each other or the budget is not positive.
+    LimitReachedError
+        If the solver finds no optimum.
+
+    Notes
+    -----
+    For a trial ratio v (Dinkelbach) the best total of ``c_t = q_t - v m_t`` from layer t on is
+    ``V_t = c_t + e**-epsilon V_{t+1}`` where ``V_{t+1} >= 0``, else ``c_t + e**epsilon V_{t+1}``: O(T) a round, in as
+    many digits as it takes. A solver then confirms the value by the Charnes-Cooper program, scaled by these levels.
+    Where layer means do not decrease, tail means are at least head means and every step goes down: Theorem 1.
+
+    References
+    ----------
+    Wu, Xia and He, problems (5)-(7), Lemma 3, Theorem 1; Charnes and Cooper 1962; Dinkelbach 1967.
+
+    Examples
+    --------
+    >>> optimal_levels([1, 2, 2], [0, 2, 4], "log(2)").levels.tolist()
+    [0, -1, -2]
+    >>> optimal_levels([0, 70, 890], [0, 70, 840], 8.0).levels.tolist()
+    [0, 1, 2]
+    """
+    budget, m, q = _read(measures, moments, epsilon)
+    down = -np.arange(len(m), dtype=np.int64)
+    with localcontext() as context:
+        # A tail that climbs multiplies rounding errors by e**(epsilon T): so many more digits are carried.
+        context.prec = min(40 + int(0.9 * float(budget) * len(m)), MOST_DIGITS)
+        exact = _Exact(_decimals(m), _decimals(q), _growth(budget))
+        levels, best = down, exact.ratio(down)
+        descending = best
+        for _ in range(MOST_ROUNDS):
+            trial = exact.best_walk(best)
+            reached = exact.ratio(trial)
+            if reached >= best * (1 - Decimal(10) ** -30):
+                break
+            levels, best = trial, reached
+    program = charnes_cooper(m, q, budget, levels)
+    outcome = solvers.find(solver).solve(program)
+    if outcome.status is not solvers.Status.OPTIMAL or outcome.point is None:
+        raise LimitReachedError(f"the solver ended with {outcome.raw_status!r}", do="try another solver")
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        means = np.where(m > 0, q / m, np.nan)
+    seen = float(program.objective @ outcome.point)
+    return Levels(frozen(levels), float(best), float(descending), seen, frozen(means))
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """Measures, moments and ``e**epsilon`` in decimals of the context's precision."""
+
+    measures: list[Decimal]
+    moments: list[Decimal]
+    growth: Decimal
+
+    def ratio(self, levels: Int) -> Decimal:
+        """Expected loss at given levels."""
+        weights = [self.growth ** int(z) for z in levels]
+        total = sum((u * q for u, q in zip(weights, self.moments, strict=True)), Decimal(0))
+        return total / sum((u * m for u, m in zip(weights, self.measures, strict=True)), Decimal(0))
+
+    def best_walk(self, value: Decimal) -> Int:
+        """Best levels for the costs ``q - value m``: down before a tail that costs, up before one that pays."""
+        rest, steps = Decimal(0), []
+        for m, q in zip(self.measures[::-1], self.moments[::-1], strict=True):
+            steps.append(-1 if rest >= 0 else 1)
+            rest = q - value * m + (rest / self.growth if rest >= 0 else rest * self.growth)
+        # The first step noted leads out of the last layer: to nowhere.
+        return np.concatenate([[0], np.cumsum(steps[:0:-1])]).astype(np.int64)
+
+
+def charnes_cooper(
+    measures: ArrayLike, moments: ArrayLike, epsilon: float | str, levels: ArrayLike | None = None
+) -> LinearProgram:
+    r"""Write the linear-fractional program as a linear one.
+
+    .. math:: \min \sum_t s_t q_t v_t \quad\text{over } v \ge 0,\ \sum_t s_t m_t v_t = 1,\
+              e^{-\epsilon} s_t v_t \le s_{t+1} v_{t+1} \le e^{\epsilon} s_t v_t, \qquad s_t = e^{\epsilon z_t}
+
+    Parameters
+    ----------
+    measures, moments : array_like, shape (T,)
+        As in `optimal_levels`.
+    epsilon : float or str
+        Nats.
+    levels : array_like of int, shape (T,), optional
+        Levels ``z`` to scale by, ``-t`` unless told: at them, ``v`` is constant. Steps of at most one.
+
+    Returns
+    -------
+    LinearProgram
+        ``T`` columns, ``2 T - 1`` rows; weights of the layers are ``s_t v_t``.
+
+    Raises
+    ------
+    StatementError
+        If the arrays do not fit each other or the budget is not positive.
+
+    Notes
+    -----
+    A solver's absolute tolerance cannot see weights of ``e**(-epsilon T)``: scaled, the optimum is near constant.
+
+    Examples
+    --------
+    >>> charnes_cooper([1, 2, 2], [0, 2, 4], 1.0).shape
+    (5, 3)
+    """
+    budget, m, q = _read(measures, moments, epsilon)
+    count = len(m)
+    z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
+    if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
+        raise StatementError("the levels to scale by need one number for each layer, in steps of at most one")
+    scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
+    step = np.arange(count - 1)
+    pairs = np.stack([step, step + 1], axis=1)
+    # Each row is divided by the larger of its coefficients, so that none is above 1.
+    least = np.exp(-float(budget) * (1 + np.diff(z)))
+    most = np.exp(-float(budget) * (1 - np.diff(z)))
+    falls = np.stack([least, -np.ones(count - 1)], axis=1).ravel()
+    rises = np.stack([-np.ones(count - 1), most], axis=1).ravel()
+    start = np.concatenate([[0], count + 2 * np.arange(2 * count - 1)])
+    return LinearProgram(
+        objective=scale * q,
+        maximize=False,
+        start=start.astype(np.int64),
+        index=np.concatenate([np.arange(count), pairs.ravel(), pairs.ravel()]).astype(np.int64),
+        value=np.concatenate([scale * m, falls, rises]),
+        row_lower=np.concatenate([[1.0], np.full(2 * count - 2, -np.inf)]),
+        row_upper=np.concatenate([[1.0], np.zeros(2 * count - 2)]),
+        column_lower=np.zeros(count),
+        column_upper=np.full(count, np.inf),
+        rows=(Span("total", 0, 1), Span("falls", 1, count), Span("rises", count, 2 * count - 1)),
+        columns=(Span("level", 0, count),),
+    )
+
+
+def _decimals(values: Float) -> list[Decimal]:
+    return [Decimal(float(value)) for value in values]
+
+
+def _growth(budget: Budget) -> Decimal:
+    """``e**epsilon``, exactly where it was stated so."""
+    if budget.ratio is not None:
+        return Decimal(budget.ratio.numerator) / Decimal(budget.ratio.denominator)
+    assert budget.nats is not None
+    return (Decimal(budget.nats.numerator) / Decimal(budget.nats.denominator)).exp()
+
+
+def _read(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) -> tuple[Budget, Float, Float]:
+    budget, m, q = Budget(epsilon), real_array(measures, "measures"), real_array(moments, "moments")
+    if not budget:
+        raise StatementError("at epsilon = 0 all levels weigh the same", do="state epsilon > 0")
+    if m.ndim != 1 or m.shape != q.shape or not m.size:
+        raise StatementError(f"measures of shape {m.shape} and moments of shape {q.shape}: both need (T,), T >= 1")
+    if not (np.isfinite(m).all() and np.isfinite(q).all() and (m >= 0).all() and (q >= 0).all() and m.any()):
+        raise StatementError("measures and moments must be finite and non-negative, some measure positive")
+    if q[m == 0].any():
+        raise StatementError(f"layer {int(np.argmax((m == 0) & (q > 0)))} has a loss but no measure")
+    return budget, m, q

@@ -1,0 +1,364 @@
+r"""Convex utilities: the most information that a private report can carry, over channels with any number of outputs.
+
+A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` (Kairouz, Oh and Viswanath 2016) is largest for
+columns whose entries take two values only, in the ratio :math:`e^\epsilon`. There are :math:`2^n` such staircase
+patterns up to scale, and how much of each to use is a linear program. Logarithms are not rational: values and bounds
+here are floats, correct to about ``1e-12`` of the largest column's worth, and no exact certificate is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, real_array, require_kind, shown
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import DUST, repair
+from ldpopt.polytope.staircase import Exact
+from ldpopt.polytope.vertices import ExtremePoints
+from ldpopt.privacy import PureLDP
+
+LARGEST = 10
+"""Most inputs: the linear program has ``2**n`` columns."""
+
+CLOSE = 1e-9
+"""Values that differ by less, relatively, count as equal when a regime is named."""
+
+BATCH = 4096
+
+Regime = Literal["binary", "randomized response", "between"]
+Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexUtility:
+    r"""A utility :math:`\sum_y \mu(P_{\cdot y})` with :math:`\mu` sublinear: convex, and linear along rays.
+
+    Attributes
+    ----------
+    name : str
+        What it measures.
+    n : int
+        Number of inputs.
+    columns : callable
+        :math:`\mu` of every column at once: from shape ``(..., n, m)`` to ``(..., m)``.
+    """
+
+    name: str
+    n: int
+    columns: Callable[[Float], Float] = field(repr=False)
+
+    def value(self, channel: Any) -> Any:
+        """Evaluate one channel (a float), or a stack of channels of shape (N, n, m) (an array of N).
+
+        Parameters
+        ----------
+        channel : array_like or Mechanism
+            Row-stochastic in its last two axes.
+        """
+        values = real_array(getattr(channel, "channel", channel), "channel")
+        if values.ndim < 2 or values.shape[-2] != self.n:
+            raise StatementError(f"a channel of shape {values.shape} does not have {self.n} inputs")
+        found = self.columns(values).sum(axis=-1)
+        return float(found) if found.ndim == 0 else found
+
+
+def mutual_information(prior: ArrayLike) -> ConvexUtility:
+    r"""Mutual information between the true answer and its report, in nats.
+
+    .. math:: \mu(c) = \sum_x \pi_x c_x \log \frac{c_x}{\sum_k \pi_k c_k}
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,)
+        Probabilities of the answers.
+
+    Examples
+    --------
+    >>> round(mutual_information([0.5, 0.5]).value([[1, 0], [0, 1]]), 12)
+    0.69314718056
+    """
+    weights = _distribution(prior, "prior")
+
+    def columns(channel: Float) -> Float:
+        mean = np.einsum("x,...xy->...y", weights, channel)
+        return np.asarray(np.einsum("x,...xy->...y", weights, _excess(channel, mean[..., None, :])))
+
+    return ConvexUtility("mutual information", len(weights), columns)
+
+
+def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -> ConvexUtility:
+    r"""Divergence between the reports of two populations: how well the reports tell two hypotheses apart.
+
+    .. math:: D_f(M_1 \| M_0) = \sum_y M_0(y) f\!\left(\frac{M_1(y)}{M_0(y)}\right), \qquad
+              M_1 = P^T \mathrm{first}, \quad M_0 = P^T \mathrm{second}
+
+    Parameters
+    ----------
+    first, second : array_like, shape (n,)
+        Distributions of the true answer under the two hypotheses.
+    kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
+        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``.
+
+    Examples
+    --------
+    >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
+    0.5
+    """
+    if not isinstance(kind, str) or kind not in _DIVERGENCES:
+        raise StatementError(f"the divergence {shown(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}")
+    p, q = _distribution(first, "first"), _distribution(second, "second")
+    if len(p) != len(q):
+        raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers")
+    divergence = _DIVERGENCES[kind]
+
+    def columns(channel: Float) -> Float:
+        reports = [np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)]
+        return divergence(*reports)
+
+    return ConvexUtility(kind, len(p), columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexOptimum:
+    """Best private channel for a convex utility.
+
+    Attributes
+    ----------
+    value : float
+        Utility of `mechanism` itself.
+    bound : float
+        No private channel, with any number of outputs, has more: from the dual program, in floats.
+    mechanism : Mechanism
+        Exactly private; one output for each pattern.
+    patterns : tuple of tuples of int
+        Inputs that each output is raised for, by ``e**epsilon``.
+    weights : ndarray, shape (outputs,)
+        Greatest entry of each output's column, before rounding to exact privacy.
+    binary : float
+        Best value of a channel with two outputs.
+    randomized_response : float
+        Value of randomized response over all ``n`` answers.
+    """
+
+    value: float
+    bound: float
+    mechanism: Mechanism
+    patterns: tuple[tuple[int, ...], ...]
+    weights: Float
+    binary: float
+    randomized_response: float
+
+    @property
+    def gap(self) -> float:
+        """``bound - value``: what a better channel could gain at most, up to rounding."""
+        return self.bound - self.value
+
+    @property
+    def regime(self) -> Regime:
+        """Whether a binary channel or randomized response is optimal (within 1e-9); binary where both are."""
+        enough = self.bound * (1 - CLOSE)
+        if self.binary >= enough:
+            return "binary"
+        return "randomized response" if self.randomized_response >= enough else "between"
+
+
+def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None) -> ConvexOptimum:
+    r"""Maximize a convex utility over all purely private channels, whatever their number of outputs.
+
+    .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
+              \sum_A \theta_A w_A = 1, \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
+
+    Parameters
+    ----------
+    utility : ConvexUtility
+        Of at most 10 inputs.
+    epsilon : float or str
+        Nats, positive, or ``"log(3)"``.
+    inputs : sequence of hashable, optional
+        Labels of the answers.
+
+    Returns
+    -------
+    ConvexOptimum
+        Mechanism, value, bound, regime.
+
+    Raises
+    ------
+    StatementError
+        If there are too many inputs, or epsilon is zero.
+    LdpoptError
+        If the solver fails.
+
+    Notes
+    -----
+    Theory: docs, "Convex utilities". At most n outputs are used. A binary channel is optimal for small epsilon and
+    randomized response for large epsilon.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath 2016.
+
+    Examples
+    --------
+    >>> best = best_channel(mutual_information([0.5, 0.5]), "log(3)")
+    >>> best.patterns, round(best.value, 6), best.regime
+    (((0,), (1,)), 0.130812, 'binary')
+    """
+    require_kind(utility, ConvexUtility, "best_channel()")
+    budget, n = Budget(epsilon), utility.n
+    if not 1 < n <= LARGEST:
+        raise StatementError(f"{n} inputs: the patterns are listed for 2 to {LARGEST}")
+    if not budget:
+        raise StatementError("at epsilon = 0 every report is independent of the answer", do="state epsilon > 0")
+    members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
+    patterns = np.where(members, 1.0, budget.b)
+    worth = utility.columns(patterns)
+    if not np.isfinite(worth).all():
+        raise StatementError(f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon")
+    theta, bound = _solve(members, worth, budget)
+    used = np.flatnonzero(theta > DUST)
+    fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
+    # Pattern j is a bit mask, so its complement stands as far from the other end of the list.
+    pairs = worth[1:] + worth[:0:-1]
+    singles = worth[1 << np.arange(n)].sum() if n > 2 else pairs[0]
+    return ConvexOptimum(
+        value=utility.value(fixed.channel),
+        bound=bound,
+        mechanism=fixed,
+        patterns=tuple(tuple(map(int, np.flatnonzero(members[:, j]))) for j in used),
+        weights=theta[used],
+        binary=float(pairs.max() / (1 + budget.b)),
+        randomized_response=float(singles / (1 + (n - 1) * budget.b)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BestListed:
+    """Largest value of a convex function over listed extreme points.
+
+    Attributes
+    ----------
+    value : float
+        The maximum, in floats.
+    vertex : object array of Fractions, shape (n, m)
+        The first extreme point that attains it.
+    count : int
+        How many come within 1e-9 of it, relatively.
+    """
+
+    value: float
+    vertex: Exact
+    count: int
+
+
+def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float], Any]) -> BestListed:
+    """Maximize a convex function of the channel over a polytope: it is largest at an extreme point.
+
+    Parameters
+    ----------
+    points : ExtremePoints
+        Of any notion, with a fixed number of outputs.
+    function : ConvexUtility or callable
+        Convex in the channel, which is not checked; a callable takes a stack of shape ``(N, n, m)`` and returns ``N``
+        values.
+
+    Returns
+    -------
+    BestListed
+        Value and extreme point.
+
+    Examples
+    --------
+    >>> from ldpopt.polytope.vertices import extreme_points
+    >>> best = best_listed(extreme_points(PureLDP("log(3)"), 2), mutual_information([0.5, 0.5]))
+    >>> round(best.value, 6), best.count
+    (0.130812, 2)
+    """
+    evaluate = function.value if isinstance(function, ConvexUtility) else function
+    vertices, best, first, values = iter(points.vertices), -math.inf, None, []
+    while batch := list(islice(vertices, BATCH)):
+        found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
+        if found.shape != (len(batch),):
+            raise StatementError(f"the function returned shape {found.shape} for {len(batch)} channels")
+        values.append(found)
+        if found.max() > best:
+            best, first = float(found.max()), batch[int(found.argmax())]
+    near = np.concatenate(values) >= best - CLOSE * abs(best)
+    return BestListed(best, np.array(first, dtype=object), int(near.sum()))
+
+
+def _solve(members: Any, worth: Float, budget: Budget) -> tuple[Float, float]:
+    r"""Shares of the patterns, and a dual bound.
+
+    With :math:`w_A = b + \beta 1_A` the constraints say that :math:`\sum \theta_A 1_A` is constant, ``c`` say, and
+    that :math:`b \sum \theta + \beta c = 1`: so written they are well conditioned for every epsilon.
+    """
+    from scipy.optimize import linprog
+
+    n, count = members.shape
+    b, beta = budget.b, budget.beta
+    scale = float(np.abs(worth).max()) or 1.0
+    rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
+    sides = np.append(np.zeros(n), 1.0)
+    result: Any = linprog(np.append(-worth / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
+    if result.status != 0:
+        raise LdpoptError(f"the program over {count} patterns was not solved: {result.message}")
+    # Any weights of sum zero bound the optimum; the solver's are the good ones (docs, "Convex utilities").
+    prices = -result.eqlin.marginals[:n] * scale
+    prices -= prices.mean()
+    mean = b + beta * members.sum(axis=0) / n
+    seen = mean > 0  # beyond epsilon = 745 the constant column has no entry above the least float
+    bound = ((worth - prices @ members)[seen] / mean[seen]).max()
+    return np.asarray(result.x[:count]), float(bound)
+
+
+def _distribution(weights: ArrayLike, what: str) -> Float:
+    values = real_array(weights, what)
+    if values.ndim != 1 or not len(values) or not (values >= 0).all() or not abs(values.sum() - 1) <= CLOSE:
+        raise StatementError(f"{what} = {values.tolist()} is no distribution", do="state weights >= 0 that sum to 1")
+    return np.asarray(values / values.sum())
+
+
+def _excess(p: Float, q: Float) -> Float:
+    r""":math:`p \log(p/q) - p + q`, without cancellation where p is near q; 0 at ``p = q = 0``.
+
+    The terms ``- p + q`` sum to zero over the outputs of a channel, and leave every term non-negative.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r = np.where(q > 0, (p - q) / q, 0.0)
+        away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
+    is_near = np.abs(r) < 0.03
+    r = np.where(is_near, r, 0.0)
+    found = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
+    return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
+
+
+_SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
+"""Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, the highest first."""
+
+
+def _chi_square(p: Float, q: Float) -> Float:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(p == q, 0.0, (p - q) ** 2 / q)
+
+
+def _squared_hellinger(p: Float, q: Float) -> Float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p == q, 0.0, ((p - q) / (np.sqrt(p) + np.sqrt(q))) ** 2)
+
+
+_DIVERGENCES: dict[str, Callable[[Float, Float], Float]] = {
+    "kl": _excess,
+    "total_variation": lambda p, q: np.abs(p - q) / 2,
+    "chi_square": _chi_square,
+    "squared_hellinger": _squared_hellinger,
+}

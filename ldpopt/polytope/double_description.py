@@ -1,0 +1,327 @@
+r"""Vertices of a bounded rational polytope by the double description method, exact in integers.
+
+A polytope ``a . x <= b`` is the slice ``t = 1`` of the cone ``b t - a . x >= 0``. The method keeps the extreme rays of
+the cone cut out by the rows read so far. A new row splits them into those it keeps, those on it and those it cuts off;
+every pair of adjacent rays on either side gives one new ray on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import NotRepresentableError, StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.polytope.halfspaces import Halfspaces
+
+Integers = NDArray[Any]
+"""Integer matrix: int64 while products are safe, Python integers (dtype object) beyond."""
+
+Incidence = NDArray[np.bool_]
+
+Point = tuple[Fraction, ...]
+Channel = tuple[tuple[Fraction, ...], ...]
+Progress = Callable[[int, int, int], None]
+"""Called as ``progress(rows_read, rows_in_all, rays_in_hand)``."""
+
+MOST_RAYS = 100_000
+"""Rays in hand at which an enumeration is refused, unless the caller allows more."""
+
+SAFE = 2**62
+CHUNK = 2**22
+
+
+@dataclass(frozen=True)
+class Vertices:
+    """Vertices of a polytope, and the rows that each one lies on.
+
+    Attributes
+    ----------
+    points : tuple of tuples of Fraction
+        Coordinates, sorted.
+    incidence : bool array, shape (vertices, rows)
+        Whether a vertex holds a row with equality.
+    """
+
+    points: tuple[Point, ...]
+    incidence: Incidence
+
+    def __len__(self) -> int:
+        """Count the vertices."""
+        return len(self.points)
+
+
+def vertices(halfspaces: Halfspaces, *, most: int = MOST_RAYS, progress: Progress | None = None) -> Iterator[Channel]:
+    """Enumerate the extreme points of a notion's polytope as exact channels, in lexicographic order.
+
+    Parameters
+    ----------
+    halfspaces : Halfspaces
+        What `ldpopt.polytope.halfspaces.halfspaces` returns.
+    most : int
+        Refuse when this many rays are in hand.
+    progress : callable, optional
+        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
+
+    Yields
+    ------
+    tuple of tuples of Fraction, shape (n, m)
+        Each vertex once; rows sum to 1 exactly.
+
+    Raises
+    ------
+    NotRepresentableError
+        If more than ``most`` rays come together: the message has an estimate.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> from ldpopt.polytope.halfspaces import halfspaces
+    >>> [[str(p) for p in row] for row in list(vertices(halfspaces(PureLDP("log(3)"), 2)))[1]]
+    [['1/4', '3/4'], ['3/4', '1/4']]
+    """
+    found = enumerate_vertices(halfspaces.coefficients, halfspaces.bounds, most=most, progress=progress)
+    for point in found.points:
+        yield halfspaces.channel(point)
+
+
+def enumerate_vertices(
+    coefficients: Sequence[Sequence[Fraction | int]],
+    bounds: Sequence[Fraction | int],
+    *,
+    most: int = MOST_RAYS,
+    progress: Progress | None = None,
+) -> Vertices:
+    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none where it is empty.
+
+    Parameters
+    ----------
+    coefficients : sequence of sequences of Fraction or int, shape (rows, dimension)
+        A.
+    bounds : sequence of Fraction or int, shape (rows,)
+        b.
+    most : int
+        Refuse when this many rays are in hand.
+    progress : callable, optional
+        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
+
+    Returns
+    -------
+    Vertices
+        Sorted points and their incidences.
+
+    Raises
+    ------
+    StatementError
+        If the polytope is unbounded.
+    NotRepresentableError
+        If more than ``most`` rays come together.
+
+    References
+    ----------
+    Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
+
+    Examples
+    --------
+    >>> square = enumerate_vertices([[1, 0], [0, 1], [-1, 0], [0, -1]], [1, 1, 0, 0])
+    >>> len(square), square.incidence.sum(axis=1).tolist()
+    (4, [2, 2, 2, 2])
+    """
+    rows = [scaled([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
+    if not rows:
+        raise _unbounded()
+    if len(rows[0]) == 1:
+        return Vertices(((),), np.array([[row[0] == 0 for row in rows]], bool))
+    at_infinity = [1] + [0] * (len(rows[0]) - 1)
+    rays = extreme_rays([*rows, at_infinity], most=most, progress=progress)
+    if (rays[:, 0] == 0).any():
+        raise _unbounded()
+    points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
+    order = sorted(range(len(points)), key=points.__getitem__)
+    rays = _roomy(rays, [v for row in rows for v in row])
+    incidence = rays[order] @ np.array(rows, dtype=rays.dtype).T == 0
+    return Vertices(tuple(points[i] for i in order), incidence.astype(bool))
+
+
+def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progress: Progress | None = None) -> Integers:
+    r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as primitive integer vectors.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of int, shape (rows, d)
+        R, of rank ``d``.
+    most : int
+        Refuse when this many rays are in hand.
+    progress : callable, optional
+        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
+
+    Returns
+    -------
+    integer array, shape (rays, d)
+        One vector a ray.
+
+    Raises
+    ------
+    StatementError
+        If the cone holds a line.
+    NotRepresentableError
+        If more than ``most`` rays come together.
+
+    Notes
+    -----
+    Rows are read in lexicographic order, which keeps the cones in between small. Two rays are adjacent when no third
+    one lies on all the rows that both lie on.
+    """
+    order = sorted({tuple(row) for row in rows})
+    basis = _independent(order)
+    if not order or len(basis) < len(order[0]):
+        raise _unbounded()
+    rays, zero = _simplicial([order[i] for i in basis])
+    waiting = [order[i] for i in range(len(order)) if i not in set(basis)]
+    for step, row in enumerate(waiting):
+        if progress is not None:
+            progress(len(order) - len(waiting) + step, len(order), len(rays))
+        if len(rays) > most:
+            raise _too_many(len(order) - len(waiting) + step, len(order), len(rays))
+        rays, zero = _cut(rays, zero, row)
+    if progress is not None:
+        progress(len(order), len(order), len(rays))
+    return rays
+
+
+def _cut(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers, Incidence]:
+    """Intersect the cone with ``row . z >= 0``; rows that cut nothing off leave no trace in the incidence."""
+    rays = _roomy(rays, row)
+    value = rays @ np.array(row, dtype=rays.dtype)
+    minus = np.flatnonzero(value < 0)
+    if not len(minus):
+        return rays, zero
+    plus, kept = np.flatnonzero(value > 0), np.flatnonzero(value >= 0)
+    first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2)
+    rays = _roomy(rays, value)
+    value = value.astype(rays.dtype)
+    fresh = value[first, None] * rays[second] - value[second, None] * rays[first]
+    if len(fresh):
+        fresh = fresh // np.gcd.reduce(fresh, axis=1)[:, None]
+    on = np.concatenate([value[kept] == 0, np.ones(len(fresh), bool)])
+    zeros = np.concatenate([zero[kept], zero[first] & zero[second]])
+    return np.concatenate([rays[kept], fresh]), np.column_stack([zeros, on.astype(bool)])
+
+
+def _adjacent(
+    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of adjacent rays: they share at least ``rows`` rows, and no third ray lies on all that they share.
+
+    A third ray that lies on all of them shares as many rows with either of the two, so it is looked for among the
+    companions of the one on the smaller side only.
+    """
+    swapped = len(minus) < len(plus)
+    few, many = (minus, plus) if swapped else (plus, minus)
+    counts = zero.astype(np.float32)
+    opposite = np.zeros(len(zero), bool)
+    opposite[many] = True
+    pairs = []
+    height = max(1, CHUNK // len(zero))
+    for start in range(0, len(few), height):
+        block = few[start : start + height]
+        is_near = counts[block] @ counts.T >= rows
+        for p, near in zip(block, is_near, strict=True):
+            companions = np.flatnonzero(near)
+            partners = companions[opposite[companions]]
+            if len(partners):
+                on = np.flatnonzero(zero[p])
+                shared = counts[np.ix_(partners, on)]
+                holds_all = shared @ counts[np.ix_(companions, on)].T == shared.sum(axis=1)[:, None]
+                found = partners[holds_all.sum(axis=1) == 2]
+                pairs.append(np.column_stack([np.full(len(found), p), found]))
+    first, second = np.concatenate(pairs).T if pairs else np.zeros((2, 0), np.int64)
+    return (second, first) if swapped else (first, second)
+
+
+def _roomy(rays: Integers, factors: Sequence[int] | Integers) -> Integers:
+    """Go over to Python integers before a sum of products with ``factors`` could overflow."""
+    if rays.dtype == object:
+        return rays
+    largest = int(np.abs(np.asarray(factors)).max(initial=0))
+    room = 2 * rays.shape[1] * largest * int(np.abs(rays).max(initial=0))
+    return rays if room < SAFE else rays.astype(object)
+
+
+def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
+    """Rays of a cone with as many rows as coordinates: columns of the inverse; ray i lies on all rows but row i."""
+    d = len(rows)
+    table = [[Fraction(v) for v in row] + [Fraction(int(i == k)) for k in range(d)] for i, row in enumerate(rows)]
+    for column in range(d):
+        pivot = next(i for i in range(column, d) if table[i][column])
+        table[column], table[pivot] = table[pivot], table[column]
+        head = [v / table[column][column] for v in table[column]]
+        table = [[a - row[column] * b for a, b in zip(row, head, strict=True)] for row in table]
+        table[column] = head
+    rays = [scaled([table[i][d + k] for i in range(d)]) for k in range(d)]
+    large = max(abs(v) for ray in rays for v in ray) >= SAFE
+    return np.array(rays, dtype=object if large else np.int64), ~np.eye(d, dtype=bool)
+
+
+def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
+    """Positions of the first rows, in order, that are independent of those before."""
+    echelon: list[tuple[int, list[int]]] = []
+    chosen = []
+    for position, row in enumerate(rows):
+        rest = list(row)
+        for pivot, head in echelon:
+            if rest[pivot]:
+                rest = scaled([head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)])
+        lead = next((i for i, v in enumerate(rest) if v), None)
+        if lead is not None:
+            echelon.append((lead, rest))
+            chosen.append(position)
+            if len(chosen) == len(rest):
+                break
+    return chosen
+
+
+def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
+    """Rank of a rational matrix, exactly.
+
+    Examples
+    --------
+    >>> rank([[1, 2], [2, 4], [0, Fraction(1, 3)]])
+    2
+    """
+    return len(_independent([scaled(row) for row in rows]))
+
+
+def scaled(row: Sequence[Fraction | int]) -> list[int]:
+    """Multiply by the positive rational that makes the entries integers without a common divisor.
+
+    Examples
+    --------
+    >>> scaled([Fraction(1, 2), 2, 0])
+    [1, 4, 0]
+    """
+    common = math.lcm(*(Fraction(v).denominator for v in row))
+    whole = [int(v * common) for v in row]
+    divisor = math.gcd(*whole) or 1
+    return [v // divisor for v in whole]
+
+
+def _unbounded() -> StatementError:
+    return StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
+
+
+def _too_many(read: int, rows: int, rays: int) -> NotRepresentableError:
+    """Error for a long enumeration: the rays grow about geometrically with the rows, the work with their square."""
+    final = math.log(rays) * rows / max(read, 1)
+    return NotRepresentableError(
+        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} in the end",
+        where="enumeration of extreme points",
+        do="take fewer inputs or outputs, or allow more rays with most=",
+    )

@@ -1,0 +1,331 @@
+r"""The polytope of a notion's private channels as exact half-spaces, before anything is enumerated or optimised.
+
+The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`, which leaves ``n (m - 1)``
+coordinates in which the polytope has an interior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, combinations
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
+from ldpopt.privacy.notion import Notion, Ties, no_rows
+
+MOST_ROWS = 100_000
+ROOT = 64
+"""Largest denominator of a distance: above it a rational power of ``e**epsilon`` is not looked for."""
+
+
+@dataclass(frozen=True)
+class Tie:
+    r"""One ordered pair of inputs, :math:`P(x, S) \le \mathrm{factor} \cdot P(x', S) + \delta`."""
+
+    first: int
+    second: int
+    factor: Fraction
+    exponent: Fraction
+
+    @property
+    def symbol(self) -> str:
+        """How names of rows write the factor: ``alpha``, ``alpha^2``, ``alpha^(1/2)``."""
+        if self.exponent == 1:
+            return "alpha"
+        return f"alpha^{self.exponent}" if self.exponent.denominator == 1 else f"alpha^({self.exponent})"
+
+
+@dataclass(frozen=True)
+class Halfspaces:
+    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row.
+
+    Attributes
+    ----------
+    n, m : int
+        Numbers of inputs and outputs.
+    ties : tuple of Tie
+        Pairs of inputs that the notion ties, with the exact factor of each.
+    delta : Fraction
+        Slack.
+    coefficients : tuple of tuples of Fraction, shape (rows, n (m - 1))
+        a; coordinate ``x (m - 1) + y`` is ``P[x, y]``.
+    bounds : tuple of Fraction, shape (rows,)
+        b.
+    names : tuple of str
+        What each row says.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> polytope = halfspaces(PureLDP("log(3)"), 2)
+    >>> polytope.names[0], [int(a) for a in polytope.coefficients[0]], int(polytope.bounds[0])
+    ('P[0,0] <= alpha P[1,0]', [1, -3], 0)
+    """
+
+    n: int
+    m: int
+    ties: tuple[Tie, ...]
+    delta: Fraction
+    coefficients: tuple[Point, ...]
+    bounds: Point
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.names)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, ``n (m - 1)``."""
+        return self.n * (self.m - 1)
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        """All vertices with their incidences, by the double description method."""
+        return enumerate_vertices(self.coefficients, self.bounds)
+
+    def channel(self, point: Sequence[Fraction]) -> Channel:
+        """Restore the full (n, m) matrix from the coordinates of a point."""
+        width = self.m - 1
+        rows = (tuple(point[x * width : (x + 1) * width]) for x in range(self.n))
+        return tuple((*row, 1 - sum(row, Fraction(0))) for row in rows)
+
+    def point(self, channel: Any) -> Point:
+        """Drop the last entry of each row; entries are read exactly.
+
+        Raises
+        ------
+        StatementError
+            If the shape is not (n, m) or a row does not sum to 1 exactly.
+        """
+        rows = [[Fraction(v) for v in row] for row in channel]
+        if len(rows) != self.n or any(len(row) != self.m for row in rows):
+            raise StatementError(f"the channel is not {self.n} x {self.m}")
+        for x, row in enumerate(rows):
+            if sum(row) != 1:
+                raise StatementError(
+                    f"row {x} of the channel sums to {float(sum(row))!r}, not to 1 exactly", do="pass Fractions"
+                )
+        return tuple(v for row in rows for v in row[:-1])
+
+    def slacks(self, channel: Any) -> Point:
+        """How far each row is from being tight, ``b - a . x``; negative where it is violated."""
+        point = self.point(channel)
+        return tuple(
+            b - sum((a * v for a, v in zip(row, point, strict=True) if a), Fraction(0))
+            for row, b in zip(self.coefficients, self.bounds, strict=True)
+        )
+
+    def is_vertex(self, channel: Any) -> bool:
+        """Whether a channel is private and its tight rows have full rank, exactly."""
+        slacks = self.slacks(channel)
+        tight = [row for row, slack in zip(self.coefficients, slacks, strict=True) if not slack]
+        return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == self.dimension
+
+    def is_vertex_by_components(self, channel: Any) -> bool:
+        r"""Second test of a vertex, without the rows: for notions with delta = 0.
+
+        In each column join the inputs of every tight tie. A column falls into components, each of which has one free
+        scale; the channel is extreme exactly when the row sums fix all scales.
+
+        Raises
+        ------
+        NotRepresentableError
+            If delta is positive.
+        """
+        if self.delta:
+            raise NotRepresentableError(f"delta = {self.delta}: columns do not scale freely", do="use is_vertex")
+        rows = [[Fraction(v) for v in row] for row in channel]
+        if min(self.slacks(rows), default=Fraction(0)) < 0:
+            return False
+        pieces = [piece for y in range(self.m) for piece in self._pieces([row[y] for row in rows])]
+        return len(pieces) <= self.n and rank(pieces) == len(pieces)
+
+    def redundant(self, vertices: Vertices | None = None) -> tuple[str, ...]:
+        """Name the rows that bound nothing: all vertices on such a row lie in a smaller face, or on an earlier twin.
+
+        Parameters
+        ----------
+        vertices : Vertices, optional
+            What `enumerate_vertices` found, where it is at hand.
+        """
+        found = self.vertices if vertices is None else vertices
+        seen: set[bytes] = set()
+        names = []
+        for name, on in zip(self.names, found.incidence.T, strict=True):
+            facet = [(Fraction(1), *found.points[i]) for i in np.flatnonzero(on)]
+            twin = on.tobytes()
+            if twin in seen or not facet or rank(facet) < self.dimension:
+                names.append(name)
+            else:
+                seen.add(twin)
+        return tuple(names)
+
+    def _pieces(self, column: Sequence[Fraction]) -> list[list[Fraction]]:
+        graph: nx.Graph[int] = nx.Graph()
+        graph.add_nodes_from(x for x in range(self.n) if column[x])
+        graph.add_edges_from(
+            (t.first, t.second) for t in self.ties if column[t.first] and column[t.first] == t.factor * column[t.second]
+        )
+        return [
+            [column[x] if x in part else Fraction(0) for x in range(self.n)] for part in nx.connected_components(graph)
+        ]
+
+
+def halfspaces(
+    privacy: Notion, n: int, m: int | None = None, *, inputs: Sequence[Hashable] | None = None
+) -> Halfspaces:
+    r"""Write a notion's polytope of channels as exact half-spaces.
+
+    Parameters
+    ----------
+    privacy : Notion
+        A notion that describes its ties, with a rational :math:`e^{\epsilon}`: epsilon stated as ``"log(p/q)"``.
+        Its ``delta`` is read as the decimal that it prints: 0.1 is 1/10, as written. Where the decimal lies above the
+        float (0.3 does), an extreme point may exceed the float by less than 1e-16, which an exact audit sees.
+    n : int
+        Number of inputs.
+    m : int, optional
+        Number of outputs; ``n`` unless told.
+    inputs : sequence, optional
+        Labels of the inputs: the nodes of the notion's graph, or ``0..n-1``, unless told.
+
+    Returns
+    -------
+    Halfspaces
+        Pure notions: one row for each tie and output (non-negativity follows). Entry-wise delta: the same and
+        ``P >= 0``. Event-wise delta: one row for each tie and set of outputs but the empty and the full one, and
+        ``P >= 0``.
+
+    Raises
+    ------
+    StatementError
+        If :math:`e^{\epsilon}` (or its power at some distance) is not known as a rational, if ``n`` or ``m`` does not
+        fit, or if epsilon = delta = 0: then all inputs answer alike and the polytope has no interior.
+    NotRepresentableError
+        If the notion describes no ties, or has too many rows.
+
+    Examples
+    --------
+    >>> from ldpopt import ApproximateLDP
+    >>> halfspaces(ApproximateLDP("log(2)", 0.1), 2, 3).names[4]
+    'P[0,{0,2}] <= alpha P[1,{0,2}] + delta'
+    """
+    m = n if m is None else m
+    if n < 1 or m < 1:
+        raise StatementError(f"{n} inputs and {m} outputs make no channel", do="take at least one of each")
+    labels = _labels(privacy, n, inputs)
+    if not hasattr(privacy, "ties"):
+        raise NotRepresentableError(f"{type(privacy).__name__} does not describe which rows it ties, and how far")
+    form: Ties = privacy.ties(labels)
+    delta = Fraction(str(form.delta))
+    ties = tuple(_exact_ties(form))
+    if ties and not delta and all(tie.factor == 1 for tie in ties):
+        raise StatementError(
+            "epsilon = delta = 0: the polytope has no interior",
+            do=f"take a positive epsilon; at 0 the extreme points are the {m} channels that always answer the same",
+        )
+    events = _events(m, is_shared=form.is_shared)
+    if len(ties) * len(events) > MOST_ROWS:
+        raise no_rows("the polytope", len(ties) * len(events))
+    rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
+    bounds = [bound + delta for _, bound in rows]
+    names = [_name(tie, event, labels, slack=bool(delta)) for tie in ties for event in events]
+    if delta or not ties:
+        entries = [(x, y) for x in range(n) for y in range(m)]
+        signs = [_row({(x, y): Fraction(-1)}, n, m) for x, y in entries]
+        rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
+        names += [f"P[{labels[x]},{y}] >= 0" for x, y in entries]
+    return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds), tuple(names))
+
+
+def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
+    r"""Find the rational :math:`e^{\epsilon d}`.
+
+    Raises
+    ------
+    StatementError
+        If it is irrational, or not known to be rational.
+
+    Examples
+    --------
+    >>> exact_power(Budget("log(9/4)"), Fraction(3, 2))
+    Fraction(27, 8)
+    """
+    ratio = Fraction(1) if float(budget) == 0 else budget.ratio
+    if ratio is not None and exponent.denominator <= ROOT and exponent.numerator <= ROOT * ROOT:
+        roots = [_root(part, exponent.denominator) for part in (ratio.numerator, ratio.denominator)]
+        if None not in roots:
+            return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
+    distance = "" if exponent == 1 else f" to the power {exponent}"
+    raise StatementError(
+        f"e**{budget!r}{distance} is not a known rational, so the polytope has no exact description",
+        do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
+    )
+
+
+def _root(value: int, degree: int) -> int | None:
+    """Integer root, or None; Newton's method in integers, from above."""
+    if degree == 1 or value < 2:
+        return value
+    guess = 1 << -(-value.bit_length() // degree)
+    while (lower := ((degree - 1) * guess + value // guess ** (degree - 1)) // degree) < guess:
+        guess = lower
+    return guess if guess**degree == value else None
+
+
+def _labels(privacy: Notion, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    if inputs is None:
+        inputs = tuple(getattr(privacy, "graph", range(n)))
+    if len(inputs) != n:
+        raise StatementError(f"there are {len(inputs)} inputs, not {n}")
+    return tuple(inputs)
+
+
+def _exact_ties(form: Ties) -> Iterator[Tie]:
+    first, second = form.pairs()
+    distance = np.ones(len(first)) if form.distance is None else form.distance
+    powers = {d: exact_power(form.budget, Fraction(d)) for d in {float(d) for d in distance}}
+    for i, k, d in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True):
+        yield Tie(i, k, powers[d], Fraction(d))
+
+
+def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
+    """Single outputs, or all sets of them but the empty and the full one."""
+    if not is_shared:
+        return [(y,) for y in range(m)]
+    if m > MOST_ROWS.bit_length():
+        raise no_rows("event-wise privacy", 2.0**m)
+    return list(chain.from_iterable(combinations(range(m), size) for size in range(1, m)))
+
+
+def _tie_row(tie: Tie, event: Sequence[int], n: int, m: int) -> tuple[Point, Fraction]:
+    entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
+    return _row(entries, n, m)
+
+
+def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:
+    """Coefficients and bound of ``sum entries <= 0`` once the last entry of each row is eliminated."""
+    row, bound = [Fraction(0)] * (n * (m - 1)), Fraction(0)
+    for (x, y), value in entries.items():
+        if y < m - 1:
+            row[x * (m - 1) + y] += value
+        else:
+            bound -= value
+            for other in range(m - 1):
+                row[x * (m - 1) + other] -= value
+    return tuple(row), bound
+
+
+def _name(tie: Tie, event: Sequence[int], labels: Sequence[Hashable], *, slack: bool) -> str:
+    reports = str(event[0]) if len(event) == 1 else "{" + ",".join(map(str, event)) + "}"
+    tail = " + delta" if slack else ""
+    return f"P[{labels[tie.first]},{reports}] <= {tie.symbol} P[{labels[tie.second]},{reports}]{tail}"

@@ -1,0 +1,359 @@
+r"""Where each mechanism is best: the prior simplex, and the axis of epsilon, cut into cells exactly.
+
+A mechanism is worth :math:`\pi \cdot g` under the prior :math:`\pi`, where :math:`g_x` is what it is worth to input
+``x``. So the best value is a maximum of linear functions of the prior, one for each extreme point, and the cells where
+one of them is largest are polytopes (docs, "Regions").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.closed_forms.form import read_delta, read_prior
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.polytope.double_description import extreme_rays, rank, scaled
+from ldpopt.polytope.staircase import Exact
+from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+from ldpopt.statement.utility import Utility, resolve
+
+Point = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    r"""Priors for which one extreme point is best.
+
+    Attributes
+    ----------
+    vertex : object array of Fractions, shape (n, m)
+        The extreme point; where several are worth the same to every input, one of them.
+    merged : int
+        How many are worth the same to every input.
+    utilities : tuple of Fraction, length n
+        What it is worth to each input, in the utility's own unit: its value under a prior is their average.
+    corners : tuple of tuples of Fraction
+        Corners of the cell, as priors: ascending in the first weight for n = 2, counterclockwise for n = 3.
+    inequalities : tuple of tuples of int
+        Normals ``a`` of its facets: the cell is where ``a . prior >= 0`` for all of them.
+    members : tuple of int or None
+        The answers that are told truthfully most often, ``k`` of them in "top-k"; None unless the utility is the
+        identity and all pairs of inputs are tied alike.
+    """
+
+    vertex: Exact
+    merged: int
+    utilities: Point
+    corners: tuple[Point, ...]
+    inequalities: tuple[tuple[int, ...], ...]
+    members: tuple[int, ...] | None = field(default=None)
+
+    def __repr__(self) -> str:
+        """Name, size and number of corners."""
+        return f"Region({self.label!r}, {len(self.corners)} corners)"
+
+    @property
+    def label(self) -> str:
+        """Short name: ``"top-1: 2"``, ``"RR"``, or for other utilities ``"reports 0, 2"``."""
+        if self.members is None:
+            return "reports " + ", ".join(map(str, self.reports))
+        if len(self.members) == len(self.utilities):
+            return "RR"
+        return f"top-{len(self.members)}: " + ", ".join(map(str, self.members))
+
+    @property
+    def reports(self) -> tuple[int, ...]:
+        """Outputs that the vertex uses."""
+        return tuple(y for y in range(self.vertex.shape[1]) if any(self.vertex[:, y]))
+
+    @property
+    def share(self) -> Fraction:
+        """Length (n = 2) or area (n = 3) of the cell, as a share of all priors.
+
+        Raises
+        ------
+        NotRepresentableError
+            For four inputs or more.
+        """
+        first, *others = self.corners
+        if len(first) > 3:
+            raise NotRepresentableError(
+                f"the share of a cell is known for 2 and 3 inputs, not {len(first)}", do="read its corners"
+            )
+        if len(first) < 3:
+            return abs(_determinant([first, *others]))
+        return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
+
+    def contains(self, prior: Sequence[Any]) -> bool:
+        """Tell whether the vertex is best for a prior, its border included; floats are read exactly.
+
+        Parameters
+        ----------
+        prior : sequence of n numbers
+            Non-negative; their scale does not matter.
+        """
+        weights = exact_prior(prior)
+        if len(weights) != len(self.utilities):
+            raise StatementError(f"the prior has {len(weights)} weights, the cell is for {len(self.utilities)} inputs")
+        return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)
+
+
+def prior_regions(
+    source: Any, n: int | None = None, utility: str | Utility | ArrayLike = "identity"
+) -> tuple[Region, ...]:
+    r"""Cut the prior simplex into the cells where one extreme point is best.
+
+    .. math:: C_v = \{ \pi : \pi \cdot g^v \ge \pi \cdot g^w \ \forall w \}, \qquad g^v_x = \sum_y u(x, y) v(x, y)
+
+    Parameters
+    ----------
+    source : privacy notion or ExtremePoints
+        The notion, as in `extreme_points`, or points that are listed already.
+    n : int, optional
+        Number of inputs; needed with a notion.
+    utility : str, Utility or array_like, shape (n, m)
+        Read exactly as its floats; a loss is minimized.
+
+    Returns
+    -------
+    tuple of Region
+        Cells with an interior only, by number of reports used; they cover the simplex and meet on borders alone.
+
+    Raises
+    ------
+    StatementError
+        If the shapes do not fit, or the number of inputs is missing.
+
+    Notes
+    -----
+    The cone of all ``(prior, t)`` with ``t >= prior . g`` for every vertex is enumerated once: its extreme rays are the
+    corners of all cells together. For the identity and pure or approximate privacy with ``e**epsilon > 1`` and
+    ``delta < 1`` there are ``2**n - 1`` cells, one for each set of reported answers.
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, equations (4) and (15), for ``n = 2``.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> for region in prior_regions(PureLDP("log(3)"), 2):
+    ...     print(region.label, *(corner[0] for corner in region.corners))
+    top-1: 0 3/4 1
+    top-1: 1 0 1/4
+    RR 1/4 3/4
+    """
+    points, worth = _statement(source, n, utility)
+    is_top_k = _is_top_k(points, worth)
+    found = _by_utility(points, worth)
+    sign = 1 if worth.sense == "gain" else -1
+    functions = [tuple(sign * g for g in utilities) for utilities in found]
+    cells = _cells(functions)
+    regions = []
+    for utilities, (vertex, merged) in found.items():
+        corners = cells.get(tuple(sign * g for g in utilities))
+        if corners is not None:
+            members = _members(utilities) if is_top_k else None
+            regions.append((utilities, vertex, merged, corners, members))
+    facets = _facets([(tuple(sign * g for g in region[0]), region[3]) for region in regions])
+    made = [
+        Region(vertex, merged, utilities, _around(corners), rows, members)
+        for (utilities, vertex, merged, corners, members), rows in zip(regions, facets, strict=True)
+    ]
+    return tuple(sorted(made, key=_rank))
+
+
+@dataclass(frozen=True)
+class EpsilonRange:
+    """Budgets at which the same number of reported answers is best.
+
+    Attributes
+    ----------
+    k : int
+        Randomized response among the ``k`` likeliest answers is optimal.
+    members : tuple of int
+        Which answers these are.
+    ratios : tuple of Fraction
+        ``e**epsilon`` at both ends, exact; the upper one is None where there is no end.
+    """
+
+    k: int
+    members: tuple[int, ...]
+    ratios: tuple[Fraction, Fraction | None]
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """Both ends in nats, correct to rounding; inf where there is no end."""
+        low, high = self.ratios
+        return _log(low), math.inf if high is None else _log(high)
+
+
+def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
+    r"""Cut the axis of epsilon into the ranges where one mechanism is best for the identity utility.
+
+    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{S_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), or mapping label -> weight
+        Fractions and integers are read as they are, floats exactly as they are stored.
+    delta : float
+        ``0 <= delta < 1``; it moves no breakpoint.
+
+    Returns
+    -------
+    tuple of EpsilonRange
+        Ascending, from ``e**epsilon = 1``. Numbers ``k`` that are optimal at a single budget only (equal weights
+        enter together) have no range, answers of weight zero never enter.
+
+    Notes
+    -----
+    Theory: docs, "The n-ary theorem". O(n log n) rational operations.
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> [(r.k, str(r.ratios[0])) for r in epsilon_breakpoints([F(1, 2), F(3, 10), F(1, 5)])]
+    [(1, '1'), (2, '5/3'), (3, '3')]
+    """
+    if read_delta(delta) == 1:
+        raise StatementError("at delta = 1 the truth is optimal for every epsilon", do="state delta < 1")
+    weights = exact_prior(prior)
+    order = sorted((x for x, w in enumerate(weights) if w), key=lambda x: -weights[x])
+    thresholds, total = [Fraction(1)], weights[order[0]]
+    for k, x in enumerate(order[1:], start=2):
+        thresholds.append(total / weights[x] - (k - 2))
+        total += weights[x]
+    ends: list[Fraction | None] = [*thresholds[1:], None]
+    return tuple(
+        EpsilonRange(k, tuple(order[:k]), (low, high))
+        for k, (low, high) in enumerate(zip(thresholds, ends, strict=True), start=1)
+        if high is None or low < high
+    )
+
+
+def exact_prior(prior: Any) -> list[Fraction]:
+    """Read weights as Fractions: rationals as they are, floats exactly as they are stored.
+
+    Raises
+    ------
+    StatementError
+        If they are no weights, or all zero.
+
+    Examples
+    --------
+    >>> exact_prior([Fraction(1, 3), Fraction(2, 3)])
+    [Fraction(1, 3), Fraction(2, 3)]
+    """
+    if isinstance(prior, Sequence) and prior and all(isinstance(weight, (int, Fraction)) for weight in prior):
+        weights = [Fraction(weight) for weight in prior]
+    else:
+        weights = [Fraction(float(weight)) for weight in read_prior(prior)[0]]
+    if min(weights) < 0 or not any(weights):
+        raise StatementError(f"{prior!r} is no prior", do="state weights >= 0, not all zero")
+    return weights
+
+
+def _statement(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
+    """Listed points and a utility of their shape."""
+    if isinstance(source, ExtremePoints):
+        if n is not None and n != source.shape[0]:
+            raise StatementError(f"the points have {source.shape[0]} inputs, not {n}")
+        points = source
+    else:
+        if n is None:
+            raise StatementError("nothing says how many inputs there are", do="pass n")
+        worth = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
+        points = extreme_points(source, n, n if isinstance(worth, str) else worth.shape[1])
+    return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
+
+
+def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
+    """Whether the n-ary theorem says what the cells are."""
+    n, m = points.shape
+    is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
+    return is_identity and hasattr(points.privacy, "ties") and points.privacy.ties(tuple(range(n))).is_complete
+
+
+def _rank(region: Region) -> tuple[int, tuple[int, ...]]:
+    shown = region.reports if region.members is None else region.members
+    return len(shown), shown
+
+
+def _by_utility(points: ExtremePoints, utility: Utility) -> dict[Point, tuple[Exact, int]]:
+    """One vertex for each vector of utilities, and how many share it."""
+    worth = np.array([[Fraction(float(g)) for g in row] for row in utility.matrix], dtype=object)
+    found: dict[Point, tuple[Exact, int]] = {}
+    for vertex in points.vertices:
+        matrix = np.array(vertex, dtype=object)
+        utilities = tuple(map(Fraction, (worth * matrix).sum(axis=1)))
+        first, count = found.get(utilities, (matrix, 0))
+        found[utilities] = first, count + 1
+    return found
+
+
+def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
+    """Corners of the cell of each linear function that is largest somewhere inside the simplex."""
+    n = len(functions[0])
+    rows = [scaled([*(-g for g in function), Fraction(1)]) for function in functions]
+    simplex = [[int(x == k) for k in range(n + 1)] for x in range(n)]
+    rays = [[int(v) for v in ray] for ray in extreme_rays([*rows, *simplex])]
+    rays = [ray for ray in rays if any(ray[:n])]
+    corners = [tuple(Fraction(v, sum(ray[:n])) for v in ray[:n]) for ray in rays]
+    tight = np.array(rows, dtype=object) @ np.array(rays, dtype=object).T == 0
+    cells = {}
+    for function, on in zip(functions, tight, strict=True):
+        chosen = [corner for corner, is_on in zip(corners, on, strict=True) if is_on]
+        if len(chosen) >= n and rank(chosen) == n:
+            cells[function] = chosen
+    return cells
+
+
+def _facets(cells: Sequence[tuple[Point, list[Point]]]) -> Iterable[tuple[tuple[int, ...], ...]]:
+    """Inequalities of each cell: towards every neighbor with which it shares a facet, and the simplex's own."""
+    n = len(cells[0][0])
+    for mine, corners in cells:
+        rows = []
+        for other, others in cells:
+            if other != mine and _spans([c for c in corners if c in set(others)], n - 1):
+                rows.append(tuple(scaled([a - b for a, b in zip(mine, other, strict=True)])))
+        sides = [x for x in range(n) if _spans([c for c in corners if not c[x]], n - 1)]
+        yield (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
+
+
+def _spans(corners: Sequence[Point], dimension: int) -> bool:
+    return len(corners) >= dimension and (dimension == 0 or rank(corners) == dimension)
+
+
+def _members(utilities: Point) -> tuple[int, ...]:
+    """Answers that are told truthfully most often."""
+    top = max(utilities)
+    return tuple(x for x, value in enumerate(utilities) if value == top)
+
+
+def _around(corners: Sequence[Point]) -> tuple[Point, ...]:
+    """Corners in the order of a walk around the polygon; for other dimensions sorted."""
+    if len(corners[0]) != 3:
+        return tuple(sorted(corners))
+    center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
+    # Barycentric directions (1, 2) are affine coordinates of the triangle, so angles in them keep the cyclic order.
+    return tuple(sorted(sorted(corners), key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1]))))
+
+
+def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
+    """Determinant of a small matrix, by its first row."""
+    if len(rows) == 1:
+        return rows[0][0]
+    minors = ([[v for k, v in enumerate(row) if k != j] for row in rows[1:]] for j in range(len(rows)))
+    return sum(((-1) ** j * rows[0][j] * _determinant(minor) for j, minor in enumerate(minors)), Fraction(0))
+
+
+def _log(ratio: Fraction) -> float:
+    return math.log1p(float(ratio - 1)) if ratio < 2 else math.log(ratio.numerator) - math.log(ratio.denominator)

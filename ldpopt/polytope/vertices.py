@@ -1,0 +1,383 @@
+r"""Extreme points of the polytope of private channels, exactly.
+
+Pure privacy has a structure that lists all of them (docs, "Extreme points"): in every column the entries are its least
+one ``theta``, its greatest ``e**epsilon theta``, or *free* between the two; a row has at most one free entry; and the
+rows without one carry a minimal balanced collection, whose sets are where the columns are high. Other notions are
+listed by the double description method.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.checks import Float, require_memory, shown, whole_number
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import repair
+from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
+from ldpopt.privacy import ApproximateLDP, PureLDP
+from ldpopt.statement.problem import Problem
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """Extreme points that are alike up to the order of inputs and outputs.
+
+    Attributes
+    ----------
+    representative : object array of Fractions, shape (n, m)
+        One of them.
+    size : int
+        How many there are.
+    columns : int
+        Outputs that are used.
+    stabilizer : int
+        Permutations of inputs and outputs that leave the representative as it is; ``size * stabilizer == n! m!``.
+    pattern : tuple of tuple of int
+        Its used columns as levels: 0 low, 1 high, 2 free; empty where the notion has no such structure.
+    """
+
+    representative: Exact
+    size: int
+    columns: int
+    stabilizer: int
+    pattern: Pattern = ()
+
+
+@dataclass(frozen=True)
+class Best:
+    """Best value over all extreme points, and every one that attains it.
+
+    Attributes
+    ----------
+    value : Fraction
+        In the utility's unit; prior and utility read exactly.
+    vertices : tuple of object arrays
+        The optimal ones: the optimal face is their convex hull.
+    mechanism : Mechanism
+        Their average, which lies inside that face, rounded to masses that are exactly private.
+    """
+
+    value: Fraction
+    vertices: tuple[Exact, ...]
+    mechanism: Mechanism
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether one extreme point alone is optimal."""
+        return len(self.vertices) == 1
+
+
+MOST_LISTED = 64
+"""Entries of a channel beyond which no double description ends."""
+
+MOST_ORDERED = 8
+"""Inputs or outputs whose orders are gone through to find orbits."""
+
+
+class ExtremePoints(ABC):
+    """All extreme points of the channels that a notion allows.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    counts_by_columns : dict of int to int
+        The same by number of outputs used.
+    orbits : tuple of Orbit
+        Classes under permutations of inputs and outputs.
+    """
+
+    def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
+        self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
+
+    def __repr__(self) -> str:
+        """Size of the list."""
+        return f"ExtremePoints({self.count} points, {self.shape[0]} x {self.shape[1]}, {self.privacy!r})"
+
+    @property
+    def count(self) -> int:
+        """How many extreme points there are."""
+        return sum(self.counts_by_columns.values())
+
+    @property
+    def counts_by_columns(self) -> dict[int, int]:
+        """How many use one output, two outputs, ..."""
+        counts: dict[int, int] = {}
+        for orbit in self.orbits:
+            counts[orbit.columns] = counts.get(orbit.columns, 0) + orbit.size
+        return dict(sorted(counts.items()))
+
+    @property
+    @abstractmethod
+    def orbits(self) -> tuple[Orbit, ...]:
+        """Classes under permutations of inputs and outputs, by number of columns."""
+
+    @property
+    @abstractmethod
+    def vertices(self) -> Iterator[Exact]:
+        """Every extreme point once, shape (n, m) of Fractions, made as it is asked for."""
+
+    def best(self, problem: Problem) -> Best:
+        """Evaluate a problem at every extreme point.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of the same notion and size, with an expected objective and no side constraints: then an extreme point is
+            optimal.
+
+        Returns
+        -------
+        Best
+            Value and optimal face, in rationals.
+
+        Raises
+        ------
+        StatementError
+            If sizes differ.
+        NotRepresentableError
+            If the optimum need not be an extreme point (a worst case, a side constraint).
+        """
+        if problem.utility.shape != self.shape:
+            raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
+        if problem.prior is None or problem.constraints:
+            raise NotRepresentableError(
+                "a worst case or a side constraint may be best between extreme points", do="solve the program"
+            )
+        weights = np.array([[Fraction(float(p)) * Fraction(float(g)) for g in row] for p, row in _rows(problem)])
+        sign = 1 if problem.utility.sense == "gain" else -1
+        value, vertices = self._best(weights * sign)
+        average = np.sum(np.array(vertices), axis=0) / Fraction(len(vertices))
+        fixed = repair(average.astype(float), problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        return Best(value * sign, tuple(vertices), fixed.mechanism)
+
+    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+        """Maximum of a linear function and all points that attain it."""
+        floats = _in_units(weights)
+        scale = float(np.abs(floats).sum()) or 1.0
+        best, near = -math.inf, []
+        for vertex in self.vertices:
+            value = float((floats * vertex.astype(float)).sum())
+            if value > best - 1e-9 * scale:
+                best = max(best, value)
+                near.append((value, vertex))
+        values = [((weights * vertex).sum(), vertex) for value, vertex in near if value > best - 1e-9 * scale]
+        top = max(value for value, _ in values)
+        return top, [vertex for value, vertex in values if value == top]
+
+
+class StaircasePoints(ExtremePoints):
+    """Extreme points of pure privacy, from minimal balanced collections and free rows."""
+
+    def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
+        super().__init__(privacy, shape, inputs)
+        budget = privacy.epsilon
+        self.alpha = budget.ratio if budget.ratio is not None else budget.enclosure()[0]
+
+    @cached_property
+    def orbits(self) -> tuple[Orbit, ...]:
+        """Classes under permutations of inputs and outputs."""
+        n, m = self.shape
+        found = []
+        # At epsilon = 0 rows cannot differ, so that one output is used.
+        for pattern, images in patterns(n, m if self.alpha > 1 else 1):
+            u = len(pattern)
+            size = images * math.perm(m, u)
+            stabilizer = math.factorial(n) * math.factorial(m) // size
+            found.append(Orbit(self._matrix(pattern, range(u)), size, u, stabilizer, pattern))
+        return tuple(found)
+
+    @property
+    def vertices(self) -> Iterator[Exact]:
+        """Every extreme point once: each orbit's distinct row orders, each placed on the outputs in every way."""
+        n, m = self.shape
+        for orbit in self.orbits:
+            for pattern in row_images(orbit.pattern, n):
+                values = self._columns(pattern)
+                for places in permutations(range(m), len(pattern)):
+                    yield _placed(values, places, (n, m))
+
+    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+        """Score columns against outputs once for each row order; a placement is then a sum of scores."""
+        n, m = self.shape
+        floats = _in_units(weights)
+        scale = float(np.abs(floats).sum()) or 1.0
+        best, near = -math.inf, []
+        for orbit in self.orbits:
+            places = np.array(list(permutations(range(m), orbit.columns)))
+            for pattern in row_images(orbit.pattern, n):
+                values = self._columns(pattern)
+                scores = values.astype(float).T @ floats
+                totals = scores[np.arange(orbit.columns), places].sum(axis=1)
+                best = max(best, float(totals.max()))
+                near += [
+                    (float(totals[at]), values, tuple(places[at]))
+                    for at in np.flatnonzero(totals > best - 1e-9 * scale)
+                ]
+        near = [found for found in near if found[0] > best - 1e-9 * scale]
+        exact = [
+            (sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(at)), values, at) for _, values, at in near
+        ]
+        top = max(value for value, _, _ in exact)
+        return top, [_placed(values, at, (n, m)) for value, values, at in exact if value == top]
+
+    def _matrix(self, pattern: Pattern, places: Sequence[int]) -> Exact:
+        return _placed(self._columns(pattern), places, self.shape)
+
+    def _columns(self, pattern: Pattern) -> Exact:
+        """Exact entries of the used columns, shape (n, u)."""
+        return entries_of(pattern, self.alpha)
+
+
+class ListedPoints(ExtremePoints):
+    """Extreme points of any other notion, by the double description method."""
+
+    @cached_property
+    def _list(self) -> tuple[Exact, ...]:
+        from ldpopt.polytope.double_description import vertices
+        from ldpopt.polytope.halfspaces import halfspaces
+
+        if math.prod(self.shape) > MOST_LISTED:
+            raise StatementError(
+                f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
+                do=f"take at most {MOST_LISTED} entries, or pure privacy",
+            )
+        spaces = halfspaces(self.privacy, *self.shape, inputs=self.inputs)
+        return tuple(np.array(vertex, dtype=object) for vertex in vertices(spaces))
+
+    @property
+    def vertices(self) -> Iterator[Exact]:
+        """Every extreme point once."""
+        return iter(self._list)
+
+    @property
+    def counts_by_columns(self) -> dict[int, int]:
+        """How many use one output, two outputs, ..."""
+        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
+        return {columns: used.count(columns) for columns in sorted(set(used))}
+
+    @cached_property
+    def orbits(self) -> tuple[Orbit, ...]:
+        """Classes under those permutations of inputs and outputs that the notion allows."""
+        n, m = self.shape
+        if max(n, m) > MOST_ORDERED:
+            raise StatementError(
+                f"the orders of {max(n, m)} labels are too many to go through", do="ask for the vertices or their count"
+            )
+        relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
+        left = {_key(vertex): vertex for vertex in self._list}
+        found = []
+        while left:
+            vertex = next(iter(left.values()))
+            images = {_key(vertex[list(rows)][:, list(columns)]) for rows in relabelings for columns in orders(m)}
+            for image in images:
+                del left[image]
+            columns = int((vertex.astype(float).max(axis=0) > 0).sum())
+            found.append(Orbit(vertex, len(images), columns, len(relabelings) * math.factorial(m) // len(images)))
+        return tuple(sorted(found, key=lambda orbit: orbit.columns))
+
+    def _is_symmetry(self, order: tuple[int, ...]) -> bool:
+        """Whether renaming the inputs leaves the ties as they are."""
+        ties = self.privacy.ties(self.inputs)
+        if ties.is_complete:
+            return True
+        tied = {(int(x), int(k)): float(d) for x, k, d in zip(ties.first, ties.second, ties.distance, strict=True)}
+        return all(tied.get((order[x], order[k])) == d for (x, k), d in tied.items())
+
+
+def extreme_points(
+    privacy: Any, n: int, m: int | None = None, *, orbits: bool = False, inputs: Sequence[Hashable] | None = None
+) -> ExtremePoints:
+    r"""List the extreme points of the polytope of private channels.
+
+    Parameters
+    ----------
+    privacy : privacy notion
+        Pure privacy with any epsilon (a float counts as a rational just below ``e**epsilon``); the others need
+        ``"log(p/q)"``.
+    n : int
+        Number of inputs.
+    m : int, optional
+        Number of outputs, ``n`` unless told.
+    orbits : bool
+        Find the orbits now, with all the work that takes, rather than when they are asked for.
+    inputs : sequence of hashable, optional
+        Labels in the order of the rows, for a notion that knows labels; a graph's nodes unless told.
+
+    Returns
+    -------
+    ExtremePoints
+        Counts, orbits, an iterator over the exact points, and the best of them for a problem.
+
+    Raises
+    ------
+    StatementError
+        If there are too many to list, with what can be listed.
+
+    Notes
+    -----
+    Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` where ``m <= 3``); the number does not depend on
+    ``epsilon > 0``. It is the sum over ``f`` and over the minimal balanced collections ``C`` of ``n - f`` points of
+    ``binom(n, f) F(C)**f m! / (m - |C|)!``, where ``F(C)`` counts the free entries that a row may take. For
+    ``n = m = 5`` that is 150 425 points with two levels in every column, and 14 400 with a free entry.
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, section 4; Kairouz, Oh and Viswanath 2016; Holohan, Leith and Mason 2017.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> points = extreme_points(PureLDP("log(3)"), 3)
+    >>> points.count, points.counts_by_columns, len(points.orbits)
+    (33, {1: 3, 2: 18, 3: 12}, 4)
+    """
+    n = whole_number(n, "n", 1)
+    m = n if m is None else whole_number(m, "m", 1)
+    require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
+    if isinstance(privacy, type) or not hasattr(privacy, "ties"):
+        raise StatementError(
+            f"{shown(privacy)} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+        )
+    labels = tuple(getattr(privacy, "graph", range(n)) if inputs is None else inputs)
+    if len(labels) != n:
+        raise StatementError(f"there are {len(labels)} labels for {n} inputs")
+    kind = StaircasePoints if _is_pure(privacy) else ListedPoints
+    points: ExtremePoints = kind(privacy, (n, m), labels)
+    if orbits:
+        _ = points.orbits
+    return points
+
+
+def _is_pure(privacy: Any) -> bool:
+    return isinstance(privacy, PureLDP) or (isinstance(privacy, ApproximateLDP) and not privacy.delta)
+
+
+def _placed(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:
+    matrix = np.full(shape, Fraction(0), dtype=object)
+    matrix[:, list(places)] = values
+    return matrix
+
+
+def _key(vertex: Exact) -> tuple[Hashable, ...]:
+    return tuple(vertex.flat)
+
+
+def _in_units(weights: Exact) -> Float:
+    """Floats of which the largest is 1: sums of them stay floats."""
+    return np.asarray(weights / (np.abs(weights).max() or 1), float)
+
+
+def _rows(problem: Problem) -> Iterator[tuple[float, Sequence[float]]]:
+    assert problem.prior is not None
+    return zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)

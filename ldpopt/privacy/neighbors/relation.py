@@ -1,0 +1,78 @@
+"""What a neighbor relation is: an undirected networkx graph on distinct labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import require_room, shown
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    Graph = nx.Graph[Any]
+
+MOST_CELLS = 100_000
+"""Of a grid: a graph of them takes a second, and a channel has as many rows."""
+
+
+def require_undirected(graph: Graph) -> None:
+    """Refuse what is no undirected, non-empty networkx graph.
+
+    Raises
+    ------
+    StatementError
+        With what it is instead.
+    """
+    if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
+        raise StatementError(f"{type(graph).__name__} is no networkx graph", do="pass a networkx.Graph on the inputs")
+    if graph.is_directed():
+        raise StatementError(
+            "the graph is directed; being neighbors is mutual", do="pass graph.to_undirected() if both ways are meant"
+        )
+    if len(graph) == 0:
+        raise StatementError("the graph is empty", do="add the inputs as nodes")
+
+
+def is_node(label: Any, graph: Graph) -> bool:
+    """Whether the graph has this node; what cannot be hashed is none."""
+    try:
+        return label in graph
+    except (TypeError, ValueError):
+        return False
+
+
+def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
+    """Return the labels as they are named.
+
+    Raises
+    ------
+    StatementError
+        If there is none, one stands twice, or one names nothing.
+    """
+    require_room(labels, "list of labels")
+    try:
+        names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
+        hash(names)
+    except (TypeError, ValueError):
+        raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
+    if not names:
+        raise StatementError("a graph without labels is empty", do="give at least one label")
+    if any(name is None or (isinstance(name, float) and name != name) for name in names):
+        raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise StatementError(f"the label {shown(twice)} stands twice", do="give every input its own label")
+    return names
+
+
+def graph_of(names: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> Graph:
+    """Return the graph with these nodes, in this order, and edges."""
+    import networkx as nx  # takes a third of a second: only a graph that is asked for pays for it
+
+    graph: Graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(edges)
+    return graph

@@ -1,0 +1,273 @@
+"""LinearProgram: a linear program in matrix form whose rows and columns know where they come from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int, RowBlock
+
+if TYPE_CHECKING:
+    import cvxpy
+    import highspy
+    import pulp
+    from scipy.sparse import csr_array
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A run of rows or columns with a name and labels, so that a dual has a meaning.
+
+    ``axes`` are the alphabets that the run is a product of, in row-major order. With a ``block`` they are the inputs
+    and outputs, and a row is named by those that stand in it. A run without axes is numbered.
+    """
+
+    name: str
+    start: int
+    stop: int
+    axes: tuple[tuple[str, ...], ...] = ()
+    block: RowBlock | None = None
+
+    @property
+    def slice(self) -> slice:
+        """The positions as a slice."""
+        return slice(self.start, self.stop)
+
+    def names(self) -> Iterator[str]:
+        """Readable names in order: ``P[no,yes]``."""
+        size = self.stop - self.start
+        if self.block is not None:
+            yield from self._row_names(self.block)
+        elif self.axes:
+            for index in np.ndindex(*(len(axis) for axis in self.axes)):
+                yield f"{self.name}[{','.join(axis[i] for axis, i in zip(self.axes, index, strict=True))}]"
+        else:
+            yield from (self.name,) if size == 1 else (f"{self.name}[{i}]" for i in range(size))
+
+    def _row_names(self, block: RowBlock) -> Iterator[str]:
+        inputs, outputs = self.axes
+        ends = np.searchsorted(block.row, np.arange(len(block) + 1))
+        for row in range(len(block)):
+            entries = slice(ends[row], ends[row + 1])
+            letters = list(dict.fromkeys(inputs[x] for x in block.x[entries]))
+            reports = list(dict.fromkeys(outputs[y] for y in block.y[entries]))
+            short = len(letters) <= 3 and len(reports) <= 8
+            yield f"{self.name}[{','.join(letters + reports)}]" if short else f"{self.name}[{row}]"
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    r"""Optimise ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <= column_upper``.
+
+    Attributes
+    ----------
+    objective : float array, shape (columns,)
+        Coefficients in the utility's unit.
+    maximize : bool
+        Direction.
+    start, index, value : arrays
+        ``A`` by rows (compressed): row ``r`` has ``value[start[r]:start[r+1]]`` at ``index[start[r]:start[r+1]]``.
+    row_lower, row_upper, column_lower, column_upper : float arrays
+        Bounds, infinite where there is none.
+    rows, columns : tuple of Span
+        Provenance, in order.
+    structure : object
+        What the program was made from, for solvers that can use it and to read a channel out of a point;
+        None for a program made by hand.
+    """
+
+    objective: Float
+    maximize: bool
+    start: Int
+    index: Int
+    value: Float
+    row_lower: Float
+    row_upper: Float
+    column_lower: Float
+    column_upper: Float
+    rows: tuple[Span, ...]
+    columns: tuple[Span, ...]
+    structure: Any = field(default=None, compare=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.row_lower), len(self.objective)
+
+    @property
+    def nnz(self) -> int:
+        """Number of non-zeros."""
+        return len(self.value)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The constraint matrix as a scipy sparse array."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.value, self.index, self.start), shape=self.shape)
+
+    def row_names(self) -> list[str]:
+        """One readable name a row."""
+        return [name for span in self.rows for name in span.names()]
+
+    def column_names(self) -> list[str]:
+        """One readable name a column."""
+        return [name for span in self.columns for name in span.names()]
+
+    def residual(self, point: Float) -> float:
+        """Largest violation of a row or bound at a point."""
+        activity = self.matrix @ point
+        gaps = (
+            self.row_lower - activity,
+            activity - self.row_upper,
+            self.column_lower - point,
+            point - self.column_upper,
+        )
+        return float(max(0.0, *(np.max(gap, initial=0.0) for gap in gaps)))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write an LP or MPS file with readable names.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends in ``.lp`` or ``.mps``.
+
+        Raises
+        ------
+        StatementError
+            If the ending is another, or the file cannot be written.
+        """
+        from tempfile import TemporaryDirectory
+
+        text = os.fspath(path)
+        if not text.lower().endswith((".lp", ".mps")):
+            raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")
+        target = Path(text)
+        try:
+            # HiGHS takes the process down where it cannot write: it gets a folder of its own.
+            with TemporaryDirectory(prefix=".ldpopt-", dir=target.parent) as folder:
+                written = Path(folder) / target.name
+                done = not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
+                if done:
+                    os.replace(written, target)
+        except OSError as error:
+            raise StatementError(f"cannot write {text!r}: {error.strerror}", do="name a file in a folder") from None
+        if not done:
+            raise StatementError(f"cannot write {text!r}", do="check that it is no folder and can be written")
+
+    def to_highs(self, *, named: bool = True) -> highspy.Highs:
+        """Build a live HiGHS model, silent, ready to ``run()``; names can be left out for speed.
+
+        Examples
+        --------
+        >>> from ldpopt import Problem, PureLDP
+        >>> from ldpopt.solving.formulation import formulate
+        >>> highs = formulate(Problem([0.2, 0.8], "identity", PureLDP(1.0))).to_highs()
+        >>> highs.run().name, round(highs.getObjectiveValue(), 12)
+        ('kOk', 0.8)
+        """
+        import highspy
+
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = self.shape
+        model.sense_ = highspy.ObjSense.kMaximize if self.maximize else highspy.ObjSense.kMinimize
+        model.col_cost_, model.col_lower_, model.col_upper_ = self.objective, self.column_lower, self.column_upper
+        model.row_lower_, model.row_upper_ = self.row_lower, self.row_upper
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self.start, self.index, self.value
+        if named:
+            model.col_names_, model.row_names_ = plain_names(self.column_names()), plain_names(self.row_names())
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        # Coefficients are e**-epsilon and its complement: the least that HiGHS lets one keep.
+        highs.setOptionValue("small_matrix_value", 1e-12)
+        if highs.passModel(model) == highspy.HighsStatus.kError:
+            raise StatementError(f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns")
+        return highs
+
+    def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:
+        """Build a live PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes two rows.
+
+        PuLP itself changes names further where it must.
+        """
+        import pulp
+
+        columns = plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
+        rows = plain_names(self.row_names()) if named else [f"r{i}" for i in range(self.shape[0])]
+
+        problem = pulp.LpProblem("ldpopt", pulp.LpMaximize if self.maximize else pulp.LpMinimize)
+        variables = [
+            pulp.LpVariable(name, *(None if not np.isfinite(v) else float(v) for v in bounds))
+            for name, *bounds in zip(columns, self.column_lower, self.column_upper, strict=True)
+        ]
+        problem += pulp.LpAffineExpression(zip(variables, self.objective.tolist(), strict=True))
+        problem.addVariables(variables)
+        for row, name in enumerate(rows):
+            lower, upper = self.row_lower[row], self.row_upper[row]
+            for sense, side, mark in pulp_sides(float(lower), float(upper)):
+                terms = slice(self.start[row], self.start[row + 1])
+                pairs = [(variables[j], float(a)) for j, a in zip(self.index[terms], self.value[terms], strict=True)]
+                problem += pulp.LpConstraint(pulp.LpAffineExpression(pairs), sense, name + mark, side)
+        return problem
+
+    def to_cvxpy(self) -> cvxpy.Problem:
+        """Build a live cvxpy model: one vector variable a column span, one constraint a row span, named alike."""
+        import cvxpy as cp
+
+        variables = [cp.Variable(span.stop - span.start, name=span.name) for span in self.columns]
+        point = cp.hstack(variables)
+        constraints = []
+        for span in self.rows:
+            part = self.matrix[span.slice]
+            lower, upper = self.row_lower[span.slice], self.row_upper[span.slice]
+            equal = lower == upper
+            for mask, side, sign in (
+                (equal, upper, 0),
+                (~equal & np.isfinite(upper), upper, 1),
+                (~equal & np.isfinite(lower), lower, -1),
+            ):
+                if mask.any():
+                    left = part[np.flatnonzero(mask)] @ point
+                    constraints.append(relation(left, side[mask], sign).set_label(span.name))
+        for bounds, sign in ((self.column_lower, -1), (self.column_upper, 1)):
+            finite = np.flatnonzero(np.isfinite(bounds))
+            if len(finite):
+                constraints.append(relation(point[finite], bounds[finite], sign).set_label("bounds"))
+        sense = cp.Maximize if self.maximize else cp.Minimize
+        return cp.Problem(sense(self.objective @ point), constraints)
+
+
+def relation(left: Any, right: Float, sign: int) -> Any:
+    """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
+    if sign == 0:
+        return left == right
+    return left <= right if sign > 0 else left >= right
+
+
+def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
+    """One-sided rows of a two-sided one: sense (-1, 0, 1), right-hand side, suffix of the name."""
+    if lower == upper:
+        return [(0, lower, "")]
+    both = np.isfinite(lower) and np.isfinite(upper)
+    sides = [(-1, upper, "_upper" if both else "")] if np.isfinite(upper) else []
+    return sides + ([(1, lower, "_lower" if both else "")] if np.isfinite(lower) else [])
+
+
+def plain_names(names: list[str]) -> list[str]:
+    """Names that LP and MPS files accept: ASCII, round brackets, no blanks or operators, short, no two the same."""
+    plain = [_FOREIGN.sub("_", name.replace("[", "(").replace("]", ")"))[:200] for name in names]
+    if len(set(plain)) < len(plain):
+        plain = [f"{name}_{position}" for position, name in enumerate(plain)]
+    return plain

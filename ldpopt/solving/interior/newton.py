@@ -1,0 +1,187 @@
+r"""Newton directions of the interior point for compact programs: one factor for each, a block of inputs at a time.
+
+Pairs are eliminated entry by entry. With :math:`\theta = s/w`, :math:`\tau = t/z`, :math:`v = 1/(\theta + \tau)`
+what is left for ``y`` and ``M`` is
+
+.. math:: D\,dy - A\,dM = f, \qquad A^T dy + K\,dM = q, \qquad A = b + \beta\,\theta v, \quad D = \sum_j \theta v \tau,
+
+of which the outputs' Schur complement is factored (docs, "The interior point").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from ldpopt.foundation.checks import Float
+
+if TYPE_CHECKING:
+    from ldpopt.solving.interior.compact import CentralPath
+
+BLOCK = 1 << 14
+"""Entries worked on at a time, which stay in a processor's cache."""
+
+REFINED = 2
+"""Times that a solution of the small system is refined."""
+
+Aim = Callable[[slice], tuple[Float, Float]]
+
+
+@dataclass
+class Move:
+    """A direction, and how many times it leads to the boundary in a full step."""
+
+    ds: Float
+    dt: Float
+    dw: Float
+    dz: Float
+    dm: Float
+    dy: Float
+    dh: Float
+    primal: float = 0.0
+    dual: float = 0.0
+
+    def lengths(self, share: float) -> tuple[float, float]:
+        """Primal and dual step lengths that go this share of the way to the boundary."""
+        return min(1.0, share / max(self.primal, 1e-300)), min(1.0, share / max(self.dual, 1e-300))
+
+
+class Newton:
+    """The equations at one point, factored; ``solvable`` says whether they could be."""
+
+    def __init__(self, path: CentralPath) -> None:
+        self.path = path
+        n, k = path.s.shape
+        rows = max(1, BLOCK // k)
+        self.blocks = [slice(first, first + rows) for first in range(0, n, rows)]
+        self.theta, self.tau, self.v, self.scaled = (np.empty((n, k)) for _ in range(4))
+        self.root = np.empty(n)
+        across = sum(map(self._begin, self.blocks))
+        self.pivots = path.beta**2 * across + (path.h / path.m if path.delta else 0.0)
+        self.row_lack = 1 - path.s.sum(axis=1) - path.b * path.m.sum()
+        self.column_lack = -(path.b * (path.c.sum(axis=0) - path.y.sum()) + path.beta * path.z.sum(axis=0) + path.h)
+        self.solvable = self._factor()
+
+    def _begin(self, r: slice) -> Float:
+        """Weights of the pairs, and the rows of ``A`` over the square root of ``D``."""
+        path = self.path
+        theta = np.divide(path.s[r], path.w[r], out=self.theta[r])
+        tau = np.divide(path.t[r], path.z[r], out=self.tau[r])
+        v = np.divide(1.0, theta + tau, out=self.v[r])
+        scaled = np.multiply(theta, v, out=self.scaled[r])
+        self.root[r] = np.sqrt(np.maximum(np.einsum("ij,ij->i", scaled, tau), 1e-280))
+        scaled *= path.beta
+        scaled += path.b
+        scaled /= self.root[r, None]
+        return np.asarray(v.sum(axis=0))
+
+    def _factor(self) -> bool:
+        """Cholesky factor of the Schur complement, scaled to a unit diagonal."""
+        schur = dsyrk(1.0, self.scaled.T, lower=1)
+        diagonal = np.diag_indices(len(schur))
+        schur[diagonal] += self.pivots
+        if not np.isfinite(schur[diagonal]).all() or not (schur[diagonal] > 0).all():
+            return False
+        self.equal = 1 / np.sqrt(schur[diagonal])
+        schur *= self.equal[:, None]
+        schur *= self.equal
+        for regular in (1e-15, 1e-13, 1e-11, 1e-9):
+            schur[diagonal] = 1 + regular
+            self.factor, failed = dpotrf(schur, lower=1, clean=0)
+            if not failed:
+                return True
+        return False
+
+    def _linear(self, q: Float, f: Float) -> tuple[Float, Float]:
+        """Solve for ``dy`` and ``dM``, refined: every pass corrects both rows of the system."""
+        f = f / self.root
+        u, dm = np.zeros(len(f)), np.zeros(len(q))
+        for _ in range(1 + REFINED):
+            top = f - u + self.scaled @ dm
+            side = q - self.pivots * dm - (u + top) @ self.scaled
+            move = dpotrs(self.factor, side * self.equal, lower=1)[0] * self.equal
+            dm = dm + move
+            u = u + top + self.scaled @ move
+        return u / self.root, dm
+
+    def solve(self, aim: Aim, eh: Float) -> Move:
+        """Direction for pairs that lack ``aim(rows)`` and outputs that lack ``eh``."""
+        path, (n, k) = self.path, self.path.s.shape
+        ds, dt, dw, dz = (np.empty((n, k)) for _ in range(4))
+        move = Move(ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
+        down, across = zip(*(self._gather(move, aim, r) for r in self.blocks), strict=True)
+        q = eh - self.column_lack + path.beta * sum(down)
+        move.dy, move.dm = self._linear(q, np.concatenate(across) - self.row_lack)
+        drop = path.beta * move.dm
+        primal, dual = zip(*(self._spread(move, drop, r) for r in self.blocks), strict=True)
+        move.primal, move.dual = max(0.0, *primal), max(0.0, *dual)
+        if path.delta:
+            move.dh = eh - (path.h / path.m) * move.dm
+            move.primal = max(move.primal, -float((move.dm / path.m).min()))
+            move.dual = max(move.dual, -float((move.dh / path.h).min()))
+        return move
+
+    def _gather(self, move: Move, aim: Aim, r: slice) -> tuple[Float, Float]:
+        """Set ``ds`` and ``dt`` to what these inputs' pairs lack; return their parts of both right-hand sides."""
+        es, et, v = move.ds[r], move.dt[r], self.v[r]
+        es[:], et[:] = aim(r)
+        across = self.tau[r] * es
+        across -= self.theta[r] * et
+        return np.einsum("ij,ij->j", v, es + et), np.einsum("ij,ij->i", v, across)
+
+    def _spread(self, move: Move, drop: Float, r: slice) -> tuple[float, float]:
+        """Set the direction of these inputs' pairs; return how many times it leads to the boundary."""
+        dy, ds, dt, dw, dz = move.dy[r, None], move.ds[r], move.dt[r], move.dw[r], move.dz[r]
+        rest = ds + dt
+        rest -= drop
+        # Not dw = dy + dz: that would cancel where w is small.
+        np.multiply(self.tau[r], dy, out=dw)
+        dw += rest
+        dw *= self.v[r]
+        np.multiply(self.theta[r], dy, out=dz)
+        np.subtract(rest, dz, out=dz)
+        dz *= self.v[r]
+        ds -= np.multiply(self.theta[r], dw, out=rest)
+        dt -= np.multiply(self.tau[r], dz, out=rest)
+        moved = zip((ds, dt, dw, dz), self.path.pairs, strict=True)
+        least = [float(np.divide(change, value[r], out=rest).min()) for change, value in moved]
+        return -min(least[:2]), -min(least[2:])
+
+    def predict(self) -> Move:
+        """Affine direction: towards products of zero."""
+        path = self.path
+        return self.solve(lambda r: (-path.s[r], -path.t[r]), -path.h)
+
+    def left(self, affine: Move) -> float:
+        """Share of the products that an affine step to the boundary would leave, never negative."""
+        path, (primal, dual) = self.path, affine.lengths(1.0)
+        first = np.vdot(path.w, affine.ds) + np.vdot(path.z, affine.dt) + path.h @ affine.dm
+        second = np.vdot(affine.ds, affine.dw) + np.vdot(affine.dt, affine.dz) + affine.dm @ affine.dh
+        # To first order the affine direction takes all of each product, in its primal and its dual part together.
+        change = float((primal - dual) * first + primal * dual * second) / path.products
+        return max(1 - dual + change, 0.0)
+
+    def correct(self, affine: Move, target: float) -> Move:
+        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
+
+        They are taken in the share that the shorter affine step had: with all of them, short steps go astray.
+        """
+        path = self.path
+        share = min(affine.lengths(1.0))
+
+        def aim(r: slice) -> tuple[Float, Float]:
+            es, et = affine.ds[r] * affine.dw[r], affine.dt[r] * affine.dz[r]
+            for lack, value, other in ((es, path.s[r], path.w[r]), (et, path.t[r], path.z[r])):
+                lack *= -share
+                lack += target
+                lack /= other
+                lack -= value
+            return es, et
+
+        eh = (target - share * affine.dm * affine.dh) / path.m - path.h if path.delta else -path.h
+        return self.solve(aim, eh)

@@ -1,0 +1,100 @@
+"""Solution: what a solve ended with, in the utility's own unit, and the audited mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
+from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import Repaired
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.program import LinearProgram
+from ldpopt.statement.problem import Problem
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to a problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        The statement.
+    status : Status
+        How it ended, in our words; OPTIMAL is the solver's claim, `certify` proves it.
+    raw_status : str
+        In the solver's words.
+    duals : dict of str to float array
+        Shadow prices by block of rows: change of the optimal value for each unit of the row's bound.
+    reduced_costs : dict of str to float array
+        The same by block of columns.
+    solver : str
+        Who solved it, and in which form.
+    runtime : float
+        Wall seconds, from formulation to the audited mechanism.
+    notes : tuple of str
+        What a reader should know: trivial cases, masses that were raised, rounds of row generation.
+    program : LinearProgram
+        What was solved, generated rows included.
+    outcome : Outcome
+        The solver's own numbers, for `certify`.
+    """
+
+    problem: Problem
+    status: Status
+    raw_status: str
+    solver: str
+    runtime: float
+    duals: dict[str, Float] = field(repr=False)
+    reduced_costs: dict[str, Float] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    program: LinearProgram | None = field(default=None, repr=False)
+    outcome: Outcome | None = field(default=None, repr=False)
+    repaired: Repaired | None = field(default=None, repr=False)
+    conflict: tuple[str, ...] = ()
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The repaired and audited mechanism.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError, LimitReachedError, NoSolutionError
+            If there is none; the error carries this solution.
+        """
+        if self.repaired is None:
+            raise self._no_solution()
+        return self.repaired.mechanism
+
+    @property
+    def value(self) -> float:
+        """Expected (or worst-case) gain or loss of `mechanism` itself; nan where there is none."""
+        return math.nan if self.repaired is None else evaluate(self.problem, self.repaired.mechanism)
+
+    def __repr__(self) -> str:
+        """Status, value and solver."""
+        return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
+
+    def _no_solution(self) -> NoSolutionError:
+        what = f"{self.solver} ended with {self.raw_status!r}"
+        if self.status is Status.INFEASIBLE:
+            blocks = " and ".join(self.conflict) or "the constraints"
+            return InfeasibleError(
+                f"no channel satisfies {blocks} together", do="relax one of them, or raise epsilon", solution=self
+            )
+        if self.status is Status.UNBOUNDED:
+            return UnboundedError(what, do="bound the side constraints", solution=self)
+        if self.status is Status.LIMIT:
+            return LimitReachedError(what, do="raise time_limit, or choose another solver", solution=self)
+        return NoSolutionError(what, do="choose another solver", solution=self)
+
+
+def evaluate(problem: Problem, mechanism: Any) -> float:
+    """Value of a mechanism under a problem's objective, in the utility's unit."""
+    by_input = (problem.utility.matrix * mechanism.channel).sum(axis=1)
+    if problem.prior is not None:
+        return math.fsum(problem.prior * by_input)
+    return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())

@@ -1,0 +1,263 @@
+"""From a checked file to a problem, part by part, so that each refusal has its key."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import real_array
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed, neighbors
+from ldpopt.statement import constraints, datasets
+from ldpopt.statement import utility as utilities
+from ldpopt.statement.modelfile.schema import (
+    CONSTRAINTS,
+    NOTIONS,
+    Section,
+    StatedApproximate,
+    StatedFile,
+    StatedGraph,
+    StatedLinear,
+    StatedMetric,
+    StatedNeighbors,
+    StatedPure,
+    StatedUnbiased,
+    check,
+)
+from ldpopt.statement.modelfile.text import Key, Page, dotted, nearest
+from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
+
+
+class Builder:
+    """Turns a checked file into a `Problem`, part by part, so that each refusal has its key."""
+
+    def __init__(self, page: Page, stated: StatedFile) -> None:
+        self.page, self.stated = page, stated
+        self.given_prior = self._only("prior", stated.prior, ("dataset", "values", "weights", "uniform"))
+        self.given_utility = self._only("utility", stated.utility, ("kind", "gain", "loss"))
+        if stated.objective == "worst_case" and stated.prior is not None:
+            do = 'remove [prior], or state objective = "expected"'
+            raise page.error(("prior",), "a worst case has no prior", do)
+        if stated.objective == "expected" and stated.prior is None:
+            do = 'add [prior], or state objective = "worst_case" at the top of the file'
+            raise page.error(("prior",), "the table [prior] is missing", do)
+        with page.at("prior", "dataset"):
+            self.dataset = datasets.load(self.given_prior[1]) if self.given_prior[0] == "dataset" else None
+        self.inputs = self._inputs()
+        self.outputs = stated.alphabet.outputs
+
+    def problem(self) -> Problem:
+        """Build the parts, then the whole."""
+        prior = None if self.stated.prior is None else self._prior()
+        utility, privacy = self._utility(), self._privacy()
+        rows = tuple(self._constraint(i, constraint) for i, constraint in enumerate(self.stated.constraints))
+        with self.page.at():
+            return Problem(
+                prior,
+                utility,
+                privacy,
+                inputs=self.inputs,
+                outputs=self.outputs,
+                objective=self.stated.objective,
+                constraints=rows,
+            )
+
+    def _only(self, name: str, section: Section | None, choices: tuple[str, ...]) -> tuple[str, Any]:
+        """Name the one form of a table that is stated."""
+        if section is None:
+            return "", None
+        stated = [choice for choice in choices if getattr(section, choice) is not None]
+        if len(stated) != 1:
+            what = f"[{name}] states {' and '.join(stated)} at once" if stated else f"[{name}] is empty"
+            raise self.page.error((name, *stated[1:2]), what, f"state one of {', '.join(choices)}")
+        return stated[0], getattr(section, stated[0])
+
+    def _inputs(self) -> list[Any]:
+        """Labels: stated, or those of the prior, or 0, 1, 2, ... as many as there are numbers."""
+        form, value = self.given_prior
+        if self.stated.alphabet.inputs is not None:
+            return list(self.stated.alphabet.inputs)
+        if self.dataset is not None:
+            return list(self.dataset.labels)
+        if form == "weights":
+            return list(value)
+        sized = value if form == "values" else self.given_utility[1]
+        if isinstance(sized, str):
+            sized = self.stated.utility.values
+        if not sized:
+            do = "state the labels of the answers"
+            raise self.page.error(("alphabet", "inputs"), "the key alphabet.inputs is missing", do)
+        return list(range(len(sized)))
+
+    def _prior(self) -> Any:
+        form, value = self.given_prior
+        n = len(self.inputs)
+        if form == "uniform":
+            return [1 / n] * n
+        if form == "values":
+            if len(value) != n:
+                raise self.page.error(("prior", "values"), f"the prior has {len(value)} values for {n} inputs")
+            return value
+        weights = value if form == "weights" else self._counts()
+        # The keys of a TOML table are text; labels that are numbers are meant by how they are written.
+        found = {str(label): label for label in self.inputs}
+        for label, weight in weights.items():
+            if label not in found:
+                what = f"the prior names {label!r}, which is no input"
+                raise self.page.error(("prior", form), what, nearest(label, found))
+            if weight < 0:
+                raise self.page.error(("prior", form, label), f"the weight of {label!r} is {weight}, below zero")
+        missing = [label for label in found if label not in weights]
+        if missing:
+            do = "state 0 if it never occurs"
+            raise self.page.error(("prior", form), f"the prior gives no weight to input {missing[0]!r}", do)
+        total = math.fsum(weights.values())
+        if not 0 < total < math.inf:
+            raise self.page.error(("prior", form), f"the weights sum to {total}", "state positive weights")
+        return [weights[str(label)] / total for label in self.inputs]
+
+    def _counts(self) -> dict[str, int]:
+        assert self.dataset is not None
+        return dict(zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True))
+
+    def _utility(self) -> str | Utility:
+        form, value = self.given_utility
+        stated = self.stated.utility
+        numbers = [key for key in ("values", "outputs") if getattr(stated, key) is not None]
+        with self.page.at("utility"):
+            if form != "kind":
+                if numbers:
+                    raise StatementError(f"{numbers[0]} says nothing beside a {form} matrix", do=f"remove {numbers[0]}")
+                return utilities.table(value, "gain" if form == "gain" else "loss")
+            if value not in utilities.NAMED:
+                raise StatementError(f"unknown kind {value!r}", do=nearest(value, utilities.NAMED))
+            if value == "identity" and numbers:
+                raise StatementError(f"{numbers[0]} says nothing beside kind = 'identity'", do=f"remove {numbers[0]}")
+            if stated.values is not None:
+                build = utilities.absolute_error if value == "absolute_error" else utilities.squared_error
+                return build(stated.values, stated.outputs)
+            if numbers:
+                raise StatementError("outputs needs values beside it", do="add the numbers of the inputs as values")
+        return str(value)
+
+    def _privacy(self) -> Any:
+        data = self.stated.privacy
+        kind = self._kind(data, ("privacy",), NOTIONS)
+        if kind not in NOTIONS:
+            return self._plugin(kind, {key: value for key, value in data.items() if key != "kind"})
+        stated = check(self.page, NOTIONS[kind], data, "privacy")
+        with self.page.at("privacy"):
+            if isinstance(stated, StatedApproximate):
+                return ApproximateLDP(stated.epsilon, stated.delta, form=stated.form)
+            if isinstance(stated, StatedGraph):
+                return GraphDP(stated.epsilon, self._graph(stated.neighbors))
+            if isinstance(stated, StatedMetric):
+                return MetricDP(stated.epsilon, self._distance(stated))
+            assert isinstance(stated, StatedPure)
+            return PureLDP(stated.epsilon)
+
+    def _kind(self, data: dict[str, Any], key: Key, known: Iterable[str]) -> str:
+        kind = data.get("kind")
+        if not isinstance(kind, str):
+            what = f"the key {dotted((*key, 'kind'))} is missing or no text"
+            raise self.page.error((*key, "kind"), what, f"state kind as one of {', '.join(known)}")
+        return kind
+
+    def _plugin(self, kind: str, given: dict[str, Any]) -> Any:
+        """Build an installed notion: the keys of the table are the parameters of its class."""
+        plugins = installed()
+        if kind not in plugins:
+            do = nearest(kind, [*NOTIONS, *plugins])
+            raise self.page.error(("privacy", "kind"), f"unknown privacy notion {kind!r}", do)
+        known = list(inspect.signature(plugins[kind]).parameters)
+        for key in given:
+            if key not in known:
+                raise self.page.error(("privacy", key), f"unknown key {key!r}", nearest(key, known))
+        with self.page.at("privacy"):
+            try:
+                return plugins[kind](**given)
+            except TypeError as error:
+                raise StatementError(f"the notion {kind!r} refused its keys: {error}") from None
+
+    def _graph(self, stated: StatedNeighbors) -> Any:
+        key: Key = ("privacy", "neighbors")
+        sizes, is_grid = (stated.rows, stated.columns), stated.kind == "grid"
+        if (None in sizes) if is_grid else (sizes != (None, None)):
+            do = "state rows and columns with kind = 'grid' and nowhere else"
+            raise self.page.error(key, f"neighbors of kind {stated.kind!r} with rows, columns = {sizes}", do)
+        if (stated.edges is None) == (stated.kind == "edges"):
+            raise self.page.error(key, "state either a kind of neighbors or their edges", 'such as { kind = "path" }')
+        with self.page.at(*key):
+            if stated.kind == "complete":
+                return neighbors.complete(self.inputs)
+            if stated.kind in ("path", "cycle"):
+                return (neighbors.path if stated.kind == "path" else neighbors.cycle)(self.inputs)
+            if stated.rows is not None and stated.columns is not None:
+                return neighbors.grid(stated.rows, stated.columns, self.inputs)
+        graph = neighbors.complete(self.inputs[:1])
+        graph.add_nodes_from(self.inputs)
+        for place, edge in enumerate(stated.edges or ()):
+            for label in edge:
+                if label not in graph:
+                    what = f"the edge {edge} names {label!r}, which is no input"
+                    raise self.page.error((*key, "edges", place), what, nearest(label, self.inputs))
+            if edge[0] == edge[1]:
+                raise self.page.error((*key, "edges", place), f"the edge {edge} ties an input to itself", "remove it")
+            graph.add_edge(*edge)
+        return graph
+
+    def _distance(self, stated: StatedMetric) -> Any:
+        """Distances as an (n, n) array; what lies beside a matrix, or is doubled, is refused."""
+        if not isinstance(stated.distance, str):
+            if stated.values is not None or stated.points is not None:
+                raise StatementError("values and points say nothing beside a distance matrix", do="remove them")
+            return real_array(stated.distance, "distance matrix")
+        if stated.distance == "absolute":
+            if stated.points is not None:
+                raise StatementError("points are for distance = 'euclidean'", do="state values, one number an input")
+            return utilities.absolute_error(self._numbers(stated.values)).matrix
+        if (stated.points is None) == (stated.values is None):
+            raise StatementError("distance = 'euclidean' needs points", do="state points = [[x, y], ...], one an input")
+        where = real_array(stated.points or stated.values or (), "list of points")
+        if len(where) != len(self.inputs):
+            raise StatementError(f"points has {len(where)} entries for {len(self.inputs)} inputs")
+        gap = where[:, None] - where[None, :]
+        return np.abs(gap) if gap.ndim == 2 else np.sqrt((gap**2).sum(axis=2))
+
+    def _numbers(self, values: list[float] | None) -> list[float]:
+        """Numbers behind the inputs: stated, the labels themselves, or their places."""
+        if values is None and not utilities.numeric(self.inputs):
+            return list(range(len(self.inputs)))
+        return _behind(values, self.inputs, "values")
+
+    def _constraint(self, place: int, data: dict[str, Any]) -> RowBlock:
+        key: Key = ("constraints", place)
+        kind = self._kind(data, key, CONSTRAINTS)
+        if kind not in CONSTRAINTS:
+            raise self.page.error((*key, "kind"), f"unknown constraint {kind!r}", nearest(kind, CONSTRAINTS))
+        stated = check(self.page, CONSTRAINTS[kind], data, *key)
+        with self.page.at(*key):
+            if isinstance(stated, StatedLinear):
+                lower = -math.inf if stated.lower is None else stated.lower
+                upper = math.inf if stated.upper is None else stated.upper
+                return constraints.linear(stated.coefficients, lower, upper, stated.name)
+            assert isinstance(stated, StatedUnbiased)
+            values = _behind(stated.values, self.inputs, "values")
+            return constraints.unbiased(values, _behind(stated.outputs, self.outputs or self.inputs, "outputs"))
+
+
+def _behind(given: list[float] | None, labels: list[Any], name: str) -> list[float]:
+    """Numbers behind labels: stated, or the labels themselves where they are numbers."""
+    if given is None:
+        if not utilities.numeric(labels):
+            raise StatementError(f"{name} is missing, and the labels are no numbers", do=f"add {name}")
+        return labels
+    if len(given) != len(labels):
+        raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")
+    return given

@@ -1,0 +1,201 @@
+"""What may stand in a model file, table by table, and the refusal of everything else."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ldpopt.errors import ModelFileError
+from ldpopt.statement.modelfile.text import Key, Page, dotted, short
+
+Label = str | int | float
+S = TypeVar("S", bound="Section")
+
+
+class Section(BaseModel):
+    """A table that knows its keys, converts nothing and takes no nan."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class StatedAlphabet(Section):
+    """``[alphabet]``: labels; outputs default to the inputs."""
+
+    inputs: list[Label] | None = Field(default=None, min_length=1)
+    outputs: list[Label] | None = Field(default=None, min_length=1)
+
+
+class StatedPrior(Section):
+    """``[prior]``: one of four forms."""
+
+    dataset: str | None = None
+    values: list[float] | None = None
+    weights: dict[str, float] | None = None
+    uniform: Literal[True] | None = None
+
+
+class StatedUtility(Section):
+    """``[utility]``: a name, with numbers behind the labels or not, or a matrix."""
+
+    kind: str | None = None
+    values: list[float] | None = None
+    outputs: list[float] | None = None
+    gain: list[list[float]] | None = None
+    loss: list[list[float]] | None = None
+
+
+class StatedNeighbors(Section):
+    """``privacy.neighbors``: a graph on the inputs."""
+
+    kind: Literal["complete", "path", "cycle", "grid", "edges"] = "edges"
+    rows: int | None = None
+    columns: int | None = None
+    edges: list[Annotated[list[Label], Field(min_length=2, max_length=2)]] | None = None
+
+
+class StatedPure(Section):
+    """``[privacy]`` of kind ``pure``."""
+
+    kind: str
+    epsilon: float | str
+
+
+class StatedApproximate(StatedPure):
+    """``[privacy]`` of kind ``approximate``."""
+
+    delta: float
+    form: Literal["event", "entry"] = "event"
+
+
+class StatedGraph(StatedPure):
+    """``[privacy]`` of kind ``graph``."""
+
+    neighbors: StatedNeighbors
+
+
+class StatedMetric(StatedPure):
+    """``[privacy]`` of kind ``metric``: a named distance of values or points, or a matrix."""
+
+    distance: Literal["absolute", "euclidean"] | list[list[float]]
+    values: list[float] | None = None
+    points: list[list[float]] | None = None
+
+
+class StatedUnbiased(Section):
+    """``[[constraints]]`` of kind ``unbiased``: numbers, or the labels where they are numbers."""
+
+    kind: str
+    values: list[float] | None = None
+    outputs: list[float] | None = None
+
+
+class StatedLinear(Section):
+    """``[[constraints]]`` of kind ``linear``: bounds of one sum over the channel."""
+
+    kind: str
+    coefficients: list[list[float]]
+    lower: float | None = None
+    upper: float | None = None
+    name: str = "linear"
+
+
+class StatedSolver(Section):
+    """``[solver]``."""
+
+    name: str = "auto"
+    time_limit: float | None = Field(default=None, gt=0)
+
+
+class StatedExpect(Section):
+    """``[expect]``: the value, and how far from it is near enough."""
+
+    value: float
+    tolerance: float = Field(default=1e-9, ge=0)
+
+
+class StatedFile(Section):
+    """A whole file; privacy and constraints are checked by kind afterwards."""
+
+    title: str = ""
+    source: str = ""
+    objective: Literal["expected", "worst_case"] = "expected"
+    alphabet: StatedAlphabet = StatedAlphabet()
+    prior: StatedPrior | None = None
+    utility: StatedUtility = StatedUtility(kind="identity")
+    privacy: dict[str, Any]
+    constraints: list[dict[str, Any]] = []
+    solver: StatedSolver = StatedSolver()
+    expect: StatedExpect | None = None
+
+
+NOTIONS: dict[str, type[Section]] = {
+    "pure": StatedPure,
+    "approximate": StatedApproximate,
+    "graph": StatedGraph,
+    "metric": StatedMetric,
+}
+CONSTRAINTS: dict[str, type[Section]] = {"unbiased": StatedUnbiased, "linear": StatedLinear}
+TABLES: dict[str, tuple[type[Section], ...]] = {
+    "alphabet": (StatedAlphabet,),
+    "prior": (StatedPrior,),
+    "utility": (StatedUtility,),
+    "privacy": tuple(NOTIONS.values()),
+    "constraints": tuple(CONSTRAINTS.values()),
+    "solver": (StatedSolver,),
+    "expect": (StatedExpect,),
+}
+
+
+def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
+    """Validate a table against its schema, or refuse it with the most telling of the errors."""
+    try:
+        return schema.model_validate(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False)
+    # A misspelled key is missing under its right name too: the misspelling is the news.
+    found.sort(key=lambda e: {"extra_forbidden": 0, "missing": 2}.get(e["type"], 1))
+    first = found[0]
+    place, value = _place(data, first["loc"])
+    if first["type"] == "extra_forbidden":
+        raise _unknown(page, (*key, *place), schema)
+    if first["type"] == "missing":
+        place = (*place, str(first["loc"][-1]))
+        raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add it")
+    same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
+    wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
+    what = f"{dotted((*key, *place))} = {short(value)}: should be {wanted}"
+    raise page.error((*key, *place), what, "see `Model files` in the documentation")
+
+
+def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
+    """Follow a location as far as the file goes: pydantic mixes the names of union members into it."""
+    place: Key = ()
+    for part in location:
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+            place, data = (*place, part), data[part]
+    return place, data
+
+
+def _unknown(page: Page, key: Key, schema: type[Section]) -> ModelFileError:
+    """Name the nearest known key, or the table that the key belongs to."""
+    name = str(key[-1])
+    inner = schema
+    for part in key[:-1]:
+        # The field of an inner table, such as privacy.neighbors, leads to the schema that refused the key.
+        field = inner.model_fields.get(str(part))
+        annotation = field.annotation if field else None
+        forms = [form for form in (*get_args(annotation), annotation) if _is_schema(form)]
+        inner = forms[0] if forms else inner
+    known = sorted(inner.model_fields)
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    home = [f"[{table}]" for table, forms in TABLES.items() if any(name in form.model_fields for form in forms)]
+    home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
+    hint = f"did you mean {near[0]!r}? " if near else f"it belongs to {' or '.join(home)}; " if home else ""
+    return page.error(key, f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}")
+
+
+def _is_schema(form: Any) -> bool:
+    return isinstance(form, type) and issubclass(form, Section)

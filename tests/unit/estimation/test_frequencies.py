@@ -1,0 +1,297 @@
+"""Frequency protocols: unbiased, as accurate as their closed forms say, and exactly as private."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpopt import PureLDP, audit_sampler, frequencies, solve
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.estimation.frequencies.local_hashing import PRIME, collision_probability, hash_label
+from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
+from ldpopt.statement.problem import Problem
+
+KINDS = {
+    "grr": frequencies.RandomizedResponse,
+    "oue": frequencies.UnaryEncoding,
+    "sue": lambda d, epsilon: frequencies.UnaryEncoding(d, epsilon, kind="symmetric"),
+    "olh": frequencies.LocalHashing,
+    "blh": lambda d, epsilon: frequencies.LocalHashing(d, epsilon, buckets=2),
+    "ss": frequencies.SubsetSelection,
+}
+LISTED = ("grr", "oue", "sue", "ss")
+
+
+def published(kind, d, epsilon):
+    """Variance at frequency 0, as Wang et al. 2017 (table 1) and Ye and Barg 2018 print it."""
+    big, root = math.exp(epsilon), math.exp(epsilon / 2)
+    if kind == "ss":
+        k = SubsetSelection(d, epsilon).size
+        p = k * big / (k * big + d - k)
+        q = p * (k - 1) / (d - 1) + (1 - p) * k / (d - 1)
+        return q * (1 - q) / (p - q) ** 2
+    return {
+        "grr": (d - 2 + big) / (big - 1) ** 2,
+        "oue": 4 * big / (big - 1) ** 2,
+        "sue": root / (root - 1) ** 2,
+        "blh": (big + 1) ** 2 / (big - 1) ** 2,
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["grr", "oue", "sue", "blh", "ss"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_published_variance(kind, epsilon):
+    assert KINDS[kind](20, epsilon).variance() == pytest.approx(published(kind, 20, epsilon), rel=1e-11)
+
+
+@pytest.mark.parametrize("ratio", [2, 3, 7, 49])
+def test_optimal_hashing_has_the_variance_of_optimized_bits(ratio):
+    """With g = E + 1 a whole number."""
+    hashing = frequencies.LocalHashing(50, f"log({ratio})")
+    assert hashing.buckets == ratio + 1
+    assert hashing.variance() == pytest.approx(4 * ratio / (ratio - 1) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.5, "log(3)", 5.0, 40.0, 700.0])
+def test_certified_and_tight(kind, epsilon):
+    protocol = KINDS[kind](9, epsilon)
+    audit, budget = protocol.audit(), float(protocol.epsilon)
+    assert audit.verdict == "certified"
+    assert audit.epsilon <= budget
+    if budget < 30:  # beyond, the smallest mass is a unit of 2**-53
+        assert audit.epsilon == pytest.approx(budget, rel=1e-6 if budget > 1e-6 else 1e-5)
+    assert audit.delta_at(protocol.epsilon) == 0.0
+    assert audit.delta_at(0.0) >= audit.delta_at(budget / 2) >= 0.0
+    assert 0 < protocol.variance() < math.inf
+    x = np.arange(9).repeat(3)
+    assert np.isfinite(protocol.estimate(protocol.randomize(x, rng=1)).values).all()
+
+
+def rows(protocol):
+    """The exact law of the reports that is behind `p`, in rationals, over subsets of the labels."""
+    d, p, q = len(protocol.inputs), protocol.p, protocol.q
+    for own in range(d):
+        found = {}
+        if isinstance(protocol, frequencies.UnaryEncoding):
+            for bits in itertools.product((0, 1), repeat=d):
+                shares = [(p if x == own else q) if bit else 1 - (p if x == own else q) for x, bit in enumerate(bits)]
+                found[bits] = math.prod(shares)
+        elif isinstance(protocol, SubsetSelection):
+            k = protocol.size
+            for chosen in itertools.combinations(range(d), k):
+                inside = own in chosen
+                count = math.comb(d - 1, k - 1 if inside else k)
+                found[chosen] = (p if inside else 1 - p) / count
+        else:
+            found = {x: p if x == own else q for x in range(d)}
+        yield found
+
+
+@pytest.mark.parametrize("kind", LISTED)
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_audit_and_variance_from_the_whole_law(kind, epsilon):
+    protocol = KINDS[kind](5, epsilon)
+    laws = list(rows(protocol))
+    assert all(sum(law.values()) == 1 for law in laws)
+    ratio = max(first[y] / second[y] for first, second in itertools.permutations(laws, 2) for y in first)
+    assert ratio == protocol._ratio() <= protocol.epsilon.enclosure()[0]
+    for budget in (0.0, 0.1, 0.25):
+        alpha = Fraction(math.exp(budget))
+        worst = max(
+            sum(max(first[y] - alpha * second[y], Fraction(0)) for y in first)
+            for first, second in itertools.permutations(laws, 2)
+        )
+        assert protocol.audit().delta_at(budget) == pytest.approx(float(worst), abs=1e-15)
+    # The estimator is linear: its moments follow from the law, label by label.
+    for label, own in itertools.product(range(5), range(2)):
+        supports = [Fraction(y[label] if len(y) == 5 else label in y) if isinstance(y, tuple) else Fraction(y == label)
+                    for y in laws[own]]  # fmt: skip
+        values = [(support - protocol.q) / (protocol.p - protocol.q) for support in supports]
+        mean = sum(v * mass for v, mass in zip(values, laws[own].values(), strict=True))
+        square = sum(v**2 * mass for v, mass in zip(values, laws[own].values(), strict=True))
+        assert mean == (label == own)
+        assert float(square - mean**2) == pytest.approx(protocol.variance(float(label == own)), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_the_channel_is_private_and_says_the_same(kind):
+    protocol = KINDS[kind](["a", "b", "c", "d"], 1.0)
+    audit = protocol.mechanism.audit(PureLDP(1.0))
+    assert audit.verdict == "certified"
+    assert audit.epsilon == pytest.approx(1.0, abs=1e-9)
+    held = [
+        [label == y or (isinstance(y, tuple) and label in y) for y in protocol.mechanism.outputs] for label in "abcd"
+    ]
+    support = protocol.mechanism.channel @ np.array(held).T
+    expected = np.where(np.eye(4, dtype=bool), float(protocol.p), float(protocol.q))
+    assert np.allclose(support, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_simulation_agrees(kind, epsilon):
+    """Mean and variance of 60 surveys of a fixed crowd, each within 5 standard errors of the closed forms."""
+    crowd = np.repeat(np.arange(6), [900, 500, 300, 200, 100, 0])
+    shares, n, repeats = np.bincount(crowd, minlength=6) / len(crowd), len(crowd), 60
+    protocol, rng = KINDS[kind](6, epsilon), np.random.default_rng(11)
+    found = [protocol.estimate(protocol.randomize(crowd, rng=rng)) for _ in range(repeats)]
+    values = np.array([estimate.values for estimate in found])
+    variance = protocol.variance(shares) / n
+    assert (np.abs(values.mean(axis=0) - shares) < 5 * np.sqrt(variance / repeats)).all()
+    assert (np.abs(values.var(axis=0, ddof=1) / variance - 1) < 5 * math.sqrt(2 / (repeats - 1))).all()
+    total = protocol.total_variance / n
+    assert abs(values.var(axis=0, ddof=1).sum() / total - 1) < 5 * math.sqrt(2 / (repeats - 1))
+    # The stated error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
+    stated = np.mean([estimate.std_error**2 for estimate in found], axis=0)
+    assert np.allclose(stated, variance + shares * (1 - shares) / n, rtol=0.1)
+    assert (found[0].labels, found[0].n_reports) == (tuple(range(6)), n)
+
+
+@given(a=st.integers(0, PRIME - 1), b=st.integers(0, PRIME - 1), x=st.integers(0, 2**31 - 1), g=st.integers(2, 2**20))
+@settings(max_examples=60)
+def test_hash_in_words_is_the_hash_in_integers(a, b, x, g):
+    words = [np.array([value], dtype=np.uint64) for value in (a, b, x)]
+    assert int(hash_label(*words)[0]) % g == (a * x + b) % PRIME % g
+
+
+@pytest.mark.parametrize("extreme", [0, 1, PRIME - 1])
+def test_hash_at_the_ends(extreme):
+    a, b = np.array([extreme, PRIME - 1], np.uint64), np.array([PRIME - 1, extreme], np.uint64)
+    x = np.array([2**31 - 1] * 2, np.uint64)
+    assert hash_label(a, b, x).tolist() == [(int(i) * (2**31 - 1) + int(j)) % PRIME for i, j in zip(a, b, strict=True)]
+
+
+@pytest.mark.parametrize("g", [2, 3, 5, 8])
+def test_collisions_counted(g):
+    """Over the field of 31: all functions, two labels."""
+    together = sum((a * 3 + b) % 31 % g == (a * 7 + b) % 31 % g for a in range(31) for b in range(31))
+    assert collision_probability(31, g) == Fraction(together, 31**2)
+
+
+def test_estimates_from_hashes_try_every_label():
+    """The additions in place of products: support counts as the plain loop has them."""
+    protocol = frequencies.LocalHashing(40, 1.0)
+    reports = protocol.randomize(np.arange(40).repeat(5), rng=3)
+    plain = [
+        sum(
+            (int(a) * x + int(b)) % PRIME % protocol.buckets == bucket
+            for a, b, bucket in zip(reports["a"], reports["b"], reports["bucket"], strict=True)
+        )
+        for x in range(40)
+    ]
+    assert protocol._support(reports)[0].tolist() == plain
+
+
+def test_subsets_are_uniform():
+    """Given whether the truth is inside, every set is as likely: all 15 of 6 choose 2 by chi-square."""
+    protocol = SubsetSelection(6, 1.0, size=2)
+    n = 60_000
+    sets, counts = np.unique(protocol.randomize(np.zeros(n, int), rng=5), axis=0, return_counts=True)
+    p = float(protocol.p)
+    expected = n * np.array([p / 5 if 0 in row else (1 - p) / 10 for row in sets.tolist()])
+    assert len(sets) == 15
+    assert ((counts - expected) ** 2 / expected).sum() < 46  # 14 degrees of freedom, 3e-5
+
+
+def test_randomized_response_is_the_programs_optimum():
+    """And best for frequencies too where d < 3 E + 2; subset selection is never worse."""
+    for epsilon in (0.5, 1.0, 3.0):
+        best = solve(Problem(np.full(7, 1 / 7), "identity", PureLDP(epsilon))).value
+        assert frequencies.RandomizedResponse(7, epsilon).mechanism.channel[0, 0] == pytest.approx(best, abs=1e-12)
+        by_name = {kind: make(7, epsilon).total_variance for kind, make in KINDS.items()}
+        assert min(by_name, key=by_name.get) == "ss" or by_name["grr"] == by_name["ss"]
+        assert (by_name["grr"] < by_name["oue"]) == (3 * math.exp(epsilon) + 2 > 7)
+
+
+def test_subset_of_one_is_randomized_response():
+    one, response = SubsetSelection(5, 3.0, size=1), frequencies.RandomizedResponse(5, 3.0)
+    assert (one.p, one.q) == (response.p, response.q)
+
+
+def test_counts_and_labels():
+    protocol = frequencies.RandomizedResponse(["no", "yes"], "log(3)")
+    estimate = protocol.estimate({"yes": 30, "no": 70})
+    assert estimate.labels == ("no", "yes")
+    assert estimate.values[1] == pytest.approx(0.1)
+    assert set(protocol.randomize(["no", "yes"], rng=1)) <= {"no", "yes"}
+
+
+@given(kind=st.sampled_from(list(KINDS)), d=st.integers(2, 300), epsilon=st.floats(1e-6, 60))
+@settings(max_examples=150)
+def test_no_ratio_beyond_the_budget(kind, d, epsilon):
+    protocol = KINDS[kind](d, epsilon)
+    assert 0 < protocol.q < protocol.p < 1
+    assert protocol._ratio() <= protocol.epsilon.enclosure()[0]
+    assert protocol.audit().epsilon <= epsilon
+    assert protocol._delta(Fraction(1)) > 0 >= protocol._delta(protocol.epsilon.enclosure()[0])
+
+
+@pytest.mark.parametrize("kind", ["grr", "oue", "ss"])
+def test_the_black_box_agrees(kind):
+    """A lower bound on epsilon from reports alone, each told by its support of the first two labels."""
+    protocol = KINDS[kind](4, 1.0)
+
+    def randomize(x, size, rng):
+        reports = protocol.randomize(np.full(size, x), rng=rng)
+        if kind == "oue":
+            return reports[:, 0] * 2 + reports[:, 1]
+        return reports if kind == "grr" else (reports == 0).any(axis=1) * 2 + (reports == 1).any(axis=1)
+
+    found = audit_sampler(randomize, 0, 1, draws=40_000, confidence=0.99, rng=np.random.default_rng(8))
+    assert 0.8 < found <= 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_any_kind(kind):
+    protocol = KINDS[kind](["a", ("b", 1), 3], 6.0)
+    estimate = protocol.estimate(protocol.randomize([3] * 400 + ["a"] * 100, rng=2))
+    assert estimate.labels == ("a", ("b", 1), 3)
+    assert estimate.values == pytest.approx([0.2, 0.0, 0.8], abs=0.15)
+    assert (estimate.interval[:, 0] < estimate.values).all()
+
+
+def test_same_seed_same_reports():
+    for make in KINDS.values():
+        protocol, x = make(5, 1.0), np.arange(5).repeat(20)
+        assert (protocol.randomize(x, rng=7) == protocol.randomize(x, rng=7)).all()
+        assert len(protocol.randomize(x)) == 100
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: frequencies.RandomizedResponse(1, 1.0), "1 labels"),
+        (lambda: frequencies.RandomizedResponse("abc", 1.0), "no labels"),
+        (lambda: frequencies.RandomizedResponse(10**15, 1.0), "GiB of memory"),
+        (lambda: frequencies.UnaryEncoding(10**15, 1.0).randomize([0, 1]), "GiB of memory"),
+        (lambda: frequencies.UnaryEncoding(3, 0.0), "epsilon = 0"),
+        (lambda: frequencies.UnaryEncoding(3, 1.0, kind="best"), "'optimized' or 'symmetric'"),
+        (lambda: frequencies.UnaryEncoding(3, 1e-16), "too small"),
+        (lambda: frequencies.SubsetSelection(4, 1.0, size=4), "from 1 to 3"),
+        (lambda: frequencies.LocalHashing(4, 1.0, buckets=1), "from 2"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).randomize([0, 5]), "answer 5"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([0, 7]), "report 7"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).estimate({0: -1}), "whole number"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([]), "no reports"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).variance(2.0), "no share"),
+        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.zeros((2, 4), bool)), r"\(N, 3\)"),
+        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.full((2, 3), 2)), "neither 0 nor 1"),
+        (lambda: frequencies.LocalHashing(3, 1.0).estimate([1, 2]), "fields a, b and bucket"),
+        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]), "no set of 2"),
+        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1, 2]]), r"\(N, 2\)"),
+    ],
+)
+def test_mistakes_are_named(call, words):
+    with pytest.raises(StatementError, match=words):
+        call()
+
+
+@pytest.mark.parametrize("kind, d", [("oue", 13), ("ss", 20), ("olh", 3)])
+def test_channels_too_large_to_list(kind, d):
+    with pytest.raises(NotRepresentableError, match="too many to list"):
+        _ = KINDS[kind](d, 0.5).mechanism

@@ -1,0 +1,189 @@
+"""What mean protocols draw, on grids so small that every probability can be written down."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from ldpopt import mean
+from ldpopt.errors import StatementError
+from ldpopt.estimation.mean.laplace import geometric
+from ldpopt.mechanism.sampling import BITS, bit_source
+
+TOTAL = 2**BITS
+
+
+class SmallPiecewise(mean.Piecewise):
+    cell_bits = 5
+
+
+class SmallSquareWave(mean.SquareWave):
+    cell_bits = 5
+
+
+class SmallLaplace(mean.Laplace):
+    bits = 4
+
+
+BANDED = [SmallPiecewise, SmallSquareWave]
+
+
+def band_rows(protocol):
+    """Each row from the definition: the band's mass spread over its cells, the rest over all."""
+    share = Fraction(protocol.law.mass, TOTAL)
+    width, cells = protocol.band_cells, protocol.cells
+    rows = []
+    for start in range(cells - width + 1):
+        inside = [share / width if start <= cell < start + width else Fraction(0) for cell in range(cells)]
+        rows.append([mass + (1 - share) / cells for mass in inside])
+    return rows
+
+
+def laplace_rows(protocol, reach, number=float):
+    """Noise ``z + 1/2`` of two-sided geometric size; reports from ``-reach`` to ``points + reach``."""
+    powers = [
+        number(1 - Fraction(1, protocol.scale)) ** z / (2 * protocol.scale) for z in range(protocol.points + reach)
+    ]
+    reports = range(-reach, protocol.points + reach)
+    return [[powers[y - i if y >= i else i - y - 1] for y in reports] for i in range(protocol.points + 1)]
+
+
+def worst_delta(rows, budget):
+    table, ratio = np.array(rows, dtype=float), math.exp(budget)
+    return max(np.maximum(p - ratio * q, 0).sum() for p, q in itertools.permutations(table, 2))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, "log(3)", 4.0])
+@pytest.mark.parametrize("kind", BANDED)
+class TestBanded:
+    def test_audit(self, kind, epsilon):
+        protocol = kind(epsilon)
+        rows, audit = band_rows(protocol), protocol.audit()
+        assert all(sum(row) == 1 for row in rows)
+        ratio = max(max(column) / min(column) for column in zip(*rows, strict=True))
+        assert ratio <= protocol.epsilon.enclosure()[0]
+        assert audit.verdict == "certified"
+        assert audit.epsilon == pytest.approx(math.log(ratio), rel=1e-12)
+        for share in (0.0, 0.5, 0.99):
+            budget = share * float(protocol.epsilon)
+            assert audit.delta_at(budget) == pytest.approx(worst_delta(rows, budget), rel=1e-9)
+
+    def test_mean_and_variance(self, kind, epsilon):
+        protocol = kind(epsilon)
+        low, high = protocol.domain
+        centers = protocol.middle + (2 * np.arange(protocol.cells) - protocol.cells + 1) * protocol.half_cell
+        for x, row in zip(np.linspace(low, high, protocol.steps + 1), band_rows(protocol), strict=True):
+            law = np.array(row, dtype=float)
+            first = law @ centers
+            assert first == pytest.approx(protocol.offset + protocol.slope * x, abs=1e-12 * protocol.report_range[1])
+            assert protocol.variance(x) == pytest.approx(law @ (centers - first) ** 2 / protocol.slope**2, rel=1e-9)
+
+    def test_draws_follow_the_law(self, kind, epsilon):
+        protocol = kind(epsilon)
+        low, high = protocol.domain
+        for start in (0, protocol.steps // 3, protocol.steps):
+            x = low + (high - low) * start / protocol.steps
+            reports = protocol.randomize(np.full(40_000, x), rng=2)
+            cells = np.rint(((reports - protocol.middle) / protocol.half_cell + protocol.cells - 1) / 2).astype(int)
+            expected = np.array(band_rows(protocol)[start], dtype=float) * 40_000
+            assert chisquare(np.bincount(cells, minlength=protocol.cells), expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, "log(3)", 4.0])
+class TestLaplace:
+    def test_audit(self, epsilon):
+        protocol = SmallLaplace(epsilon)
+        rows, audit = laplace_rows(protocol, 400), protocol.audit()
+        assert sum(rows[0]) == pytest.approx(1, abs=1e-9)
+        ratio = max(max(column) / min(column) for column in zip(*laplace_rows(protocol, 2, Fraction), strict=True))
+        assert ratio <= protocol.epsilon.enclosure()[0] < ratio * protocol.scale / (protocol.scale - 1)
+        assert audit.verdict == "certified"
+        assert audit.epsilon == pytest.approx(math.log(ratio), rel=1e-12)
+        for share in (0.0, 0.3, 0.5, 0.9):
+            budget = share * float(protocol.epsilon)
+            assert audit.delta_at(budget) == pytest.approx(worst_delta(rows, budget), rel=1e-9, abs=1e-12)
+        assert audit.delta_at(float(protocol.epsilon) + 1) == 0
+
+    def test_mean_and_variance(self, epsilon):
+        protocol = SmallLaplace(epsilon)
+        reports = (np.arange(-400, protocol.points + 400) + 0.5) * 2 / protocol.points - 1
+        for x, row in zip(np.linspace(-1, 1, protocol.points + 1), laplace_rows(protocol, 400), strict=True):
+            law = np.array(row, dtype=float)
+            assert law @ reports == pytest.approx(x, abs=1e-6)
+            assert protocol.variance(x) == pytest.approx(law @ (reports - x) ** 2, rel=1e-6)
+
+    def test_draws_follow_the_law(self, epsilon):
+        protocol = SmallLaplace(epsilon)
+        reports = protocol.randomize(np.full(40_000, -1.0), rng=2)
+        places = np.rint((reports + 1) * protocol.points / 2 - 0.5).astype(int)
+        kept = places[np.abs(places) <= 60]
+        law = np.array(laplace_rows(protocol, 60)[0][:121])
+        assert chisquare(np.bincount(kept + 60, minlength=121), law / law.sum() * len(kept)).pvalue > 1e-6
+
+
+def test_rounded_answers_stay_among_the_points():
+    """Beyond 2**53 points floats round: the last answer must not leave by what they round up."""
+    for epsilon in (0.3, 1.1, 1.3, 3.7, 77.7, 700.0, 9999.9):
+        protocol = mean.Laplace(epsilon)
+        assert protocol._place(np.array([-1.0]))[0] == 0
+        assert protocol.points * (1 - 1e-15) <= protocol._place(np.array([1.0]))[0] <= protocol.points
+        for banded in (mean.Piecewise(epsilon), mean.SquareWave(epsilon)):
+            high = np.full(2000, banded.domain[1])
+            assert banded.randomize(high, rng=1).max() <= banded.report_range[1]
+
+
+@pytest.mark.parametrize("bits", [1, 3, 6])
+def test_geometric(bits):
+    total = 2**bits
+    drawn = geometric(bits, 60_000, bit_source(3))
+    law = (1 - 1 / total) ** np.arange(6 * total) / total
+    seen = np.bincount(np.minimum(drawn, 6 * total), minlength=6 * total + 1)
+    expected = np.append(law, 1 - law.sum()) * 60_000
+    assert (
+        chisquare(
+            seen[expected > 1], expected[expected > 1] * seen[expected > 1].sum() / expected[expected > 1].sum()
+        ).pvalue
+        > 1e-6
+    )
+    assert len(geometric(bits, 0, bit_source(3))) == 0
+    assert len(geometric(bits, 1, bit_source(3))) == 1
+
+
+def test_acceptance_has_the_probability_that_the_proof_states():
+    """All words of two bits, falls counted one by one: the run from u is even with probability (1 - 1/T)**u."""
+    total = 4
+
+    def even(u):
+        return 1 - sum(even(w) for w in range(u)) * Fraction(1, total)
+
+    assert [even(u) for u in range(total)] == [Fraction(3, 4) ** u for u in range(total)]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize("kind", [mean.Laplace, mean.Piecewise, mean.Hybrid, mean.SquareWave, mean.Duchi])
+def test_simulated_reports_have_the_same_moments(kind, epsilon):
+    protocol = kind(epsilon)
+    low, high = protocol.domain
+    x = low + 0.3 * (high - low)
+    values = (protocol.simulate(np.full(100_000, x), rng=5) - protocol.offset) / protocol.slope
+    variance = protocol.variance(x)
+    assert abs(values.mean() - x) < 5 * math.sqrt(variance / 1e5)
+    assert values.var() == pytest.approx(variance, rel=0.05)
+    assert np.isfinite(protocol.estimate(protocol.simulate([x, x], rng=1)).values).all()
+
+
+def test_the_operating_systems_bits_serve():
+    for kind in (mean.Laplace, mean.Piecewise, mean.Hybrid, mean.SquareWave):
+        protocol = kind(1.0)
+        assert protocol.estimate(protocol.randomize(np.full(2000, 0.5))).values[0] == pytest.approx(0.5, abs=1)
+
+
+@pytest.mark.parametrize(
+    "kind", [mean.Laplace, mean.Piecewise, mean.SquareWave, mean.RandomCensoring, mean.DuchiVector]
+)
+def test_budgets_below_the_masses_are_refused(kind):
+    with pytest.raises(StatementError):
+        kind(1e-17, 2) if kind is mean.DuchiVector else kind(1e-17)

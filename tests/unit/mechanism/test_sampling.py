@@ -1,0 +1,217 @@
+"""Integer masses, alias tables and bit sources."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.mechanism import sampling
+from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, round_rows
+
+TOTAL = 1 << BITS
+
+
+def exhaust(table: AliasTable, row: int) -> np.ndarray:
+    """How many of all words lead to each output."""
+    words = np.arange(1 << table.bits, dtype=np.uint64)
+    return np.bincount(table.choose(np.full(len(words), row), words), minlength=table.outputs)
+
+
+def adversarial() -> list[np.ndarray]:
+    """Tables that go wrong first: points, ties at the cell weight, one unit beside everything, odd widths."""
+    one = [[TOTAL]]
+    hot = np.eye(5, dtype=np.int64) * TOTAL
+    flat = np.full((3, 8), TOTAL // 8)
+    crumbs = np.ones((2, 7), dtype=np.int64)
+    crumbs[:, 3] = TOTAL - 6
+    crumbs[1] = crumbs[1, ::-1]
+    near = np.array([[TOTAL // 4 + 1, TOTAL // 4 - 1, TOTAL // 4, TOTAL // 4], [0, TOTAL // 2, 0, TOTAL // 2]])
+    split = np.array([[TOTAL - 1, 1], [0, TOTAL], [TOTAL // 2, TOTAL // 2]])
+    return [np.array(one), hot, flat, crumbs, near, split]
+
+
+class TestRoundRows:
+    """Largest remainder, exact row sums."""
+
+    def test_a_row_on_the_grid_is_unchanged(self):
+        rng = np.random.default_rng(0)
+        masses = round_rows(rng.dirichlet(np.full(37, 0.2), size=50))
+        assert np.array_equal(round_rows(masses / TOTAL), masses)
+
+    def test_largest_remainder_by_hand(self):
+        # 16 * (0.1, 0.2, 0.7) = (1.6, 3.2, 11.2): the one unit left goes to 1.6.
+        assert round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4).tolist() == [[2, 3, 11]]
+
+    def test_ties_go_to_the_lowest_column(self):
+        assert round_rows(np.full((1, 3), 1 / 3), bits=2).tolist() == [[2, 1, 1]]
+        assert round_rows(np.array([[0.0, 1 / 3, 1 / 3, 1 / 3]]), bits=2).tolist() == [[0, 2, 1, 1]]
+        assert round_rows(np.full((1, 48), 1 / 48), bits=5).tolist() == [[1] * 32 + [0] * 16]
+
+    @pytest.mark.parametrize("error", [9e-10, -9e-10, 3e-16, -3e-16])
+    def test_rows_off_one_are_spread_in_proportion(self, error):
+        rng = np.random.default_rng(1)
+        exact = rng.dirichlet(np.full(9, 0.3), size=200)
+        exact[:, 4] = 0
+        exact /= exact.sum(axis=1, keepdims=True)
+        masses = round_rows(exact * (1 + error))
+        assert (masses.sum(axis=1) == TOTAL).all()
+        assert masses.min() >= 0
+        assert not masses[:, 4].any()
+        # A deficit of 8 million units put anywhere else than in proportion would show here.
+        assert np.abs(masses - exact * TOTAL).max() <= 4
+
+    def test_excess_never_makes_a_mass_negative(self):
+        row = np.array([[1.0, 1e-10, 1e-17, 5e-324, 0.0]])
+        masses = round_rows(row)
+        assert masses.sum() == TOTAL
+        assert masses.min() == 0
+        assert masses[0, 1] == pytest.approx(1e-10 * TOTAL, abs=1)
+
+    def test_many_tiny_entries(self):
+        row = np.full((1, 4000), 1e-17)
+        row[0, 7] = 1 - 4e-14
+        masses = round_rows(row)
+        assert masses.sum() == TOTAL
+        assert masses.min() >= 0
+        assert set(np.delete(masses[0], 7)) == {0, 1}
+        assert masses[0, 7] == pytest.approx(TOTAL * (1 - 4e-14), abs=3)
+
+    @pytest.mark.parametrize("bits", [1, 2, 16, 60, 62])
+    def test_other_word_lengths(self, bits):
+        masses = round_rows(np.random.default_rng(2).dirichlet(np.ones(5), size=20), bits)
+        assert (masses.sum(axis=1) == 1 << bits).all()
+        assert masses.min() >= 0
+
+    @pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], [np.inf, 0.0]])
+    def test_what_is_no_channel_is_refused(self, row):
+        with pytest.raises(MechanismError):
+            round_rows(np.array([row]))
+
+    @pytest.mark.parametrize("bits", [0, 63, 5.0, True])
+    def test_odd_word_lengths_are_refused(self, bits):
+        with pytest.raises(StatementError, match="word length"):
+            round_rows(np.eye(2), bits)
+
+
+class TestAliasTable:
+    """The finished table has exactly the masses that it was given."""
+
+    @pytest.mark.parametrize("seed", range(24))
+    def test_all_words_of_16_bits(self, seed):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(1, 40))
+        masses = round_rows(rng.dirichlet(np.full(m, rng.choice([0.05, 1, 50])), size=2), bits=16)
+        table = AliasTable(masses, bits=16)
+        assert exhaust(table, 0).tolist() == masses[0].tolist()
+        assert exhaust(table, 1).tolist() == masses[1].tolist()
+
+    def test_one_cell_for_each_word(self):
+        masses = np.array([[0, 3, 1, 0, 0, 2, 0, 2]])
+        assert exhaust(AliasTable(masses, bits=3), 0).tolist() == masses[0].tolist()
+
+    @pytest.mark.parametrize("masses", adversarial(), ids=["one", "hot", "flat", "crumbs", "near", "split"])
+    def test_realized_masses_of_adversarial_tables(self, masses):
+        table = AliasTable(masses)
+        assert np.array_equal(table.realized(), masses)
+        assert table.threshold.min() >= 0
+
+    @pytest.mark.parametrize(("n", "m"), [(40, 1), (40, 2), (40, 3), (10, 64), (10, 65), (3, 1000)])
+    def test_realized_masses_of_random_tables(self, n, m):
+        masses = round_rows(np.random.default_rng(m).dirichlet(np.full(m, 0.1), size=n))
+        assert np.array_equal(AliasTable(masses).realized(), masses)
+
+    def test_realized_reads_the_table_and_not_the_counts(self):
+        table = AliasTable(round_rows(np.full((1, 3), 1 / 3)))
+        table.threshold.setflags(write=True)
+        table.threshold[0, 0] -= 1
+        assert not np.array_equal(table.realized(), round_rows(np.full((1, 3), 1 / 3)))
+
+    def test_impossible_outputs_are_never_drawn(self):
+        masses = np.zeros((2, 50), dtype=np.int64)
+        masses[0, 49] = masses[1, 0] = TOTAL
+        drawn = AliasTable(masses).draw(np.array([0, 1] * 20_000))
+        assert drawn[0::2].tolist() == [49] * 20_000
+        assert not drawn[1::2].any()
+
+    @pytest.mark.parametrize("rng", [7, None])
+    def test_frequencies_of_draws(self, rng):
+        # Pearson's statistic with 4 x 9 degrees of freedom exceeds 36 + 2 sqrt(36 x) + 2 x with probability < e^-x
+        # (Laurent and Massart 2000); x = 14 gives 8.4e-7.
+        channel = np.random.default_rng(3).dirichlet(np.full(10, 4.0), size=4)
+        size = 400_000
+        codes = np.repeat(np.arange(4), size // 4)
+        drawn = AliasTable(round_rows(channel)).draw(codes, rng=rng)
+        seen = np.zeros((4, 10))
+        np.add.at(seen, (codes, drawn), 1)
+        expected = channel * (size // 4)
+        assert ((seen - expected) ** 2 / expected).sum() < 36 + 2 * np.sqrt(36 * 14) + 2 * 14
+
+    def test_neighboring_draws_are_independent(self):
+        # Number of equal neighbors among fair bits: binomial; 5 standard deviations fail with probability 6e-7.
+        drawn = AliasTable(np.array([[TOTAL // 2, TOTAL // 2]])).draw(np.zeros(100_001, dtype=int), rng=11)
+        assert abs(int((drawn[1:] == drawn[:-1]).sum()) - 50_000) < 5 * np.sqrt(25_000)
+
+    @pytest.mark.parametrize(
+        ("masses", "what"),
+        [
+            (np.array([[-1, 17]]), "mass -1"),
+            (np.array([[8, 7]]), "sum to 15"),
+            (np.array([[0.5, 0.5]]), "float64"),
+            (np.array([8, 8]), "shape"),
+            (np.array([[2**63, 2**63, 16]], dtype=np.uint64), "lies outside"),
+            (np.eye(1, 20, dtype=np.int64) * 16, "20 outputs"),
+        ],
+    )
+    def test_what_is_no_table_is_refused(self, masses, what):
+        with pytest.raises(MechanismError, match=what):
+            AliasTable(masses, bits=4)
+
+
+class TestRandomness:
+    """Where the bits come from."""
+
+    table = AliasTable(round_rows(np.random.default_rng(4).dirichlet(np.ones(20), size=20)))
+    codes = np.arange(20).repeat(500)
+
+    def test_a_seed_repeats(self):
+        first = self.table.draw(self.codes, rng=5)
+        assert np.array_equal(first, self.table.draw(self.codes, rng=np.random.default_rng(5)))
+        assert np.array_equal(first, self.table.draw(self.codes, rng=np.int64(5)))
+        assert not np.array_equal(first, self.table.draw(self.codes, rng=6))
+
+    def test_a_generator_advances(self):
+        rng = np.random.default_rng(5)
+        assert not np.array_equal(self.table.draw(self.codes, rng=rng), self.table.draw(self.codes, rng=rng))
+
+    def test_the_system_source_never_repeats(self):
+        assert not np.array_equal(self.table.draw(self.codes), self.table.draw(self.codes))
+
+    def test_chunks_change_nothing(self, monkeypatch):
+        whole = self.table.draw(self.codes, rng=5)
+        monkeypatch.setattr(sampling, "CHUNK", 37)
+        assert np.array_equal(whole, self.table.draw(self.codes, rng=5))
+
+    @pytest.mark.parametrize("rng", [None, 0, np.random.Generator(np.random.MT19937(1))])
+    @pytest.mark.parametrize("bits", [1, 5, 53, 62])
+    def test_words_fill_their_range_and_no_more(self, rng, bits):
+        words = bit_source(rng, bits)(2000)
+        assert words.dtype == np.uint64
+        assert int(np.bitwise_or.reduce(words)) == (1 << bits) - 1
+
+    @pytest.mark.parametrize("rng", [True, -1, 1.0, "7", np.random.RandomState(1), np.random])
+    def test_what_is_no_source_is_refused(self, rng):
+        with pytest.raises(StatementError, match="default_rng"):
+            self.table.draw(self.codes, rng=rng)
+
+    @pytest.mark.parametrize("codes", [[0, 20], [-1], [0.0], [[0]], ["a"], [True]])
+    def test_what_is_no_code_is_refused(self, codes):
+        with pytest.raises(StatementError):
+            self.table.draw(np.array(codes), rng=1)
+
+    def test_the_place_of_a_bad_code_is_named(self):
+        with pytest.raises(StatementError, match="entry 2"):
+            self.table.draw(np.array([0, 1, 20, 3, 21]), rng=1)
+
+    def test_no_codes_no_draws(self):
+        assert self.table.draw(np.array([], dtype=int)).tolist() == []

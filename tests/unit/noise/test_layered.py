@@ -1,0 +1,141 @@
+"""Finite mechanisms from graphs: what normalizing breaks, and that every repair holds."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
+from ldpopt.noise.layers import bfs_mechanism, level_matrix
+from ldpopt.privacy.neighbors import cayley, cycle, grid, histograms, path
+from ldpopt.statement.utility import Utility
+
+GRAPHS = {
+    "star": nx.star_graph(12),
+    "path": path(range(12)),
+    "grid": grid(5, 5),
+    "tree": nx.from_prufer_sequence(np.random.default_rng(0).integers(0, 15, 13).tolist()),
+    "cycle": cycle(range(9)),
+}
+
+
+def around(n):
+    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    return Utility(np.minimum(apart, n - apart).astype(float), "loss")
+
+
+def test_a_star_of_500_needs_almost_twice_the_budget():
+    star = nx.star_graph(499)
+    found = bfs_mechanism(star, 1.0, repair="budget")
+    center, leaf = 1 + 499 / math.e, 1 + 1 / math.e + 498 / math.e**2
+    assert found.normalizers[:2] == pytest.approx([center, leaf])
+    assert found.unrepaired_epsilon == pytest.approx(1 + math.log(center / leaf), abs=1e-12)
+    assert round(found.unrepaired_epsilon, 3) == 1.987
+    assert found.mechanism.audit(found.problem.privacy).verdict == "certified"
+    with pytest.raises(PrivacyViolationError, match=r"need epsilon = 1\.98735, not 1"):
+        bfs_mechanism(star, 1.0, repair="none")
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, "log(3)", 4.0])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_repair_is_certified_and_the_best_is_named(name, epsilon):
+    best = bfs_mechanism(GRAPHS[name], epsilon)
+    assert set(best.tried) == {"none", "budget", "columns", "balls", "window"}
+    assert best.value == pytest.approx(min(v for v in best.tried.values() if not isinstance(v, str)), rel=1e-8)
+    assert best.tried[best.repair] == best.value
+    for repair, reached in best.tried.items():
+        if isinstance(reached, str):
+            continue
+        one = bfs_mechanism(GRAPHS[name], epsilon, repair=repair)
+        assert one.mechanism.audit(one.problem.privacy).verdict == "certified"
+        assert one.value == pytest.approx(reached)
+    assert best.unrepaired_epsilon <= 2 * float(best.problem.privacy.epsilon) * (1 + 1e-12)
+    assert isinstance(best.tried["none"], float) == (name == "cycle")
+
+
+def test_repairs_against_the_optimum():
+    assert bfs_mechanism(GRAPHS["path"], 0.5, repair="window").ratio == pytest.approx(1, abs=1e-9)
+    assert bfs_mechanism(GRAPHS["star"], 2.0).ratio == pytest.approx(1, abs=1e-9)
+    assert bfs_mechanism(GRAPHS["grid"], 1.0).ratio == pytest.approx(1, abs=1e-9)
+    tree = bfs_mechanism(GRAPHS["tree"], 0.5)
+    assert tree.repair == "balls"
+    assert tree.ratio == pytest.approx(1.0588, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n", "steps", "epsilon", "ratio"),
+    [(24, [1], 1.0, 1.0), (24, [1, 7, 8], 1.0, 1.0769), (25, [2, 3], 0.5, 1.0619), (32, [1, 8], 2.0, 1.0)],
+)
+def test_cycles_against_the_optimum(n, steps, epsilon, ratio):
+    found = bfs_mechanism(cayley(n, steps), epsilon, repair="none", utility=around(n))
+    assert found.normalizers == pytest.approx(found.normalizers[0])
+    assert found.unrepaired_epsilon == pytest.approx(epsilon, abs=1e-12)
+    assert found.ratio == pytest.approx(ratio, abs=2e-4)
+
+
+@pytest.mark.parametrize(("n", "steps"), [(30, [1, 6, 7]), (40, [1, 19, 20])])
+def test_widened_sets_reach_the_optimum_where_the_plain_mechanism_does_not(n, steps):
+    found = bfs_mechanism(cayley(n, steps), 1.0, utility=around(n))
+    assert found.repair == "balls"
+    assert found.ratio == pytest.approx(1, abs=1e-8)
+    assert found.tried["none"] > 1.14 * found.value
+
+
+def test_a_gain_and_its_ratio():
+    found = bfs_mechanism(path("abcd"), "log(3)", utility="identity", prior={"a": 1, "b": 1, "c": 1, "d": 1})
+    assert found.value == pytest.approx(0.625)
+    assert found.ratio == pytest.approx(1, abs=1e-9)
+
+
+def test_a_query_on_histograms():
+    """Values shared by many data sets: outputs are values, levels go to the nearest data set that shows one."""
+    graph = histograms(2, 4)
+    found = bfs_mechanism(graph, 1.0, value=lambda h: 2 * h[0] + 3 * h[1])
+    assert set(found.mechanism.outputs) == {2 * a + 3 * b for a, b in graph}
+    assert found.mechanism.audit(found.problem.privacy).verdict == "certified"
+    inputs, outputs, levels = level_matrix(graph, lambda h: 2 * h[0] + 3 * h[1])
+    distance = dict(nx.all_pairs_shortest_path_length(graph))
+    for x, row in zip(inputs, levels, strict=True):
+        for r, level in zip(outputs, row, strict=True):
+            assert level == min(d for h, d in distance[x].items() if 2 * h[0] + 3 * h[1] == r)
+
+
+def test_mistakes():
+    with pytest.raises(StatementError, match="repair = 'magic'"):
+        bfs_mechanism(path(range(3)), 1.0, repair="magic")
+    with pytest.raises(StatementError, match="epsilon = 0"):
+        bfs_mechanism(path(range(3)), 0.0)
+    with pytest.raises(StatementError, match="2 parts"):
+        bfs_mechanism(nx.Graph([(0, 1), (2, 3)]), 1.0)
+    with pytest.raises(NoSolutionError, match="no column weights"):
+        bfs_mechanism(GRAPHS["star"], 0.5, repair="columns")
+    with pytest.raises(NotRepresentableError, match="no group"):
+        bfs_mechanism(path("abc"), 0.5, repair="window")
+
+
+def test_one_node_and_a_complete_graph():
+    assert bfs_mechanism(path([7]), 1.0).value == 0
+    complete = bfs_mechanism(nx.complete_graph(4), "log(3)", utility="identity")
+    assert complete.value == pytest.approx(0.5)
+
+
+def test_cayley_and_histograms():
+    ring = cayley(8, [1, -1, 3, 8])
+    assert nx.is_regular(ring)
+    assert ring.degree(0) == 4
+    assert list(cayley(range(-2, 3), [2]).edges) == [(-2, 0), (-1, 1), (0, 2)]
+    assert len(histograms(3, 4)) == math.comb(7, 3)
+    assert sorted(histograms(2, 2)[(1, 0)]) == [(0, 0), (1, 1), (2, 0)]
+    for build, words in (
+        (lambda: cayley(1, [1]), "1 is no group"),
+        (lambda: cayley(range(0), [1]), "without labels"),
+        (lambda: cayley(5, [0.5]), "generator 0.5"),
+        (lambda: histograms(0, 3), "bins = 0 is less than 1"),
+        (lambda: histograms(1, 10**18), "too many histograms"),
+        (lambda: histograms(10**6, 1), "too many histograms"),
+    ):
+        with pytest.raises(StatementError, match=words):
+            build()

@@ -1,0 +1,157 @@
+"""Extreme points: counts, structure, and what they are good for."""
+
+import math
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.polytope import balanced
+from ldpopt.polytope.staircase import FREE
+from ldpopt.polytope.vertices import ListedPoints, StaircasePoints, extreme_points
+
+LOG3 = lo.PureLDP("log(3)")
+
+
+def orbit_sizes(points, most=None):
+    """How many collections of each size there are, from their orbits."""
+    sizes = {}
+    for collection in balanced.collection_orbits(points, most):
+        moved = np.sort(balanced._images(points)[:, list(collection.sets)], axis=1)
+        stabilizer = int((moved == np.array(collection.sets)).all(axis=1).sum())
+        sizes[len(collection.sets)] = sizes.get(len(collection.sets), 0) + math.factorial(points) // stabilizer
+    return sizes
+
+
+class TestBalancedCollections:
+    @pytest.mark.parametrize(
+        "points, sizes",
+        [(2, {2: 1}), (3, {2: 3, 3: 2}), (4, {2: 7, 3: 12, 4: 22}), (5, {2: 15, 3: 50, 4: 250, 5: 976})],
+    )
+    def test_their_number_is_the_known_one(self, points, sizes):
+        assert orbit_sizes(points) == sizes
+
+    def test_six_points_with_few_sets(self):
+        assert orbit_sizes(6, 3) == {2: 31, 3: 180}
+
+    @pytest.mark.parametrize("points", [3, 4, 5])
+    def test_weights_balance_every_point(self, points):
+        for collection in balanced.collection_orbits(points):
+            for point in range(points):
+                held = [w for s, w in zip(collection.sets, collection.weights, strict=True) if s >> point & 1]
+                assert sum(held) == collection.total
+            assert math.gcd(*collection.weights, collection.total) == 1
+
+    def test_dependent_or_unbalanced_sets_are_refused(self):
+        assert balanced.balance(3, (1, 2)) is None
+        assert balanced.balance(4, (3, 5, 10, 12)) is None
+        assert balanced.balance(3, (3, 5, 6)).weights == (1, 1, 1)
+
+    def test_what_would_not_end_is_refused_with_its_size(self):
+        with pytest.raises(StatementError, match="families of up to 7 sets of 7 points"):
+            balanced.collection_orbits(7)
+
+
+class TestCounts:
+    @pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)", 0.1, 5.0])
+    @pytest.mark.parametrize(
+        "n, by_columns, orbits",
+        [(1, {1: 1}, 1), (2, {1: 2, 2: 2}, 2), (3, {1: 3, 2: 18, 3: 12}, 4), (4, {1: 4, 2: 84, 3: 288, 4: 528}, 10)],
+    )
+    def test_by_number_of_outputs_used(self, n, by_columns, orbits, epsilon):
+        points = extreme_points(lo.PureLDP(epsilon), n)
+        assert points.counts_by_columns == by_columns
+        assert len(points.orbits) == orbits
+
+    def test_five_answers(self):
+        points = extreme_points(LOG3, 5, orbits=True)
+        two_levels = sum(o.size for o in points.orbits if not any(FREE in column for column in o.pattern))
+        assert (two_levels, points.count, len(points.orbits)) == (150_425, 164_825, 47)
+
+    @pytest.mark.parametrize("n, m", [(3, 2), (2, 4), (4, 3), (3, 5), (5, 3)])
+    def test_orbits_and_stabilizers(self, n, m):
+        for orbit in extreme_points(LOG3, n, m).orbits:
+            assert orbit.size * orbit.stabilizer == math.factorial(n) * math.factorial(m)
+
+    def test_epsilon_zero_leaves_the_constant_channels(self):
+        assert extreme_points(lo.PureLDP(0), 3, 4).counts_by_columns == {1: 4}
+
+
+class TestPoints:
+    @pytest.mark.parametrize("n, m", [(2, 2), (3, 3), (4, 4), (3, 5), (4, 2)])
+    def test_each_stands_once_and_is_a_private_channel(self, n, m):
+        points = extreme_points(LOG3, n, m)
+        listed = [tuple(vertex.flat) for vertex in points.vertices]
+        assert len(set(listed)) == len(listed) == points.count
+        for vertex in islice(points.vertices, 0, None, 7):
+            assert all(sum(row) == 1 for row in vertex)
+            assert lo.audit(vertex, LOG3).verdict == "certified"
+
+    @pytest.mark.parametrize("alpha", [Fraction(3), Fraction(7, 2)])
+    def test_free_entries_make_extreme_points_too(self, alpha):
+        """The tight ratios and row sums of each orbit's representative leave no direction to move in."""
+        points = extreme_points(lo.PureLDP(f"log({alpha})"), 5)
+        for orbit in points.orbits:
+            vertex = orbit.representative
+            rows = [np.eye(5)[x][:, None] * np.ones(5) for x in range(5)]
+            for y in range(5):
+                for x in range(5):
+                    for k in range(5):
+                        if x != k and vertex[x, y] == alpha * vertex[k, y]:
+                            row = np.zeros((5, 5))
+                            row[x, y], row[k, y] = 1, -float(alpha)
+                            rows.append(row)
+            assert np.linalg.matrix_rank(np.array(rows).reshape(-1, 25)) == 25
+            assert lo.audit(vertex, points.privacy).verdict == "certified"
+
+    def test_a_point_with_a_free_entry_is_the_only_optimum_of_some_utility(self):
+        points = extreme_points(LOG3, 5)
+        orbit = next(o for o in points.orbits if any(FREE in column for column in o.pattern))
+        vertex, gain = orbit.representative, np.zeros((5, 5))
+        for y in range(5):
+            for x in range(5):
+                for k in range(5):
+                    if x != k and vertex[x, y] == 3 * vertex[k, y]:
+                        gain[x, y] += 1
+                        gain[k, y] -= 3
+        problem = lo.Problem(np.full(5, 0.2), gain, LOG3)
+        best = points.best(problem)
+        assert best.is_unique
+        assert (best.vertices[0] == vertex).all()
+        assert abs(lo.solve(problem).mechanism.channel - vertex.astype(float)).max() < 1e-12
+
+
+class TestBest:
+    def test_the_binary_model_and_its_ties(self):
+        points = extreme_points(LOG3, 2)
+        best = points.best(lo.Problem([0.5, 0.5], "identity", LOG3))
+        assert (best.value, best.is_unique) == (Fraction(3, 4), True)
+        tied = points.best(lo.Problem([0.75, 0.25], "identity", LOG3))
+        assert tied.value == Fraction(3, 4)
+        assert len(tied.vertices) == 2  # the segment BC of Zhou, Lu and Wu 2019, eq. (10)
+        assert tied.mechanism.audit(LOG3).verdict == "certified"
+
+    def test_a_loss_is_minimized(self):
+        problem = lo.Problem([0.5, 0.3, 0.2], lo.utility.absolute_error([0, 1, 2]), LOG3)
+        assert float(extreme_points(LOG3, 3).best(problem).value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
+
+    def test_what_need_not_be_extreme_is_refused(self):
+        worst = lo.Problem(None, np.eye(2), LOG3, objective="worst_case")
+        with pytest.raises(NotRepresentableError):
+            extreme_points(LOG3, 2).best(worst)
+        with pytest.raises(StatementError, match="the extreme points are"):
+            extreme_points(LOG3, 3).best(lo.Problem([0.5, 0.5], "identity", LOG3))
+
+
+def test_each_kind_has_its_lister():
+    assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.0), 3), StaircasePoints)
+    assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.1), 3), ListedPoints)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, "3"])
+def test_sizes_that_cannot_be(n):
+    with pytest.raises(StatementError):
+        extreme_points(LOG3, n)

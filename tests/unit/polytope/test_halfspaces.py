@@ -1,0 +1,239 @@
+"""Half-spaces of the notions: coefficients, names, exactness, redundancy, refusals."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+
+import networkx as nx
+import pytest
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.polytope.double_description import MOST_RAYS, enumerate_vertices, extreme_rays, rank, scaled, vertices
+from ldpopt.polytope.halfspaces import exact_power, halfspaces
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+
+PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+
+
+def test_a_row_says_what_its_name_says():
+    polytope = halfspaces(ApproximateLDP("log(7/2)", 0.1), 2, 3)
+    channel = ((F(1, 2), F(1, 3), F(1, 6)), (F(1, 5), F(1, 5), F(3, 5)))
+    slack = dict(zip(polytope.names, polytope.slacks(channel), strict=True))
+    assert slack["P[0,1] <= alpha P[1,1] + delta"] == F(7, 2) * F(1, 5) + F(1, 10) - F(1, 3)
+    assert slack["P[1,{0,2}] <= alpha P[0,{0,2}] + delta"] == F(7, 2) * F(2, 3) + F(1, 10) - F(4, 5)
+    assert slack["P[1,{1,2}] <= alpha P[0,{1,2}] + delta"] == F(7, 2) * F(1, 2) + F(1, 10) - F(4, 5)
+    assert slack["P[0,2] >= 0"] == F(1, 6)
+    assert len(polytope) == len(slack) == 2 * 6 + 6
+
+
+@pytest.mark.parametrize(
+    "privacy, n, m, rows",
+    [
+        (PureLDP("log(3)"), 3, 3, 18),
+        (PureLDP("log(3)"), 1, 3, 3),
+        (PureLDP("log(3)"), 3, 1, 6),
+        (ApproximateLDP("log(3)", 0.0), 3, 4, 24),
+        (ApproximateLDP("log(3)", 0.1, "entry"), 3, 3, 27),
+        (ApproximateLDP("log(3)", 0.1), 3, 3, 45),
+        (ApproximateLDP("log(3)", 0.1), 3, 2, 18),
+        (GraphDP("log(3)", nx.path_graph(4)), 4, 3, 18),
+        (GraphDP("log(3)", nx.cycle_graph(4)), 4, 4, 32),
+        (MetricDP("log(3)", PATH), 3, 3, 12),
+        (MetricDP("log(3)", [[0, 2, 3], [2, 0, 2], [3, 2, 0]]), 3, 3, 18),
+    ],
+)
+def test_number_of_rows(privacy, n, m, rows):
+    polytope = halfspaces(privacy, n, m)
+    assert len(polytope) == len(polytope.bounds) == len(polytope.coefficients) == rows
+    assert polytope.dimension == n * (m - 1)
+    assert all(len(row) == polytope.dimension for row in polytope.coefficients)
+    assert len(set(polytope.names)) == rows
+
+
+def test_delta_is_the_decimal_it_prints():
+    assert halfspaces(ApproximateLDP("log(3)", 0.1), 2).delta == F(1, 10)
+    assert halfspaces(ApproximateLDP("log(3)", 1e-9, "entry"), 2).delta == F(1, 10**9)
+
+
+def test_a_decimal_above_its_float_is_private_at_the_next_float():
+    """3/10 exceeds the float 0.3 by 1e-17, which the exact audit of a vertex sees."""
+    channels = list(vertices(halfspaces(ApproximateLDP("log(3)", 0.3), 2)))
+    wider = ApproximateLDP("log(3)", math.nextafter(0.3, 1))
+    assert all(wider.audit(channel).verdict == "certified" for channel in channels)
+
+
+def test_a_path_is_a_metric():
+    path = halfspaces(GraphDP("log(3)", nx.path_graph(3)), 3)
+    assert path.coefficients == halfspaces(MetricDP("log(3)", PATH), 3).coefficients
+
+
+def test_labels_stand_in_the_names():
+    graph = nx.Graph([("no", "yes")])
+    assert halfspaces(GraphDP("log(3)", graph), 2).names[2] == "P[yes,0] <= alpha P[no,0]"
+    assert halfspaces(PureLDP("log(3)"), 2, inputs=["a", "b"]).names[0] == "P[a,0] <= alpha P[b,0]"
+
+
+def test_powers_of_the_ratio():
+    polytope = halfspaces(MetricDP("log(9/4)", [[0, 1.5, 2], [1.5, 0, 0.5], [2, 0.5, 0]]), 3)
+    assert {tie.factor for tie in polytope.ties} == {F(27, 8), F(3, 2)}
+    assert polytope.names[0] == "P[0,0] <= alpha^(3/2) P[1,0]"
+    assert exact_power(Budget("log(2)"), F(100)) == 2**100
+    assert exact_power(Budget("log(1024)"), F(1, 10)) == 2
+    big = (10**40 + 7) ** 3
+    assert exact_power(Budget(f"log({big})"), F(1, 3)) == 10**40 + 7
+    with pytest.raises(StatementError):
+        exact_power(Budget(f"log({big + 1})"), F(1, 3))
+
+
+def test_channel_and_point_are_inverse():
+    polytope = halfspaces(PureLDP("log(3)"), 3, 4)
+    point = tuple(F(k, 100) for k in range(9))
+    assert polytope.point(polytope.channel(point)) == point
+    assert all(sum(row) == 1 for row in polytope.channel(point))
+    with pytest.raises(StatementError, match="not 3 x 4"):
+        polytope.point([[1]])
+    with pytest.raises(StatementError, match="row 0"):
+        polytope.point([[0.1] * 4] * 3)
+
+
+def test_vertices_and_other_points_are_told_apart():
+    polytope = halfspaces(PureLDP("log(3)"), 2)
+    response, constant = ((F(3, 4), F(1, 4)), (F(1, 4), F(3, 4))), ((1, 0), (1, 0))
+    half = tuple(
+        tuple((a + b) / 2 for a, b in zip(*rows, strict=True)) for rows in zip(response, constant, strict=True)
+    )
+    for channel, expected in [(response, True), (constant, True), (half, False), (((1, 0), (0, 1)), False)]:
+        assert polytope.is_vertex(channel) is expected
+        assert polytope.is_vertex_by_components(channel) is expected
+
+
+def test_a_vertex_that_is_no_staircase():
+    """Eight inputs, four used outputs, a column of three levels: extreme all the same."""
+    rows = ["1331", "1113", "1113", "1312", "3311", "1113", "3112", "3131"]
+    theta = [F(1, 9), F(1, 9), F(1, 9), F(2, 9)]
+    channel = [[t * int(level) for t, level in zip(theta, row, strict=True)] for row in rows]
+    polytope = halfspaces(PureLDP("log(3)"), 8, 4)
+    assert polytope.is_vertex(channel)
+    assert polytope.is_vertex_by_components(channel)
+
+
+def test_components_need_delta_zero():
+    with pytest.raises(NotRepresentableError, match="delta"):
+        halfspaces(ApproximateLDP("log(3)", 0.1), 2).is_vertex_by_components(((1, 0), (1, 0)))
+
+
+@pytest.mark.parametrize(
+    "privacy, n, redundant",
+    [
+        (PureLDP("log(3)"), 3, 0),
+        (ApproximateLDP("log(3)", 0.1, "entry"), 3, 0),
+        (ApproximateLDP("log(3)", 0.1), 3, 0),
+        (ApproximateLDP("log(3)", 1), 2, 4),
+        (ApproximateLDP("log(11/10)", 0.2), 2, 0),
+    ],
+)
+def test_redundant_rows_are_named(privacy, n, redundant):
+    polytope = halfspaces(privacy, n)
+    names = polytope.redundant()
+    assert len(names) == redundant
+    assert all("alpha" in name for name in names)
+    kept = [i for i, name in enumerate(polytope.names) if name not in names]
+    smaller = enumerate_vertices([polytope.coefficients[i] for i in kept], [polytope.bounds[i] for i in kept])
+    assert smaller.points == polytope.vertices.points
+
+
+def test_a_chord_that_a_chain_implies_is_redundant():
+    """A triangle's long side, written out although the two short ones imply it, and a row written twice."""
+    path = halfspaces(GraphDP("log(2)", nx.path_graph(3)), 3, 2)
+    long = [(F(1), F(0), F(-4)), path.coefficients[0]]
+    coefficients, bounds = (*path.coefficients, *long), (*path.bounds, F(0), path.bounds[0])
+    wider = type(path)(3, 2, path.ties, F(0), coefficients, bounds, (*path.names, "chord", "twin"))
+    assert wider.redundant() == ("chord", "twin")
+
+
+@pytest.mark.parametrize(
+    "privacy, kwargs, message",
+    [
+        (PureLDP(1.0), {"n": 2}, r"log\(p/q\)"),
+        (MetricDP("log(3)", [[0, 0.5], [0.5, 0]]), {"n": 2}, "power 1/2"),
+        (PureLDP(0), {"n": 2}, "no interior"),
+        (PureLDP("log(3)"), {"n": 0}, "0 inputs"),
+        (PureLDP("log(3)"), {"n": 2, "m": 0}, "0 outputs"),
+        (GraphDP("log(3)", nx.path_graph(3)), {"n": 2}, "3 inputs, not 2"),
+    ],
+)
+def test_refusals(privacy, kwargs, message):
+    with pytest.raises(StatementError, match=message):
+        halfspaces(privacy, **kwargs)
+
+
+def test_refusals_of_form():
+    class Silent:
+        def rows(self, inputs, n_outputs):
+            raise NotImplementedError
+
+        def audit(self, channel):
+            raise NotImplementedError
+
+    with pytest.raises(NotRepresentableError, match="Silent"):
+        halfspaces(Silent(), 2)
+    for m in (15, 40):
+        with pytest.raises(NotRepresentableError, match="rows"):
+            halfspaces(ApproximateLDP("log(3)", 0.1), 4, m)
+
+
+def test_epsilon_zero_with_delta_has_an_interior():
+    assert len(halfspaces(ApproximateLDP(0, 0.5), 2).vertices) == 6
+
+
+class TestDoubleDescription:
+    def test_a_cube_and_its_incidences(self):
+        unit = [[int(i == k) for k in range(4)] for i in range(4)]
+        cube = enumerate_vertices(unit + [[-v for v in row] for row in unit], [1] * 4 + [0] * 4)
+        assert len(cube) == 16
+        assert (cube.incidence.sum(axis=1) == 4).all()
+        assert cube.points == tuple(sorted(cube.points))
+
+    def test_many_rows_through_one_vertex(self):
+        """A pyramid over a hexagon: the apex lies on six facets."""
+        sides = [(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]
+        pyramid = enumerate_vertices([[*side, 1] for side in sides] + [[0, 0, -1]], [1] * 6 + [0])
+        assert len(pyramid) == 7
+        assert sorted(pyramid.incidence.sum(axis=1).tolist()) == [3] * 6 + [6]
+
+    def test_large_numbers_are_exact(self):
+        huge = 10**30
+        assert enumerate_vertices([[huge], [-1]], [1, 0]).points == ((F(0),), (F(1, huge),))
+        triangle = enumerate_vertices([[huge, 1], [-1, 0], [0, -1]], [huge + 1, 0, 0])
+        assert triangle.points == ((F(0), F(0)), (F(0), F(huge + 1)), (F(huge + 1, huge), F(0)))
+
+    def test_flat_and_empty(self):
+        assert enumerate_vertices([[1, 1], [-1, -1], [-1, 0], [0, -1]], [1, -1, 0, 0]).points == ((0, 1), (1, 0))
+        assert len(enumerate_vertices([[1], [-1]], [0, -1])) == 0
+
+    @pytest.mark.parametrize("rows, bounds", [([[1, 0], [0, 1]], [1, 1]), ([[-1]], [0]), ([], [])])
+    def test_unbounded(self, rows, bounds):
+        with pytest.raises(StatementError, match="unbounded"):
+            enumerate_vertices(rows, bounds)
+
+    def test_a_line_in_a_cone(self):
+        with pytest.raises(StatementError, match="unbounded"):
+            extreme_rays([[1, 0]])
+
+    def test_progress_and_limit(self):
+        polytope = halfspaces(PureLDP("log(3)"), 3)
+        seen = []
+        assert len(list(vertices(polytope, progress=lambda *step: seen.append(step)))) == 33
+        assert seen[-1][0] == seen[-1][1] == 19
+        assert [step[0] for step in seen] == sorted(step[0] for step in seen)
+        assert max(step[2] for step in seen) < MOST_RAYS
+        with pytest.raises(NotRepresentableError, match="at this rate"):
+            list(vertices(polytope, most=20))
+
+    def test_helpers(self):
+        assert scaled([F(1, 2), F(-1, 3)]) == [3, -2]
+        assert scaled([0, 0]) == [0, 0]
+        assert rank([[F(1, 2), 1], [1, 2], [0, 0]]) == 1
+        assert rank([]) == 0

@@ -1,0 +1,148 @@
+"""Linear programs: names, provenance, residuals, and files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt import GraphDP, Problem, PureLDP, RowBlock, constraints
+from ldpopt.errors import StatementError
+from ldpopt.solvers.program import Span, plain_names, pulp_sides
+from ldpopt.solving.formulation import formulate, program_blocks
+from ldpopt.testing import dense_program
+
+ANSWERS = {"no": 1, "yes": 3}
+
+
+def problem(**changes):
+    return Problem(ANSWERS, "identity", PureLDP("log(3)"), **changes)
+
+
+def test_names_say_what_rows_and_columns_are():
+    compact = formulate(problem())
+    assert compact.column_names() == ["Q[no,no]", "Q[no,yes]", "Q[yes,no]", "Q[yes,yes]", "M[no]", "M[yes]"]
+    assert compact.row_names()[:3] == ["row_sum[no]", "row_sum[yes]", "privacy[no,no]"]
+    pairwise = formulate(problem(), "pairwise")
+    assert pairwise.column_names() == ["P[no,no]", "P[no,yes]", "P[yes,no]", "P[yes,yes]"]
+    assert pairwise.row_names()[2:] == [
+        "privacy[no,yes,no]",
+        "privacy[no,yes,yes]",
+        "privacy[yes,no,no]",
+        "privacy[yes,no,yes]",
+    ]
+
+
+def test_side_constraints_and_the_worst_case_have_names_too():
+    block = constraints.linear([[1, 0], [0, 0]], upper=0.5, name="at most half")
+    statement = Problem(None, np.eye(2), PureLDP(1), objective="worst_case", constraints=block)
+    program = formulate(statement)
+    assert program.column_names()[-1] == "worst"
+    assert program.row_names()[-3:] == ["worst_case[0]", "worst_case[1]", "at most half[0,0]"]
+    assert [span.name for span in program.rows] == ["row_sum", "privacy", "worst_case", "at most half"]
+
+
+@pytest.mark.parametrize("form", ["compact", "pairwise"])
+def test_spans_cover_rows_and_columns_without_gap(form):
+    block = constraints.unbiased([0, 1], [-3, 4])
+    program = formulate(problem(constraints=block), form)
+    for spans, size in ((program.rows, program.shape[0]), (program.columns, program.shape[1])):
+        assert [span.start for span in spans] == [0, *(span.stop for span in spans[:-1])]
+        assert spans[-1].stop == size
+        assert [len(list(span.names())) for span in spans] == [span.stop - span.start for span in spans]
+    values = np.arange(program.shape[0])
+    blocks = program_blocks(program, values)
+    assert list(blocks) == ["row_sum", "privacy", "unbiased"]
+    assert np.concatenate(list(blocks.values())).tolist() == values.tolist()
+
+
+def test_a_run_of_one_has_a_plain_name_and_others_are_numbered():
+    assert list(Span("worst", 4, 5).names()) == ["worst"]
+    assert list(Span("extra", 4, 6).names()) == ["extra[0]", "extra[1]"]
+
+
+def test_files_have_no_two_names_alike():
+    names = plain_names(["P[a b,c]", "P[a_b,c]", "x<=y"])
+    assert len(set(names)) == 3
+    assert not {" ", "<", "="} & set("".join(names))
+    assert plain_names(["P[a,b]"])[0] in ("P[a,b]", "P(a,b)")
+
+
+def test_sides_of_a_row():
+    assert pulp_sides(1.0, 1.0) == [(0, 1.0, "")]
+    assert pulp_sides(-np.inf, 2.0) == [(-1, 2.0, "")]
+    assert pulp_sides(1.0, np.inf) == [(1, 1.0, "")]
+    assert pulp_sides(1.0, 2.0) == [(-1, 2.0, "_upper"), (1, 1.0, "_lower")]
+    assert pulp_sides(-np.inf, np.inf) == []
+
+
+@pytest.mark.parametrize(
+    "point, residual",
+    [([1, 1], 0.0), ([0, 0], 1.0), ([3, 2], 2.0), ([-0.5, 2], 0.5), ([4.25, 0], 1.25), ([0, 2.75], 0.75)],
+)
+def test_residual_is_the_largest_violation_of_a_row_or_bound(point, residual):
+    program = dense_program([1, 1], [[1, 1]], 1, 3, column_upper=[4, 2])
+    assert program.residual(np.array(point, float)) == residual
+
+
+def test_the_matrix_is_the_rows():
+    rows = [[1, 0, 2], [0, 0, 0], [0, -3, 0]]
+    program = dense_program([1, 1, 1], rows, 0, 1)
+    assert program.matrix.toarray().tolist() == rows
+    assert (program.shape, program.nnz) == ((3, 3), 3)
+
+
+def test_a_block_knows_how_far_a_channel_is_out_of_it():
+    block = RowBlock(
+        "b",
+        np.array([0, 0, 1]),
+        np.array([0, 1, 1]),
+        np.array([0, 0, 1]),
+        np.array([1.0, -2.0, 4.0]),
+        np.array([0.0, -np.inf]),
+        np.array([0.25, 1.0]),
+    )
+    channel = np.array([[0.5, 0.5], [0.5, 0.5]])
+    assert block.activity(channel).tolist() == [-0.5, 2.0]
+    assert block.violation(channel).tolist() == [0.5, 1.0]
+    assert len(block) == 2
+    graph = GraphDP("log(2)", nx.path_graph(2)).rows([0, 1], 2)
+    assert graph.violation(np.array([[0.75, 0.25], [0.5, 0.5]])).max() == 0
+    assert graph.violation(np.array([[0.8, 0.2], [0.5, 0.5]])).max() == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model", "lp", ".lp.gz"])
+def test_a_format_that_is_none(tmp_path, name):
+    with pytest.raises(StatementError, match="cannot tell the format"):
+        formulate(problem()).write(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+WRITE = """
+from ldpopt import Problem, PureLDP
+from ldpopt.errors import StatementError
+from ldpopt.solving.formulation import formulate
+try:
+    formulate(Problem([0.5, 0.5], "identity", PureLDP(1.0))).write({path!r})
+except StatementError as error:
+    print(error.what)
+"""
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_a_file_that_cannot_be_written(tmp_path, ending):
+    # In a process of its own: a solver's writer may crash rather than say so.
+    path = str(tmp_path / "no such folder" / f"model.{ending}")
+    done = subprocess.run([sys.executable, "-c", WRITE.format(path=path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "cannot write" in done.stdout
+
+
+def test_what_highs_refuses_is_said():
+    program = formulate(problem())
+    with pytest.raises(StatementError, match="HiGHS refuses"):
+        replace(program, value=np.full(program.nnz, 1e20)).to_highs()

@@ -1,0 +1,175 @@
+"""Formulations: published counts, exact coefficients, and refusal before anything is built."""
+
+from __future__ import annotations
+
+import tracemalloc
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, Utility, constraints
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.solving.formulation import add_rows, compress, default_form, formulate, size
+
+
+def uniform(n, privacy, m=None, **changes):
+    return Problem(np.full(n, 1 / n), np.eye(n, m), privacy, **changes)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_counts_of_zhou_lu_wu_equation_20(n):
+    program = formulate(uniform(n, ApproximateLDP(1.0, 0.1, "entry")), "pairwise")
+    rows = {span.name: span.stop - span.start for span in program.rows}
+    assert program.shape[1] == n**2
+    assert rows == {"row_sum": n, "privacy": n**2 * (n - 1)}
+    assert (program.column_lower == 0).all()
+    assert np.count_nonzero(np.isfinite(program.column_upper)) == 0
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (2, 5), (4, 3), (6, 6)])
+def test_counts_of_the_compact_program(n, m):
+    program = formulate(uniform(n, PureLDP(1.0), m))
+    assert program.shape == (n * m + n, n * m + m)
+    assert program.nnz == 4 * n * m
+    assert np.abs(program.value).max() <= 1
+
+
+def graph_problem(**changes):
+    return uniform(5, GraphDP(1.0, nx.cycle_graph(5)), **changes)
+
+
+@pytest.mark.parametrize(
+    "problem, form",
+    [
+        (uniform(4, PureLDP(1.0), 3), "compact"),
+        (uniform(4, PureLDP(1.0), 3), "pairwise"),
+        (uniform(3, ApproximateLDP(1.0, 0.1)), "compact"),
+        (uniform(3, ApproximateLDP(1.0, 0.1)), "pairwise"),
+        (uniform(3, ApproximateLDP(1.0, 0.1, "entry"), 4), "pairwise"),
+        (graph_problem(), "pairwise"),
+        (graph_problem(constraints=constraints.unbiased(range(1, 6), range(1, 6))), "pairwise"),
+        (Problem(None, np.ones((3, 2)), PureLDP(1.0), objective="worst_case"), "compact"),
+    ],
+)
+def test_sizes_are_counted_without_building(problem, form):
+    counted, program = size(problem, form), formulate(problem, form)
+    assert (counted.rows, counted.columns) == program.shape
+    assert counted.nonzeros >= program.nnz * 0.6
+    assert counted.memory > 8 * program.nnz
+
+
+def test_event_rows_are_all_proper_events():
+    program = formulate(uniform(3, ApproximateLDP(1.0, 0.1), 4), "pairwise")
+    assert program.shape[0] == 3 + 6 * (2**4 - 2)
+
+
+def test_ratios_are_rounded_so_that_the_program_is_a_relaxation():
+    for epsilon in (1e-9, 0.1, 1.0, "log(3)", 25, 700):
+        problem = uniform(3, PureLDP(epsilon))
+        low, high = problem.privacy.epsilon.enclosure()
+        structure = formulate(problem).structure
+        assert Fraction(structure.b) <= 1 / high
+        assert Fraction(structure.beta) >= 1 - 1 / high
+        block = problem.privacy.rows(range(3), 3)
+        assert Fraction(float(block.coefficient.max())) <= 1 / high
+        assert float(block.coefficient.max()) == pytest.approx(float(1 / low), rel=1e-12)
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+def test_the_slack_is_rounded_up(form):
+    notion = ApproximateLDP("log(3)", 0.1, form)
+    block = notion.rows(range(3), 3)
+    positive = block.coefficient > 0
+    for row in range(len(block)):
+        b = Fraction(float(block.coefficient[positive & (block.row == row)][0]))
+        assert Fraction(float(block.upper[row])) >= b * Fraction(0.1)
+
+
+def test_a_channel_is_read_back_from_the_point_that_it_makes():
+    rng = np.random.default_rng(0)
+    problem = uniform(3, PureLDP(1.0), 4)
+    channel = 0.9 / 4 + 0.1 * rng.dirichlet(np.ones(4), size=3)
+    structure = formulate(problem).structure
+    floors = channel.min(axis=0) / structure.b
+    point = np.concatenate([(channel - structure.b * floors).ravel(), floors])
+    assert structure.channel(point) == pytest.approx(channel, abs=1e-15)
+    program = formulate(problem)
+    assert program.residual(point) < 1e-12
+    assert program.objective @ point == pytest.approx((channel * np.eye(3, 4)).sum() / 3)
+    pairwise = formulate(problem, "pairwise")
+    assert pairwise.residual(channel.ravel()) < 1e-12
+    assert (pairwise.structure.channel(channel.ravel()) == channel).all()
+
+
+@pytest.mark.parametrize("form", ["compact", "pairwise"])
+def test_added_rows_mean_the_same_in_both_forms(form):
+    rng = np.random.default_rng(1)
+    problem = uniform(3, PureLDP(1.0))
+    channel = 0.2 + 0.4 * rng.dirichlet(np.ones(3), size=3)
+    block = constraints.linear(rng.normal(size=(3, 3)), 0, 1, "extra")
+    program = add_rows(formulate(problem, form), block, problem)
+    point = channel.ravel()
+    if form == "compact":
+        b = program.structure.b
+        floors = channel.min(axis=0) / b
+        point = np.concatenate([(channel - b * floors).ravel(), floors])
+    assert (program.matrix @ point)[-1] == pytest.approx(block.activity(channel)[0])
+    assert (program.row_lower[-1], program.row_upper[-1]) == (0, 1)
+
+
+def test_forms_are_chosen_and_refused():
+    assert default_form(uniform(3, PureLDP(1.0))) == "compact"
+    assert default_form(uniform(3, ApproximateLDP(1.0, 0.1))) == "compact"
+    assert default_form(graph_problem()) == "pairwise"
+    with pytest.raises(NotRepresentableError, match="no compact form"):
+        formulate(graph_problem(), "compact")
+    with pytest.raises(NotRepresentableError, match="no compact form"):
+        formulate(uniform(2, MetricDP(1.0, [[0, 1], [1, 0]])), "compact")
+    with pytest.raises(StatementError, match="form = 'dense' is unknown"):
+        formulate(uniform(2, PureLDP(1.0)), "dense")
+
+
+def test_events_too_many_to_list_are_refused():
+    problem = uniform(25, ApproximateLDP(1.0, 0.1))
+    with pytest.raises((NotRepresentableError, StatementError), match=r"rows|memory"):
+        formulate(problem, "pairwise")
+
+
+@pytest.mark.parametrize("privacy", [PureLDP(1.0), ApproximateLDP(1.0, 0.1)])
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_built(privacy):
+    class Wide:
+        shape = (20_000, 20_000)
+
+    problem = uniform(2, privacy)
+    object.__setattr__(problem, "utility", Wide())
+    tracemalloc.start()
+    with pytest.raises(StatementError, match=r"would take .* GiB of memory; this machine has"):
+        formulate(problem)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**22
+
+
+def test_a_named_utility_of_a_huge_alphabet_is_refused_before_it_is_built():
+    prior = np.full(10**6, 1e-6)
+    with pytest.raises(StatementError, match=r"1000000 x 1000000 utility would take"):
+        Problem(prior, "identity", PureLDP(1.0))
+
+
+def test_no_coefficient_is_zero():
+    for epsilon in (0, 800):
+        program = formulate(uniform(3, PureLDP(epsilon)))
+        assert (program.value != 0).all()
+        assert program.start[-1] == program.nnz
+    loss = Problem([0.5, 0.5], Utility([[0, 1], [1, 0]], "loss"), PureLDP(1.0))
+    assert not formulate(loss).maximize
+
+
+def test_compressing_sums_what_stands_twice():
+    start, index, value = compress(np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3)
+    assert start.tolist() == [0, 1, 3, 3]
+    assert index.tolist() == [1, 0, 2]
+    assert value.tolist() == [5.0, 4.0, 3.0]
+    assert compress(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0]), 1, 2)[0].tolist() == [0, 0]

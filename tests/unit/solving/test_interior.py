@@ -1,0 +1,231 @@
+"""The interior point as a solver: what it takes and refuses, how it ends, and what the command line says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ldpopt as lo
+from ldpopt.cli.verbs import app
+from ldpopt.errors import LimitReachedError, NotRepresentableError, SolverOptionError
+from ldpopt.solvers import Status, find
+from ldpopt.solving.formulation import formulate
+from ldpopt.solving.interior import compact
+from ldpopt.testing import dense_program
+
+MODELS = Path(__file__).parents[3] / "models"
+
+
+def statement(n=12, privacy=None, sense="gain"):
+    rng = np.random.default_rng(n)
+    matrix = rng.random((n, n + 1))
+    return lo.Problem(rng.dirichlet(np.ones(n)), lo.Utility(matrix, sense), privacy or lo.PureLDP(1.0))
+
+
+def restricted(problem, chosen):
+    matrix = problem.utility.matrix[:, chosen]
+    part = lo.Utility(matrix, problem.utility.sense)
+    return formulate(lo.Problem(problem.prior, part, problem.privacy, outputs=range(len(chosen))))
+
+
+def command(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+@pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.ApproximateLDP(0.5, 0.1, form="entry"), lo.PureLDP(37.0)])
+def test_its_answers_are_those_of_a_program_solver(privacy, sense):
+    program = formulate(statement(privacy=privacy, sense=sense))
+    outcome, plain = find("interior").solve(program), find("highs").solve(program)
+    sign = 1.0 if program.maximize else -1.0
+    assert outcome.status is Status.OPTIMAL
+    assert program.residual(outcome.point) < 1e-12
+    assert program.objective @ outcome.point == pytest.approx(program.objective @ plain.point, rel=1e-10)
+    assert np.abs(program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals).max() < 1e-12
+    # The caps are bounds from above, the columns are at least 0.
+    assert (sign * outcome.row_duals[len(program.structure.weighted) :]).min() > -1e-12
+    assert (sign * outcome.column_duals).max() < 1e-12
+    ends = program.row_upper @ np.where(np.isfinite(program.row_upper), outcome.row_duals, 0.0)
+    assert ends == pytest.approx(program.objective @ plain.point, rel=1e-10)
+
+
+def test_it_stops_at_the_gap_asked_for_and_goes_on_from_there():
+    program, solver = formulate(statement(30)), find("interior")
+    rough = solver.solve(program, gap=1e-2)
+    steps = [int(rough.raw_status.split()[0])]
+    assert 0 < float(rough.raw_status.split()[-1]) <= 1e-2
+    fine = solver.solve(program, gap=1e-10, basis=rough.basis)
+    steps += [int(outcome.raw_status.split()[0]) for outcome in (fine, solver.solve(program, gap=1e-10))]
+    assert float(fine.raw_status.split()[-1]) <= 1e-10
+    assert steps[0] < steps[1] == steps[2]
+
+
+def steps(outcome):
+    return int(outcome.raw_status.split()[0])
+
+
+@pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.PureLDP(5.0), lo.ApproximateLDP(0.5, 0.01, form="entry")])
+def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
+    problem, solver = statement(40, privacy), find("interior")
+    chosen = np.arange(30)
+    before = solver.solve(restricted(problem, chosen), gap=1e-6)
+    after = np.concatenate([chosen[2:], [35, 38]])
+    kept = np.append(np.arange(2, 30), [-1, -1])
+    program = restricted(problem, after)
+    cold, warm = solver.solve(program), solver.solve(program, basis=before.basis, kept=kept)
+    assert program.residual(warm.point) < 1e-10
+    assert program.objective @ warm.point == pytest.approx(program.objective @ cold.point, rel=1e-10)
+    # And back: outputs that are gone may return.
+    again = restricted(problem, chosen)
+    back = solver.solve(again, basis=warm.basis, kept=np.append([-1, -1], np.arange(28)))
+    assert again.objective @ back.point == pytest.approx(again.objective @ solver.solve(again).point, rel=1e-10)
+
+
+def test_going_on_takes_fewer_steps_than_beginning():
+    problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
+    channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
+    used = np.flatnonzero(channel.max(axis=0) > 1e-6)
+    before = solver.solve(formulate(problem), gap=1e-9)
+    assert 1 < len(used) < before.basis.m.size
+    program = restricted(problem, used)
+    warm = solver.solve(program, basis=before.basis, kept=used)
+    assert warm.basis.resumed
+    assert steps(warm) < steps(solver.solve(program))
+
+
+def test_a_path_that_no_point_passed_serves_begins_anew():
+    problem, solver = statement(12), find("interior")
+    before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
+    program = restricted(problem, np.arange(2, 12))
+    warm = solver.solve(program, basis=before.basis, kept=np.full(10, -1))
+    assert not warm.basis.resumed
+    assert steps(warm) == steps(solver.solve(program))
+
+
+def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
+    problem, solver = statement(30), find("interior")
+    before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
+    follow = compact.CentralPath.follow
+    failing = lambda path, *how: Status.FAILED if path.resumed else follow(path, *how)  # noqa: E731
+    monkeypatch.setattr(compact.CentralPath, "follow", failing)
+    program = restricted(problem, np.arange(21))
+    warm = solver.solve(program, basis=before.basis, kept=np.append(np.arange(20), -1))
+    assert warm.status is Status.OPTIMAL
+    assert steps(warm) == steps(solver.solve(program))
+
+
+def test_too_few_steps_are_a_limit():
+    outcome = find("interior").solve(formulate(statement()), steps=2)
+    assert outcome.status is Status.LIMIT
+    assert outcome.raw_status.startswith("2 steps")
+    with pytest.raises(LimitReachedError):
+        _ = lo.solve(statement(), solver="interior", steps=2).mechanism
+
+
+@pytest.mark.parametrize("form", ["compact", "sifted"])
+def test_a_time_limit_is_kept(form):
+    answer = lo.solve(statement(60), solver="interior", form=form, time_limit=1e-6)
+    assert answer.status is Status.LIMIT
+    with pytest.raises(LimitReachedError):
+        _ = answer.mechanism
+
+
+def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
+    monkeypatch.setattr(compact.CentralPath, "_step", lambda run: False)
+    outcome = find("interior").solve(formulate(statement()))
+    assert outcome.status is Status.FAILED
+    assert float(outcome.raw_status.split()[-1]) > 1e-6
+
+
+@pytest.mark.parametrize("form", ["compact", "sifted"])
+@pytest.mark.parametrize(
+    "options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}, {"gap": None}]
+)
+def test_a_bad_gap_is_refused(form, options):
+    with pytest.raises(SolverOptionError, match=r"gap = [\s\S]* positive float"):
+        lo.solve(statement(), solver="interior", form=form, **options)
+
+
+@pytest.mark.parametrize("form", ["compact", "sifted"])
+@pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 1.5}, {"steps": "ten"}])
+def test_bad_steps_are_refused(form, options):
+    with pytest.raises(SolverOptionError, match="steps = "):
+        lo.solve(statement(), solver="interior", form=form, **options)
+
+
+@pytest.mark.parametrize("form", ["compact", "sifted"])
+def test_an_unknown_option_is_refused_in_a_line(form):
+    with pytest.raises(SolverOptionError, match="no option 'presolve'") as caught:
+        lo.solve(statement(), solver="interior", form=form, presolve="off")
+    assert "\n" not in caught.value.what
+
+
+def elsewhere():
+    yield "event", statement(4, lo.ApproximateLDP(0.5, 0.1)), None
+    yield "pairwise", statement(4), "pairwise"
+    worst = lo.Problem(None, np.eye(3), lo.PureLDP(1.0), objective="worst_case")
+    yield "worst case", worst, None
+    yield "worst case, compact", worst, "compact"
+    side = lo.constraints.linear(np.eye(3), upper=2.0, name="side")
+    yield "side rows", lo.Problem([0.5, 0.3, 0.2], np.eye(3), lo.PureLDP(1.0), constraints=[side]), "compact"
+    yield "no budget", statement(4, lo.PureLDP(0)), None
+    yield "hardly a budget", statement(4, lo.PureLDP(1e-12)), None
+
+
+@pytest.mark.parametrize("problem, form", [case[1:] for case in elsewhere()], ids=[case[0] for case in elsewhere()])
+def test_what_it_cannot_solve_is_refused(problem, form):
+    with pytest.raises(NotRepresentableError, match=r'solver="highs"'):
+        lo.solve(problem, solver="interior", form=form)
+
+
+def test_programs_that_are_no_channels_are_refused():
+    with pytest.raises(NotRepresentableError, match="compact programs"):
+        find("interior").solve(dense_program([3, 5], [[1, 0], [0, 2]], -np.inf, [4, 12]))
+
+
+def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
+    problem = statement(4, lo.MetricDP(0.5, np.abs(np.subtract.outer(range(4), range(4)))))
+    for form in (None, "pairwise"):
+        answer = lo.solve(problem, solver="interior", form=form)
+        assert answer.solver == "blocks (pairwise)"
+        assert answer.value == pytest.approx(lo.solve(problem, solver="highs").value, rel=1e-10)
+    with pytest.raises(NotRepresentableError, match="cannot be sifted"):
+        lo.solve(problem, form="sifted")
+
+
+def test_the_command_line_solves_with_it():
+    result = command("solve", MODELS / "zhou_nary.toml", "--solver", "interior")
+    assert result.exit_code == 0, result.stderr
+    assert "solver:              interior (compact), optimal" in result.stdout
+    assert "row generation" not in result.stderr
+    result = command("solve", MODELS / "zhou_nary.toml", "--form", "sifted", "--solver", "highs")
+    assert result.exit_code == 0, result.stderr
+    assert "solver:              highs (compact), optimal" in result.stdout
+    refused = command("solve", MODELS / "anes96_party_event.toml", "--solver", "interior")
+    assert refused.exit_code == 2
+    assert "cannot be sifted" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "interior" in command("solvers").stdout
+
+
+def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
+    result = command("compare", MODELS / "zhou_nary.toml")
+    assert result.exit_code == 0, result.stderr
+    assert "interior (compact)" in result.stdout
+    assert "interior (pairwise)" not in result.stdout + result.stderr
+    assert "interior (pairwise)" in command("compare", MODELS / "anes96_party.toml").stdout
+    result = command("compare", MODELS / "unbiased.toml")
+    assert result.exit_code == 0, result.stderr
+    assert "interior" not in result.stdout
+    assert "note: interior: the interior point solves compact programs" in result.stderr
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-4])
+def test_a_metric_too_tight_for_floats_is_refused(epsilon):
+    problem = statement(4, lo.MetricDP(epsilon, np.abs(np.subtract.outer(range(4), range(4)))))
+    with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
+        lo.solve(problem, solver="interior")
+    assert lo.solve(problem).status is Status.OPTIMAL

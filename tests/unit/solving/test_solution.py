@@ -1,0 +1,173 @@
+"""Solutions and certificates: how a solve may end, and what is said then."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt import ApproximateLDP, Problem, PureLDP, Status, certify, constraints, solve, utility
+from ldpopt.errors import (
+    CertificateError,
+    InfeasibleError,
+    LimitReachedError,
+    NoSolutionError,
+    SolverOptionError,
+    StatementError,
+    UnboundedError,
+)
+from ldpopt.solving.solution import Solution, evaluate
+
+THIRDS = [0.5, 0.3, 0.2]
+
+
+def simple(**changes):
+    return Problem(THIRDS, "identity", PureLDP("log(3)"), **changes)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
+def test_an_answer_has_every_part(solver):
+    answer = solve(simple(), solver=solver)
+    assert answer.status is Status.OPTIMAL
+    assert answer.value == pytest.approx(0.6, abs=1e-7)
+    assert answer.value == evaluate(answer.problem, answer.mechanism)
+    assert set(answer.duals) == {"row_sum", "privacy"}
+    assert set(answer.reduced_costs) == {"Q", "M"}
+    assert answer.solver == f"{solver} (compact)"
+    assert answer.runtime > 0
+    assert answer.notes == ()
+    assert repr(answer).startswith("Solution(optimal, value=0.")
+
+
+def test_what_excludes_what_is_named():
+    far = constraints.unbiased([0, 1, 2], [0, 1, 2])
+    harmless = constraints.linear(np.eye(3), upper=3.0, name="harmless")
+    answer = solve(simple(constraints=[harmless, far]))
+    assert answer.status is Status.INFEASIBLE
+    assert math.isnan(answer.value)
+    assert answer.conflict[1:] == ("'unbiased'",)
+    with pytest.raises(InfeasibleError, match=r"privacy \(PureLDP.*\) and 'unbiased' together") as caught:
+        _ = answer.mechanism
+    assert caught.value.solution is answer
+    assert "harmless" not in str(caught.value)
+    assert "\n" not in caught.value.one_line
+    assert "infeasible" in repr(answer)
+    with pytest.raises(InfeasibleError):
+        certify(answer)
+
+
+def test_two_constraints_at_odds_are_both_named():
+    matrix = np.eye(3)
+    blocks = [constraints.linear(matrix, 2.0, name="much"), constraints.linear(matrix, upper=1.0, name="little")]
+    answer = solve(Problem(THIRDS, "identity", PureLDP(5.0), constraints=blocks))
+    assert answer.conflict[1:] == ("'much'", "'little'")
+
+
+def test_a_limit_is_no_optimum():
+    n = 60
+    problem = Problem(np.full(n, 1 / n), utility.squared_error(np.arange(n) ** 1.1), PureLDP(1.0))
+    answer = solve(problem, time_limit=1e-3)
+    assert answer.status is Status.LIMIT
+    assert math.isnan(answer.value)
+    assert answer.conflict == ()
+    with pytest.raises(LimitReachedError, match="time_limit") as caught:
+        _ = answer.mechanism
+    assert caught.value.solution is answer
+    assert isinstance(caught.value, NoSolutionError)
+
+
+@pytest.mark.parametrize(
+    "status, error",
+    [
+        (Status.UNBOUNDED, UnboundedError),
+        (Status.FAILED, NoSolutionError),
+        (Status.INFEASIBLE, InfeasibleError),
+        (Status.LIMIT, LimitReachedError),
+    ],
+)
+def test_every_other_end_has_its_error(status, error):
+    answer = Solution(simple(), status, "in its own words", "toy", 0.0, {}, {})
+    with pytest.raises(error) as caught:
+        _ = answer.mechanism
+    assert type(caught.value) is error
+    assert caught.value.solution is answer
+
+
+def test_an_iteration_limit_is_a_limit():
+    assert solve(simple(), simplex_iteration_limit=0, presolve="off").status is Status.LIMIT
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(SolverOptionError, match="primal_tolerance"):
+        solve(simple(), primal_tolerance=1e-9)
+
+
+def test_only_problems_are_solved():
+    with pytest.raises(StatementError, match="takes a Problem, not a list"):
+        solve(THIRDS)
+    with pytest.raises(StatementError, match="form = 'dense'"):
+        solve(simple(), form="dense")
+
+
+@pytest.mark.parametrize(
+    "problem, words",
+    [
+        (Problem([1.0], "identity", PureLDP(1.0)), "one input only"),
+        (Problem(THIRDS, "identity", PureLDP(0)), "constant row"),
+        (Problem(THIRDS, "identity", ApproximateLDP(1.0, 1.0)), "protects nobody"),
+        (Problem(THIRDS, "identity", PureLDP(50)), r"below 2\*\*-53"),
+        (Problem([0.2] * 5, np.random.default_rng(0).random((5, 5)), ApproximateLDP(0.5, 0.1)), "row generation"),
+    ],
+)
+def test_a_reader_is_told(problem, words):
+    assert any(re.search(words, note) for note in solve(problem).notes)
+
+
+def test_the_dual_of_a_constraint_is_its_price():
+    def capped(upper):
+        block = constraints.linear([[0, 0, 0], [0, 0, 0], [0, 0, 1]], upper=upper, name="cap")
+        return solve(Problem([1 / 3] * 3, "identity", PureLDP("log(3)"), constraints=block))
+
+    step = 2.0**-10
+    slope = (capped(0.3 + step).value - capped(0.3 - step).value) / (2 * step)
+    assert slope > 0.01
+    assert capped(0.3).duals["cap"].tolist() == pytest.approx([slope], abs=1e-9)
+
+
+def test_a_certificate_is_in_rationals_or_floats():
+    answer = solve(simple())
+    proof, rounded = certify(answer), certify(answer, exact=False)
+    assert isinstance(proof.achieved, Fraction)
+    assert isinstance(proof.bound, Fraction)
+    assert proof.gap == proof.bound - proof.achieved
+    assert (rounded.achieved, rounded.bound, rounded.exact) == (float(proof.achieved), float(proof.bound), False)
+    assert set(proof.to_dict()) == {"achieved", "bound", "gap", "relative_gap"}
+    masses = answer.mechanism.masses
+    by_hand = sum(Fraction(w) * Fraction(int(masses[x, x]), 2**53) for x, w in enumerate(THIRDS))
+    assert proof.achieved == by_hand
+
+
+def test_a_gap_that_is_too_large_is_refused():
+    answer = solve(Problem(THIRDS, "identity", PureLDP(1.0)), solver="cbc")
+    gap = certify(answer).relative_gap
+    assert certify(answer, gap=2 * gap + 1e-9).relative_gap == gap
+    with pytest.raises(CertificateError, match="more than the -1 asked for"):
+        certify(answer, gap=-1.0)
+
+
+def test_side_constraints_are_checked_in_the_certificate():
+    block = constraints.unbiased([-1, 1], [-3, 3])
+    answer = solve(Problem([0.5, 0.5], utility.squared_error([-1, 1], [-3, 3]), PureLDP(1.0), constraints=block))
+    assert set(certify(answer).residuals) == {"unbiased"}
+    assert certify(answer).residuals["unbiased"] < 1e-14
+
+
+def test_the_worst_case_is_the_worst_row():
+    problem = Problem(None, utility.absolute_error([0, 1, 5]), PureLDP(1.0), objective="worst_case")
+    answer = solve(problem)
+    by_input = (problem.utility.matrix * answer.mechanism.channel).sum(axis=1)
+    assert answer.value == by_input.max()
+    assert np.abs(answer.duals["worst_case"]).sum() == pytest.approx(1.0)

@@ -1,0 +1,195 @@
+"""Statements: what is refused, in which words; and what a good one becomes."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, Utility, constraints, utility
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.foundation.rows import RowBlock
+
+PURE = PureLDP(1.0)
+HALF = [0.5, 0.5]
+FREE = np.array([-np.inf]), np.array([np.inf])
+
+
+def directed():
+    return nx.DiGraph([(0, 1)])
+
+
+def apart():
+    return nx.Graph([(0, 1), (2, 3)])
+
+
+def row(name, x=0, y=0):
+    return RowBlock(name, np.array([0]), np.array([x]), np.array([y]), np.array([1.0]), *FREE)
+
+
+REFUSED = {
+    "prior nan": (lambda: Problem([math.nan, 1.0], privacy=PURE), r"prior\[0\] = nan"),
+    "prior inf": (lambda: Problem([0.5, math.inf], privacy=PURE), r"prior\[1\] = inf"),
+    "prior negative": (lambda: Problem([-0.25, 1.25], privacy=PURE), r"prior\[0\] = -0.25"),
+    "prior sum": (lambda: Problem([0.5, 0.47], privacy=PURE), "sums to 0.97, not 1"),
+    "prior sum by a little": (lambda: Problem([0.5, 0.5 + 2e-9], privacy=PURE), "not 1"),
+    "prior empty": (lambda: Problem([], privacy=PURE), r"shape \(0,\)"),
+    "prior matrix": (lambda: Problem([[0.5, 0.5]], privacy=PURE), r"shape \(1, 2\)"),
+    "prior number": (lambda: Problem(1.0, privacy=PURE), r"shape \(\)"),
+    "prior ragged": (lambda: Problem([[0.5], [0.25, 0.25]], privacy=PURE), "no rectangular array"),
+    "prior text": (lambda: Problem(["0.5", "0.5"], privacy=PURE), "no rectangular array"),
+    "prior one text": (lambda: Problem("uniform", privacy=PURE), "no rectangular array"),
+    "prior bool": (lambda: Problem([True, False], privacy=PURE), "no rectangular array"),
+    "prior complex": (lambda: Problem([0.5 + 0j, 0.5], privacy=PURE), "no rectangular array"),
+    "prior none": (lambda: Problem(None, privacy=PURE, inputs="ab"), "expected objective needs a prior"),
+    "weights empty": (lambda: Problem({}, privacy=PURE), "empty"),
+    "weights zero": (lambda: Problem({"a": 0, "b": 0}, privacy=PURE), "sum to 0"),
+    "weights negative": (lambda: Problem({"a": 2, "b": -1}, privacy=PURE), r"weight\['b'\] = -1"),
+    "weights nan": (lambda: Problem({"a": 2, "b": math.nan}, privacy=PURE), r"weight\['b'\] = nan"),
+    "weights unknown": (lambda: Problem({"a": 1, "c": 1}, privacy=PURE, inputs="ab"), "'c', which is no input"),
+    "weights missing": (lambda: Problem({"a": 1}, privacy=PURE, inputs="ab"), "no weight to input 'b'"),
+    "inputs many": (lambda: Problem(HALF, privacy=PURE, inputs="abc"), "3 input labels for 2 inputs"),
+    "inputs twice": (lambda: Problem(HALF, privacy=PURE, inputs="aa"), "input label 'a' stands twice"),
+    "outputs twice": (lambda: Problem(HALF, np.eye(2), PURE, outputs="bb"), "output label 'b' stands twice"),
+    "outputs many": (lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"), r"2, 2\) but there are 2 inputs and 3"),
+    "outputs strange": (lambda: Problem(HALF, "identity", PURE, outputs="xy"), "identity utility is zero everywhere"),
+    "utility shape": (lambda: Problem(HALF, np.eye(3), PURE), r"shape \(3, 3\) but there are 2 inputs"),
+    "utility nan": (lambda: Problem(HALF, [[1, math.nan], [0, 1]], PURE), r"gain\[0, 1\] = nan"),
+    "utility inf": (lambda: Problem(HALF, Utility([[0, 1], [-math.inf, 1]], "loss"), PURE), r"loss\[1, 0\] = -inf"),
+    "utility ragged": (lambda: Problem(HALF, [[1, 0], [1]], PURE), "gain matrix is no rectangular"),
+    "utility vector": (lambda: Problem(HALF, [1.0, 0.0], PURE), r"shape \(2,\)"),
+    "utility empty": (lambda: Problem(HALF, np.zeros((2, 0)), PURE), r"shape \(2, 0\)"),
+    "utility unknown": (lambda: Problem(HALF, "identiti", PURE), "unknown utility 'identiti'"),
+    "utility sense": (lambda: Utility(np.eye(2), "cost"), "'gain' or 'loss', not 'cost'"),
+    "utility of names": (lambda: Problem({"a": 1, "b": 1}, "squared_error", PURE, outputs="xy"), "needs numbers"),
+    "privacy none": (lambda: Problem(HALF), "no privacy notion"),
+    "privacy number": (lambda: Problem(HALF, "identity", 1.0), "1.0 is no privacy notion"),
+    "objective unknown": (lambda: Problem(HALF, privacy=PURE, objective="mean"), "objective = 'mean'"),
+    "worst case with prior": (lambda: Problem(HALF, privacy=PURE, objective="worst_case"), "takes no prior"),
+    "worst case of nothing": (lambda: Problem(None, privacy=PURE, objective="worst_case"), "how many inputs"),
+    "epsilon negative": (lambda: PureLDP(-0.1), "epsilon = -0.1 is negative"),
+    "epsilon nan": (lambda: PureLDP(math.nan), "epsilon = nan"),
+    "epsilon inf": (lambda: PureLDP(math.inf), "infinite"),
+    "epsilon text": (lambda: PureLDP("one"), "epsilon = 'one' is no number"),
+    "epsilon none": (lambda: ApproximateLDP(None, 0.1), "epsilon = None"),
+    "delta negative": (lambda: ApproximateLDP(1.0, -1e-9), "delta"),
+    "delta large": (lambda: ApproximateLDP(1.0, 1.1), "delta"),
+    "delta nan": (lambda: ApproximateLDP(1.0, math.nan), "delta"),
+    "delta text": (lambda: ApproximateLDP(1.0, "small"), "delta"),
+    "delta none": (lambda: ApproximateLDP(1.0, None), "delta"),
+    "delta bool": (lambda: ApproximateLDP(1.0, True), "delta"),
+    "form unknown": (lambda: ApproximateLDP(1.0, 0.1, "events"), "form = 'events'|'events'"),
+    "graph directed": (lambda: GraphDP(1.0, directed()), "directed"),
+    "graph disconnected": (lambda: GraphDP(1.0, apart()), "2 parts"),
+    "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "no nodes"),
+    "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is no networkx graph"),
+    "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is no"),
+    "graph missing label": (lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))), "2 is missing"),
+    "distance shape": (lambda: MetricDP(1.0, [[0, 1, 2]]), r"shape \(1, 3\)"),
+    "distance size": (lambda: Problem([1.0], privacy=MetricDP(1.0, [[0, 1], [1, 0]])), r"\(2, 2\) but there are 1"),
+    "distance nan": (lambda: MetricDP(1.0, [[0, math.nan], [math.nan, 0]]), "not finite"),
+    "distance inf": (lambda: MetricDP(1.0, [[0, math.inf], [math.inf, 0]]), "not finite"),
+    "distance lopsided": (lambda: MetricDP(1.0, [[0, 1], [2, 0]]), r"distance\[0, 1\] = 1.0 differs"),
+    "distance negative": (lambda: MetricDP(1.0, [[0, -1], [-1, 0]]), "not positive"),
+    "distance zero": (lambda: MetricDP(1.0, [[0, 0], [0, 0]]), "not positive: merge"),
+    "distance diagonal": (lambda: MetricDP(1.0, [[1, 1], [1, 0]]), "to itself"),
+    "distance ragged": (lambda: MetricDP(1.0, [[0, 1], [1]]), "no rectangular"),
+    "distance empty": (lambda: MetricDP(1.0, np.zeros((0, 0))), r"shape \(0, 0\)"),
+    "distance callable": (lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)), "differs|not positive"),
+    "constraint kind": (lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]), "no side constraint"),
+    "constraint name": (lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")), "'privacy' is taken"),
+    "constraint input": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", x=2)), "input 2"),
+    "constraint output": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)), "output 2"),
+    "constraints alike": (lambda: Problem(HALF, privacy=PURE, constraints=[row("a"), row("a")]), "two side"),
+    "constraint bounds": (lambda: constraints.linear(np.eye(2), 2, 1), "exclude each other"),
+    "constraint nan bound": (lambda: constraints.linear(np.eye(2), math.nan), "nan is no number"),
+    "constraint nan": (lambda: constraints.linear([[math.nan]]), "no finite matrix"),
+    "unbiased empty": (lambda: constraints.unbiased([], [1.0]), "no non-empty list"),
+    "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "no non-empty list"),
+    "unbiased size": (
+        lambda: Problem(HALF, privacy=PURE, constraints=constraints.unbiased([0, 1, 2], [0, 1])),
+        "input 2",
+    ),
+    "error of infinite values": (lambda: utility.absolute_error([0, math.inf]), "no non-empty list"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    build, words = REFUSED[case]
+    with pytest.raises(StatementError, match=words) as caught:
+        build()
+    assert "\n" not in caught.value.one_line
+    assert caught.value.what in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, LdpoptError)
+
+
+def test_a_message_has_three_parts_and_one_line():
+    error = ModelFileError("wrong\nthing", where="a file", do="mend it")
+    assert str(error) == "wrong\nthing\n  where: a file\n  do: mend it"
+    assert error.one_line == "wrong thing | where: a file | do: mend it"
+
+
+def test_labels_come_from_whoever_names_them():
+    problem = Problem({"no": 2, "yes": 8}, "identity", PURE)
+    assert (problem.inputs, problem.outputs) == (("no", "yes"), ("no", "yes"))
+    assert problem.prior.tolist() == [0.2, 0.8]
+    assert Problem({"no": 2, "yes": 8}, "identity", PURE, inputs=["yes", "no"]).prior.tolist() == [0.8, 0.2]
+    series = pd.Series([3, 1], index=["x", "y"])
+    assert Problem(series, "identity", PURE).inputs == ("x", "y")
+    wide = Problem(HALF, np.ones((2, 3)), PURE, inputs="ab")
+    assert (wide.inputs, wide.outputs) == (("a", "b"), (0, 1, 2))
+    assert Problem(HALF, "identity", PURE, inputs=np.array([4, 5])).inputs == (4, 5)
+    assert Problem(None, "identity", PURE, inputs="abc", objective="worst_case").utility.shape == (3, 3)
+
+
+def test_a_prior_within_tolerance_is_used_as_it_is():
+    prior = [0.5, 0.5 + 5e-10]
+    assert Problem(prior, "identity", PURE).prior.tolist() == prior
+
+
+def test_arrays_are_copied_and_read_only():
+    prior, gain = np.array(HALF), np.eye(2)
+    problem = Problem(prior, gain, PURE)
+    prior[0], gain[0, 0] = 0, 7
+    assert problem.prior[0] == 0.5
+    assert problem.utility.matrix[0, 0] == 1
+    for array in (problem.prior, problem.utility.matrix):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_a_problem_is_frozen_and_says_what_it_is():
+    problem = Problem(HALF, utility.absolute_error([0, 1]), PURE)
+    with pytest.raises(AttributeError):
+        problem.prior = None
+    assert repr(problem) == "Problem(2 inputs, 2 outputs, expected loss, PureLDP(epsilon=1.0))"
+    assert Problem([1.0], "identity", PURE).is_trivial
+    assert not problem.is_trivial
+
+
+def test_a_distance_of_labels_is_read_from_them():
+    notion = MetricDP(1.0, lambda x, k: abs(ord(x) - ord(k)))
+    assert notion.matrix("acd").tolist() == [[0, 2, 3], [2, 0, 1], [3, 1, 0]]
+
+
+def test_utilities_follow_numbers_or_places():
+    by_number = Problem(HALF, "absolute_error", PURE, inputs=[10, 30], outputs=[10, 25]).utility
+    assert by_number.matrix.tolist() == [[0, 15], [20, 5]]
+    by_place = Problem([0.5, 0.25, 0.25], "squared_error", PURE, inputs="abc", outputs="ca").utility
+    assert by_place.matrix.tolist() == [[4, 0], [1, 1], [0, 4]]
+    assert by_place.sense == "loss"
+    assert by_place.gain.tolist() == [[-4, 0], [-1, -1], [0, -4]]
+    partial = Problem([0.5, 0.25, 0.25], "identity", PURE, inputs="abc", outputs="ca").utility
+    assert partial.matrix.tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_labels_that_are_numbers_count_with_their_value():
+    assert utility.named("absolute_error", (0, np.int64(5), 0.5), (0, 5, 0.5)).matrix[0].tolist() == [0, 5, 0.5]
+    assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [1, 0.5, 0]
+    spans = tuple(np.array([1, 5], "timedelta64[D]"))
+    assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]

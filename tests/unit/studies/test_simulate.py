@@ -1,0 +1,84 @@
+"""Simulation: repeated surveys agree with theory within their own errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpopt import Mechanism, Problem, PureLDP, Utility, solve
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.studies.simulate import simulate
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+
+
+def test_mean_and_estimates_meet_theory() -> None:
+    found = simulate(COIN, {"no": 2, "yes": 8}, population=5000, repeats=40, rng=3)
+    assert found.expected == pytest.approx(0.75)
+    # Five standard errors: a seed is fixed, and a true sampler fails one in a million seeds.
+    assert abs(found.mean - found.expected) < 5 * found.std_error
+    assert found.std_error == pytest.approx(np.sqrt(0.75 * 0.25 / 5000 / 40), rel=0.5)
+    assert found.estimates is not None
+    error = found.estimates.mean(axis=0) - [0.2, 0.8]
+    assert np.abs(error).max() < 5 * found.estimates.std(axis=0).max() / np.sqrt(40)
+    assert found.frequencies.sum(axis=1) == pytest.approx(np.ones(40))
+    low, high = found.interval
+    assert low < found.mean < high
+    assert found.band[0] < low
+    assert found.band[1] > high
+
+
+def test_seeds_repeat() -> None:
+    first, second = (simulate(COIN, [0.5, 0.5], population=100, repeats=3, rng=1) for _ in range(2))
+    assert first.utilities.tolist() == second.utilities.tolist()
+    assert simulate(COIN, [0.5, 0.5], population=100, repeats=2).repeats == 2
+
+
+def test_other_utilities_and_shapes() -> None:
+    problem = Problem([0.2, 0.3, 0.5], "absolute_error", PureLDP(1.0))
+    found = simulate(
+        solve(problem).mechanism, [0.2, 0.3, 0.5], population=4000, repeats=20, utility="absolute_error", rng=0
+    )
+    assert abs(found.mean - found.expected) < 5 * found.std_error
+    wide = Mechanism([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], outputs=["a", "b", "c"])
+    loss = Utility(np.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]), "loss")
+    assert simulate(wide, [0.5, 0.5], population=10, repeats=2, utility=loss, rng=0).expected == pytest.approx(0.7)
+
+
+def test_a_constant_mechanism_estimates_nothing() -> None:
+    constant = Mechanism([[0.0, 1.0], [0.0, 1.0]])
+    found = simulate(constant, [0.2, 0.8], population=1000, repeats=3, rng=0)
+    assert found.estimates is None
+    assert found.to_frame()["estimate"].isna().all()
+
+
+def test_table_and_text() -> None:
+    found = simulate(COIN, [0.5, 0.5], population=100, repeats=3, rng=0)
+    frame = found.to_frame()
+    assert frame.shape == (6, 5)
+    assert frame["answer"].tolist() == ["no", "yes"] * 3
+    assert "3 surveys of 100" in repr(found)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"population": 0},
+        {"population": 1.5},
+        {"repeats": 1},
+        {"repeats": True},
+        {"confidence": 1.0},
+        {"population": 10**15},
+    ],
+)
+def test_bad_numbers_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(StatementError):
+        simulate(COIN, [0.5, 0.5], **({"population": 10, "repeats": 2} | options))
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [1.0], {"no": 1, "maybe": 2}, [-0.1, 1.1], None])
+def test_bad_priors_are_refused(prior: Any) -> None:
+    with pytest.raises(LdpoptError):
+        simulate(COIN, prior, population=10, repeats=2)

@@ -1,0 +1,142 @@
+"""Sweeps: the grid, its table, what fails and what is kept."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.studies.sweep import sweep
+
+BINARY = Problem([0.3, 0.7], "identity", PureLDP(1.0), inputs=["no", "yes"])
+
+
+def test_values_are_those_of_the_closed_form() -> None:
+    found = sweep(BINARY, [0.1, "log(3)", 3.0])
+    assert found.column("value") == pytest.approx(found.column("closed_form"), abs=1e-12)
+    assert found.column("value")[1] == pytest.approx(0.75)
+    assert np.all(found.column("relative_gap") < 1e-12)
+    assert (np.diff(found.column("value")) >= 0).all()
+    assert not found.interrupted
+
+
+def test_priors_run_fastest() -> None:
+    priors = [[0.0, 1.0], [0.5, 0.5], [0.9, 0.1]]
+    found = sweep(BINARY, [0.5, 1.0], priors)
+    assert [row.prior for row in found.rows] == [0, 1, 2, 0, 1, 2]
+    assert found.grid().shape == (2, 3)
+    assert found.grid()[:, 0] == pytest.approx([1.0, 1.0])
+    assert found.grid()[:, 1] == pytest.approx(1 / (1 + np.exp([-0.5, -1.0])))
+    assert found.to_frame().columns.tolist()[-2:] == ["weight[no]", "weight[yes]"]
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        ApproximateLDP(1.0, 0.1),
+        ApproximateLDP(1.0, 0.1, "entry"),
+        GraphDP(1.0, neighbors.path([0, 1, 2])),
+        MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
+    ],
+    ids=["event", "entry", "graph", "metric"],
+)
+def test_every_notion_is_swept(privacy: Any) -> None:
+    found = sweep(Problem([0.5, 0.3, 0.2], "identity", privacy), [0.5, 1.0, 2.0])
+    values, formulas = found.column("value"), found.column("closed_form")
+    assert np.isfinite(values).all()
+    assert values == pytest.approx(np.where(np.isnan(formulas), values, formulas), abs=1e-9)
+    assert (np.diff(values) > 0).all()
+
+
+def test_processes_give_the_same_table() -> None:
+    pytest.importorskip("joblib")
+    calls: list[tuple[int, int]] = []
+    found = sweep(BINARY, [0.5, 1.0, 2.0], jobs=2, progress=lambda done, total: calls.append((done, total)))
+    assert found.column("value").tolist() == sweep(BINARY, [0.5, 1.0, 2.0]).column("value").tolist()
+    assert calls == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_table_as_csv_reads_back(tmp_path: Path) -> None:
+    found = sweep(BINARY, [0.5, 1.0])
+    text = found.to_csv(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text() == text
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [float(row["value"]) for row in rows] == found.column("value").tolist()
+    assert list(rows[0]) == ["epsilon", "prior", "value", "relative_gap", "closed_form", "status", "seconds"]
+
+
+def test_points_that_fail_say_so() -> None:
+    values = [-1.0, 0.0, 1.0]
+    problem = Problem(
+        [0.2, 0.3, 0.5], "squared_error", PureLDP(1.0), inputs=values, constraints=constraints.unbiased(values, values)
+    )
+    found = sweep(problem, [0.5, 1.0])
+    assert [row.status for row in found.rows] == ["infeasible", "infeasible"]
+    assert all(math.isnan(row.value) for row in found.rows)
+    assert ",,," in found.to_csv().splitlines()[1]
+    missing = sweep(BINARY, [1.0], solver="nobody")
+    assert "nobody" in missing.rows[0].status
+
+
+def test_an_interrupt_keeps_the_finished_rows() -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    found = sweep(BINARY, np.linspace(0.1, 5, 50), progress=stop)
+    assert found.interrupted
+    assert len(found.rows) == 2
+    assert np.isnan(found.grid()[2:]).all()
+    assert len(found.to_csv().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "epsilons, options, words",
+    [
+        ([], {}, "0 points"),
+        ([-1.0], {}, "negative"),
+        ([1.0], {"priors": [0.5, 0.5]}, "shape"),
+        ([1.0], {"priors": [[0.5, 0.6]]}, "sums to"),
+        ([1.0], {"jobs": 0}, "processes"),
+    ],
+)
+def test_bad_grids_are_refused_before_the_first_point(epsilons: Any, options: Any, words: str) -> None:
+    with pytest.raises(StatementError, match=words):
+        sweep(BINARY, epsilons, **options)
+
+
+def test_a_worst_case_has_no_priors() -> None:
+    problem = Problem(None, "identity", PureLDP(1.0), inputs=["a", "b"], objective="worst_case")
+    assert sweep(problem, [1.0]).rows[0].closed_form == pytest.approx(sweep(problem, [1.0]).rows[0].value)
+    with pytest.raises(StatementError, match="no prior"):
+        sweep(problem, [1.0], [[0.5, 0.5]])
+
+
+def test_a_notion_without_epsilon_is_refused() -> None:
+    class Odd:
+        def rows(self, *_: object) -> None: ...
+
+        def audit(self, *_: object) -> None: ...
+
+    with pytest.raises(StatementError, match="no epsilon"):
+        sweep(Problem([0.5, 0.5], "identity", Odd()), [1.0])
+
+
+def test_joblib_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("joblib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(LdpoptError, match="joblib"):
+        sweep(BINARY, [1.0], jobs=2)
