@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, inner_share, is_whole, read_size, shown
+from ldpopt.foundation.checks import Float, inner_share, is_whole, read_size, short_repr
 
 MOST_CELLS = 512
 """Reports with more values than this are grouped by the quantiles of the first half of the sample."""
@@ -70,7 +70,7 @@ def audit_sampler(
     True
     """
     if not is_whole(draws, 100):
-        raise StatementError(f"draws = {shown(draws)} is too few to bound anything", do="ask for 10 000 or more")
+        raise StatementError(f"draws = {short_repr(draws)} is too few to bound anything", do="ask for 10 000 or more")
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
 
@@ -83,7 +83,8 @@ def require_notion(privacy: Any) -> None:
     """
     if isinstance(privacy, type) or not hasattr(privacy, "audit"):
         raise StatementError(
-            f"{shown(privacy)} is no privacy notion", do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+            f"{short_repr(privacy)} is no privacy notion",
+            do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP",
         )
 
 

@@ -16,7 +16,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_prior
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, shown
+from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, short_repr
 from ldpopt.statement.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
@@ -182,7 +182,7 @@ def _table(values: Float, loss: Loss) -> Float:
         return np.array(squared_error(values).matrix)
     if not callable(loss):
         raise StatementError(
-            f"unknown loss {shown(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
+            f"unknown loss {short_repr(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
         )
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
     return np.array(Utility(rows, "loss").matrix)

@@ -15,7 +15,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, is_whole, rational, shown
+from ldpopt.foundation.checks import Float, is_whole, rational, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 
@@ -158,7 +158,7 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedRespo
     0.75
     """
     if not is_whole(n, 1, sys.maxsize):
-        raise StatementError(f"n = {shown(n)} is no alphabet size", do="state a whole number >= 1")
+        raise StatementError(f"n = {short_repr(n)} is no alphabet size", do="state a whole number >= 1")
     budget, share = Budget(epsilon), read_delta(delta)
     value = share + (1 - share) / (1 + (int(n) - 1) * budget.b)
     return RandomizedResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)

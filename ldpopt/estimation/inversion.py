@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
-from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, shown
+from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, short_repr
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -187,7 +187,7 @@ def estimate_frequencies(
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
         raise StatementError(
-            f"method {shown(method)} is unknown",
+            f"method {short_repr(method)} is unknown",
             where="estimate_frequencies",
             do="use 'inversion' or 'maximum_likelihood'",
         )
@@ -257,7 +257,9 @@ def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
                 whole = -1
             if whole < 0 or whole != count:
                 raise StatementError(
-                    f"the count {shown(count)} is no whole number >= 0", where=f"report {label!r}", do="pass raw counts"
+                    f"the count {short_repr(count)} is no whole number >= 0",
+                    where=f"report {label!r}",
+                    do="pass raw counts",
                 )
             seen[place] += whole
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 
 BITS = 192
 """Significant bits kept in an enclosure of ``e**epsilon``."""
@@ -162,7 +162,7 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
 
 def _refusal(epsilon: object, why: str) -> StatementError:
     return StatementError(
-        f"epsilon = {shown(epsilon)} {why}",
+        f"epsilon = {short_repr(epsilon)} {why}",
         do='state epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 

@@ -60,7 +60,7 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
         number = float("nan")
     if not low <= number <= high:
         limits = "is no number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
-        raise StatementError(f"{what} = {shown(value)} {limits}", do=do)
+        raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
     return number
 
 
@@ -89,7 +89,7 @@ def inner_share(value: Any, what: str, *, do: str = "") -> float:
     """Read a number strictly between 0 and 1 as a float."""
     number = real_number(value, what, do=do)
     if not 0 < number < 1:
-        raise StatementError(f"{what} = {shown(value)} is not between 0 and 1", do=do)
+        raise StatementError(f"{what} = {short_repr(value)} is not between 0 and 1", do=do)
     return number
 
 
@@ -104,7 +104,7 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         number = None
     if number is None or not low <= number <= high:
-        raise StatementError(f"{what} = {shown(value)} is no {kind}", do=f"state a number from {low} to {high}")
+        raise StatementError(f"{what} = {short_repr(value)} is no {kind}", do=f"state a number from {low} to {high}")
     if number.denominator.bit_length() > MOST_BITS:
         raise StatementError(f"{what} has too many digits", do="state fewer")
     return number
@@ -116,7 +116,7 @@ def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize)
         return int(value)
     wrong = "no whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
-    raise StatementError(f"{what} = {shown(value)} is {wrong}", do=f"state a whole number{limits}")
+    raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"state a whole number{limits}")
 
 
 def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
@@ -137,7 +137,7 @@ def holds_no_numbers(values: Any) -> bool:
     return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value on one line, in at most 60 characters."""
     try:
         text = repr(value).replace("\n", " ")
@@ -187,6 +187,6 @@ def require_memory(n_bytes: float, what: str) -> None:
 def read_size(size: int) -> int:
     """Read a number of draws, or say what it is."""
     if not is_whole(size, 0, sys.maxsize):
-        raise StatementError(f"size = {shown(size)} is no number of draws", do="state a whole number >= 0")
+        raise StatementError(f"size = {short_repr(size)} is no number of draws", do="state a whole number >= 0")
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

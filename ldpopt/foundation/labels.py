@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import loose_array, require_room, shown
+from ldpopt.foundation.checks import loose_array, require_room, short_repr
 
 
 def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
@@ -28,7 +28,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
         raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
     duplicate = first_duplicate(names)
     if duplicate is not None:
-        raise MechanismError(f"the {kind} label {shown(duplicate[0])} stands twice")
+        raise MechanismError(f"the {kind} label {short_repr(duplicate[0])} stands twice")
     return names
 
 
@@ -50,10 +50,10 @@ def require_labels(given: Any, kind: str) -> None:
             hash(label)
         except (TypeError, ValueError):
             raise MechanismError(
-                f"the {kind} label {shown(label)} at {place} cannot be looked up: not hashable", do=do
+                f"the {kind} label {short_repr(label)} at {place} cannot be looked up: not hashable", do=do
             ) from None
         if not _equals_itself(label):
-            raise MechanismError(f"the {kind} label {shown(label)} at {place} does not equal itself", do=do)
+            raise MechanismError(f"the {kind} label {short_repr(label)} at {place} does not equal itself", do=do)
 
 
 def _equals_itself(label: Hashable) -> bool:
@@ -83,7 +83,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     """
     # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
-        raise StatementError(f"{kind}s are a vector of labels, not {shown(x)}", do="pass a list, even of one")
+        raise StatementError(f"{kind}s are a vector of labels, not {short_repr(x)}", do="pass a list, even of one")
     array = loose_array(x, f"list of {kind}s")
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
     if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
@@ -96,7 +96,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         for index, value in enumerate(values):
             if not _is_known(value, position):
                 raise StatementError(
-                    f"{kind} {shown(value)} is not in the alphabet",
+                    f"{kind} {short_repr(value)} is not in the alphabet",
                     where=f"entry {index}",
                     do=f"the labels are {listed(alphabet)}",
                 ) from None

@@ -20,7 +20,7 @@ from ldpopt.foundation.checks import (
     normalized,
     real_array,
     require_kind,
-    shown,
+    short_repr,
     summed,
 )
 from ldpopt.foundation.files import replacing, strict_json
@@ -226,7 +226,7 @@ class Mechanism:
         for label in (*self.inputs, *self.outputs):
             value = label.item() if isinstance(label, np.generic) else label
             if not isinstance(value, (str, int, float)):
-                raise MechanismError(f"label {shown(label)} is neither text nor a number: it has no JSON form")
+                raise MechanismError(f"label {short_repr(label)} is neither text nor a number: it has no JSON form")
             plain.append(value)
         n = len(self.inputs)
         return {"inputs": plain[:n], "outputs": plain[n:], "channel": self.channel.tolist()}
@@ -267,7 +267,7 @@ class Mechanism:
             raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(bad):
-            name = shown(self.inputs[bad[0]])
+            name = short_repr(self.inputs[bad[0]])
             raise StatementError(f"prior[{name}] = {weights[bad[0]]} is no weight", do="state finite weights >= 0")
         if isinstance(prior, Mapping):
             return normalized(weights)

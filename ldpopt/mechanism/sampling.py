@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import is_whole, shown
+from ldpopt.foundation.checks import is_whole, short_repr
 
 BITS = 53
 """Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
@@ -292,7 +292,7 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
         rng = np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
         raise StatementError(
-            f"rng = {shown(rng)} is no source of random bits",
+            f"rng = {short_repr(rng)} is no source of random bits",
             do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
         )
     generator = rng
@@ -324,6 +324,6 @@ def _pair(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
 def _total(bits: int) -> int:
     if not is_whole(bits, 1, MOST_BITS):
         raise StatementError(
-            f"bits = {shown(bits)} is no word length", do=f"state a whole number from 1 to {MOST_BITS}"
+            f"bits = {short_repr(bits)} is no word length", do=f"state a whole number from 1 to {MOST_BITS}"
         )
     return 1 << int(bits)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.closed_forms.runs import runs
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, read_size, require_memory, shown, whole_number
+from ldpopt.foundation.checks import Float, read_size, require_memory, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import bit_source
@@ -56,7 +56,7 @@ class Geometric(IntegerNoise):
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
             raise StatementError(
-                f"sensitivity = {shown(sensitivity)} is no whole number", do="use Laplace(...).on_grid(step)"
+                f"sensitivity = {short_repr(sensitivity)} is no whole number", do="use Laplace(...).on_grid(step)"
             )
 
     @property

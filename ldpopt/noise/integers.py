@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, real_number, shown
+from ldpopt.foundation.checks import is_whole, real_number, short_repr
 from ldpopt.noise.noise import Noise
 
 MOST_POWER = 100_000
@@ -23,7 +23,7 @@ def read_place(k: Any) -> int:
         If it is no whole number.
     """
     if not is_whole(k):
-        raise StatementError(f"k = {shown(k)} is no whole number", do="this noise lives on the integers")
+        raise StatementError(f"k = {short_repr(k)} is no whole number", do="this noise lives on the integers")
     return int(k)
 
 
@@ -36,7 +36,9 @@ def power(decay: Fraction, k: int) -> Fraction:
         If it takes too many digits.
     """
     if k > MOST_POWER:
-        raise StatementError(f"an exact probability takes {shown(53 * k)} bits so far out", do="use pdf for a float")
+        raise StatementError(
+            f"an exact probability takes {short_repr(53 * k)} bits so far out", do="use pdf for a float"
+        )
     return decay**k
 
 
@@ -68,5 +70,7 @@ class IntegerNoise(Noise):
             If ``step`` is not 1.
         """
         if real_number(step, "step") != 1:
-            raise StatementError(f"step = {shown(step)}: this noise lives on the integers already", do="use step=1")
+            raise StatementError(
+                f"step = {short_repr(step)}: this noise lives on the integers already", do="use step=1"
+            )
         return self

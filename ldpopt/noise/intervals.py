@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, real_number, require_room, shown
+from ldpopt.foundation.checks import is_whole, real_number, require_room, short_repr
 
 Union = list[tuple[int, int]]
 
@@ -114,7 +114,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
     is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
     if not is_list or isinstance(intervals, (str, bytes, Mapping)):
         raise StatementError(
-            f"{shown(intervals)} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
+            f"{short_repr(intervals)} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
         )
     require_room(intervals, "set of whole numbers")
     # A frame's own order is that of its column names.
@@ -151,7 +151,7 @@ def _pair(entry: Any) -> tuple[Fraction, Fraction]:
         )
     except (TypeError, ValueError, OverflowError):
         raise StatementError(
-            f"{shown(entry)} is no interval (low, high) of finite numbers",
+            f"{short_repr(entry)} is no interval (low, high) of finite numbers",
             do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:

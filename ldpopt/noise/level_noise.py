@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.closed_forms.runs import runs
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, read_size, shown
+from ldpopt.foundation.checks import Float, read_size, short_repr
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integers import IntegerNoise, power, read_place
 from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
@@ -130,7 +130,7 @@ class LevelNoise(Noise):
         h = Fraction(positive(step, "step"))
         runs = [(int(low // h), int(-(-high // h))) for low, high in self.partition.blocks]
         if (members := sum(high - low + 1 for low, high in runs)) > MOST_MEMBERS:
-            what = f"the set holds {float(members):.3g} multiples of step = {shown(step)}, which are too many"
+            what = f"the set holds {float(members):.3g} multiples of step = {short_repr(step)}, which are too many"
             raise StatementError(what, do="state a larger step")
         whole = {v for low, high in runs for v in range(low, high + 1)}
         radius = max(0, round(self.partition.widening / h - Fraction(1, 2)))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.checks import Float, frozen, real_number, shown, whole_number
+from ldpopt.foundation.checks import Float, frozen, real_number, short_repr, whole_number
 from ldpopt.noise.interval_layers import MOST_STEPS, converges, grow, halves, integer_levels
 from ldpopt.noise.intervals import Union, difference, dilate, is_inside, read_intervals, scaled, symmetric
 from ldpopt.noise.noise import MOST, places, positive
@@ -324,11 +324,11 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         raise StatementError(
-            f"widening = {shown(widening)} is no whole number >= 0", do="widen a set of integers by integers"
+            f"widening = {short_repr(widening)} is no whole number >= 0", do="widen a set of integers by integers"
         )
     if not is_discrete and number <= 0:
         raise StatementError(
-            f"widening = {shown(widening)} is not positive: the innermost layer would have no mass",
+            f"widening = {short_repr(widening)} is not positive: the innermost layer would have no mass",
             do="state a radius > 0",
         )
     return d

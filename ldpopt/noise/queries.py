@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, shown
+from ldpopt.foundation.checks import real_array, short_repr
 from ldpopt.privacy.neighbors import require_undirected
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     require_undirected(graph)
     orders = {1: 1, 2: 2, "inf": np.inf}
     if not isinstance(norm, (int, str)) or norm not in orders:
-        raise StatementError(f"norm = {shown(norm)} is unknown", do='use 1, 2 or "inf"')
+        raise StatementError(f"norm = {short_repr(norm)} is unknown", do='use 1, 2 or "inf"')
     answers = {node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel() for node in graph.nodes}
     if len({answer.shape for answer in answers.values()}) > 1:
         raise StatementError("the answers have different shapes", do="return a vector of one length for every node")

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import real_number, shown
+from ldpopt.foundation.checks import real_number, short_repr
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import LEAST, positive
 from ldpopt.noise.partition import NeighborPartition
@@ -58,7 +58,7 @@ class Staircase(LevelNoise):
     ) -> None:
         size, budget = positive(sensitivity, "sensitivity"), Budget(epsilon)
         if not isinstance(loss, str) or loss not in ("l1", "l2"):
-            raise StatementError(f"loss = {shown(loss)} is unknown", do='use "l1" or "l2"')
+            raise StatementError(f"loss = {short_repr(loss)} is unknown", do='use "l1" or "l2"')
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")

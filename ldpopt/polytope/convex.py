@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_array, require_kind, shown
+from ldpopt.foundation.checks import Float, real_array, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import DUST, repair
 from ldpopt.polytope.staircase import Exact
@@ -114,7 +114,9 @@ def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -
     0.5
     """
     if not isinstance(kind, str) or kind not in _DIVERGENCES:
-        raise StatementError(f"the divergence {shown(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}")
+        raise StatementError(
+            f"the divergence {short_repr(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}"
+        )
     p, q = _distribution(first, "first"), _distribution(second, "second")
     if len(p) != len(q):
         raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, require_memory, shown, whole_number
+from ldpopt.foundation.checks import Float, require_memory, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
@@ -347,7 +347,7 @@ def extreme_points(
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     if isinstance(privacy, type) or not hasattr(privacy, "ties"):
         raise StatementError(
-            f"{shown(privacy)} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+            f"{short_repr(privacy)} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
         )
     labels = tuple(getattr(privacy, "graph", range(n)) if inputs is None else inputs)
     if len(labels) != n:

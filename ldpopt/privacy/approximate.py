@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_number, shown
+from ldpopt.foundation.checks import Float, real_number, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import Ties, no_rows
 
@@ -56,7 +56,9 @@ class ApproximateLDP:
         object.__setattr__(self, "epsilon", Budget(epsilon))
         value = real_number(delta, "delta", 0, 1, do="state a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
-            raise StatementError(f"form = {shown(form)} is unknown", do='state "event" (the definition) or "entry"')
+            raise StatementError(
+                f"form = {short_repr(form)} is unknown", do='state "event" (the definition) or "entry"'
+            )
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
 

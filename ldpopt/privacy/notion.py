@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.auditing.divergence import ULPS, Audit
 from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, shown
+from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 
 
@@ -134,7 +134,9 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
-        raise MechanismError(f"{shown(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)")
+        raise MechanismError(
+            f"{short_repr(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)"
+        )
     return tuple(range(len(channel))), False
 
 

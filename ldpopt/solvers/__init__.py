@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from ldpopt.errors import SolverNotFoundError
-from ldpopt.foundation.checks import Float, shown
+from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.solvers.program import LinearProgram
 
 BUILT_IN = {
@@ -99,7 +99,8 @@ def find(name: str) -> ProgramSolver:
     offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data
     if head not in offered:
         raise SolverNotFoundError(
-            f"there is no solver {shown(name)}", do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+            f"there is no solver {short_repr(name)}",
+            do=f"name one of auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER",
         )
     load, target = offered[head]
     factory = load()

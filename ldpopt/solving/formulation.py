@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, require_memory, shown
+from ldpopt.foundation.checks import Float, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.statement.problem import Problem
@@ -167,7 +167,7 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     """
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in ("compact", "pairwise"):
-        raise StatementError(f"form = {shown(form)} is unknown", do='use "compact" or "pairwise"')
+        raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
     program = _compact(problem) if form == "compact" else _pairwise(problem)

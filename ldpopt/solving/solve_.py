@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from ldpopt import solvers
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_number, shown
+from ldpopt.foundation.checks import real_number, short_repr
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.solvers import ProgramSolver, Status
@@ -79,7 +79,9 @@ def solve(
         if not 0 < time_limit < float("inf"):
             raise StatementError(f"time_limit = {time_limit} is no positive number of seconds")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
-        raise StatementError(f"form = {shown(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}")
+        raise StatementError(
+            f"form = {short_repr(form)} is unknown", do=f"use {', '.join(map(repr, get_args(SolveForm)))}"
+        )
     deadline = None if time_limit is None else began + time_limit
     backend = solvers.find("highs" if isinstance(solver, str) and solver == "auto" else solver)
     made = _made(problem, solver, backend, form, deadline, options)

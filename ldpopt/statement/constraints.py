@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, real_number, shown
+from ldpopt.foundation.checks import real_array, real_number, short_repr
 from ldpopt.foundation.rows import RowBlock
 
 
@@ -77,13 +77,13 @@ def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.in
     """
     matrix = real_array(coefficients, "coefficient matrix")
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise StatementError(f"the coefficients of {shown(name)} are no finite matrix (inputs, outputs)")
+        raise StatementError(f"the coefficients of {short_repr(name)} are no finite matrix (inputs, outputs)")
     lower, upper = (
-        real_number(lower, f"the lower bound of {shown(name)}"),
-        real_number(upper, f"the upper bound of {shown(name)}"),
+        real_number(lower, f"the lower bound of {short_repr(name)}"),
+        real_number(upper, f"the upper bound of {short_repr(name)}"),
     )
     if lower > upper:
-        raise StatementError(f"the bounds of {shown(name)} exclude each other: {lower} > {upper}")
+        raise StatementError(f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
     return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]))

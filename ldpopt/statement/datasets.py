@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.checks import Float, frozen, shown
+from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.labels import label_array
 
 PUBLIC_DOMAIN = "public domain"
@@ -110,7 +110,7 @@ def load(name: str) -> Dataset:
         by_case = {known.lower(): known for known in DATASETS}
         near = difflib.get_close_matches(str(name).lower(), by_case, 1, 0.5)
         hint = f"did you mean {by_case[near[0]]!r}? " if near else ""
-        raise StatementError(f"unknown data set {shown(name)}", do=f"{hint}known: {', '.join(DATASETS)}")
+        raise StatementError(f"unknown data set {short_repr(name)}", do=f"{hint}known: {', '.join(DATASETS)}")
     return DATASETS[name](name)
 
 

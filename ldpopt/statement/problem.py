@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, frozen, normalized, real_array, shown, summed
+from ldpopt.foundation.checks import Float, frozen, normalized, real_array, short_repr, summed
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion
@@ -78,11 +78,15 @@ class Problem:
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
         if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-            raise StatementError(f"objective = {shown(objective)} is unknown", do='state "expected" or "worst_case"')
+            raise StatementError(
+                f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"'
+            )
         is_class = isinstance(privacy, type)
         if privacy is None or is_class or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
             raise StatementError(
-                "the problem has no privacy notion" if privacy is None else f"{shown(privacy)} is no privacy notion",
+                "the problem has no privacy notion"
+                if privacy is None
+                else f"{short_repr(privacy)} is no privacy notion",
                 do="pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in",
             )
         for given, kind in ((inputs, "input"), (outputs, "output")):
@@ -156,10 +160,12 @@ def _weights(prior: Mapping[Any, float], inputs: Sequence[Hashable] | None) -> t
         raise StatementError("the prior is empty")
     for label in prior:
         if label not in set(names):
-            raise StatementError(f"the prior gives a weight to {shown(label)}, which is no input")
+            raise StatementError(f"the prior gives a weight to {short_repr(label)}, which is no input")
     for label in names:
         if label not in prior:
-            raise StatementError(f"the prior gives no weight to input {shown(label)}", do="state 0 if it never occurs")
+            raise StatementError(
+                f"the prior gives no weight to input {short_repr(label)}", do="state 0 if it never occurs"
+            )
     weights = real_array([prior[label] for label in names], "prior")
     _check_weights(weights, names, "weight")
     return normalized(weights), names
@@ -170,7 +176,7 @@ def _check_weights(weights: Float, names: Sequence[Any], what: str) -> None:
     if len(bad):
         x = int(bad[0])
         raise StatementError(
-            f"{what}[{shown(names[x])}] = {weights[x]} is no probability", do="state finite numbers >= 0"
+            f"{what}[{short_repr(names[x])}] = {weights[x]} is no probability", do="state finite numbers >= 0"
         )
 
 
@@ -196,7 +202,7 @@ def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Has
     if names is not None:
         duplicate = first_duplicate([*names])
         if duplicate is not None:
-            raise StatementError(f"the {kind} label {shown(duplicate[0])} stands twice")
+            raise StatementError(f"the {kind} label {short_repr(duplicate[0])} stands twice")
     try:
         return labels(names, size, kind)
     except MechanismError as error:
@@ -206,7 +212,9 @@ def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Has
 def _check_blocks(blocks: Sequence[RowBlock], n: int, m: int) -> None:
     for block in blocks:
         if not isinstance(block, RowBlock):
-            raise StatementError(f"{shown(block)} is no side constraint", do="use a function of ldpopt.constraints")
+            raise StatementError(
+                f"{short_repr(block)} is no side constraint", do="use a function of ldpopt.constraints"
+            )
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(f"the name {block.name!r} is taken by the program itself", do="rename the constraint")
         if len(block.x) and (block.x.max() >= n or block.y.max() >= m):
@@ -216,4 +224,4 @@ def _check_blocks(blocks: Sequence[RowBlock], n: int, m: int) -> None:
             )
     twice = first_duplicate([block.name for block in blocks])
     if twice is not None:
-        raise StatementError(f"two side constraints are named {shown(twice[0])}", do="give each a name of its own")
+        raise StatementError(f"two side constraints are named {short_repr(twice[0])}", do="give each a name of its own")

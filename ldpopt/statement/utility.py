@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, shown, whole_number
+from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, short_repr, whole_number
 
 COPIES = 24.0
 """Bytes that a number takes while a matrix is made, checked and copied."""
@@ -44,7 +44,7 @@ class Utility:
     def __post_init__(self) -> None:
         """Check the statement and freeze the array."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
-            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {shown(self.sense)}")
+            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}")
         matrix = real_array(self.matrix, f"{self.sense} matrix")
         if matrix.ndim != 2 or 0 in matrix.shape:
             raise StatementError(f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)")
@@ -218,7 +218,9 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     array([2., 1., 0.])
     """
     if not isinstance(name, str) or name not in NAMED:
-        raise StatementError(f"unknown utility {shown(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix")
+        raise StatementError(
+            f"unknown utility {short_repr(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix"
+        )
     n, m = len(inputs), len(outputs)
     require_memory(COPIES * n * m, f"a {n} x {m} utility")
     if name == "identity":

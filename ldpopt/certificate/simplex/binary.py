@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ldpopt.certificate.simplex.form import StandardForm, exact
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def binary_standard_form(
     if len(weights) != 2:
         raise StatementError(f"the binary models have two answers; the prior has {len(weights)}")
     if isinstance(slack, Fraction) and not 0 <= slack <= 1:
-        raise StatementError(f"delta = {shown(delta)} is not in [0, 1]")
+        raise StatementError(f"delta = {short_repr(delta)} is not in [0, 1]")
     if isinstance(ratio, Fraction) and ratio < 1:
-        raise StatementError(f"alpha = {shown(alpha)} is less than 1: epsilon would be negative")
+        raise StatementError(f"alpha = {short_repr(alpha)} is less than 1: epsilon would be negative")
     for weight in weights:
         if isinstance(weight, Fraction) and not 0 <= weight <= 1:
             raise StatementError(f"the prior has the weight {float(weight):g}, which is no probability")

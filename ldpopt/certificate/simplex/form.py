@@ -9,7 +9,7 @@ from numbers import Rational
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,6 @@ def exact(value: Any) -> Any:
     try:
         return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise StatementError(f"{shown(value)} is no finite number") from None
+        raise StatementError(f"{short_repr(value)} is no finite number") from None
     except TypeError:
         return value

@@ -15,7 +15,7 @@ from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, shown
+from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
 from ldpopt.foundation.labels import codes, labels
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS
@@ -76,7 +76,9 @@ class FrequencyProtocol(ABC):
             raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
-            raise StatementError(f"inputs = {shown(inputs)} are no labels", do="pass a list of labels, or their number")
+            raise StatementError(
+                f"inputs = {short_repr(inputs)} are no labels", do="pass a list of labels, or their number"
+            )
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels leave nothing to ask", do="state at least two")
@@ -161,7 +163,7 @@ class FrequencyProtocol(ABC):
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
-            raise StatementError(f"frequency = {shown(frequency)} is no share", do="state numbers from 0 to 1")
+            raise StatementError(f"frequency = {short_repr(frequency)} is no share", do="state numbers from 0 to 1")
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
         found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
         return found if share.ndim else float(found)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
-from ldpopt.foundation.checks import Float, loose_array, require_memory, shown
+from ldpopt.foundation.checks import Float, loose_array, require_memory, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import bit_source
 
@@ -64,7 +64,7 @@ class UnaryEncoding(FrequencyProtocol):
     ) -> None:
         super().__init__(inputs, epsilon)
         if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
-            raise StatementError(f"kind {shown(kind)} is unknown", do="use 'optimized' or 'symmetric'")
+            raise StatementError(f"kind {short_repr(kind)} is unknown", do="use 'optimized' or 'symmetric'")
         self.kind = kind
         # (1 - q) / q <= root: with p = 1/2 the other factor is 1; with p = 1 - q it is the same again.
         root = self.epsilon.enclosure(1 if kind == "optimized" else Fraction(1, 2))[0]

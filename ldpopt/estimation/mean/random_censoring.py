@@ -14,7 +14,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.estimation.mean.protocol import Protocol, judge
 from ldpopt.estimation.mean.randomizer import TOTAL
-from ldpopt.foundation.checks import Float, real_number, shown
+from ldpopt.foundation.checks import Float, real_number, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
@@ -156,5 +156,5 @@ class RandomCensoring(Protocol):
 def _shift(value: Any, name: str) -> float:
     number = real_number(value, name)
     if not math.isfinite(number):
-        raise StatementError(f"{name} = {shown(value)} is no finite number")
+        raise StatementError(f"{name} = {short_repr(value)} is no finite number")
     return number

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.estimation.mean.protocol import Protocol
 from ldpopt.estimation.mean.randomizer import VectorProtocol
-from ldpopt.foundation.checks import Float, require_kind, shown, whole_number
+from ldpopt.foundation.checks import Float, require_kind, short_repr, whole_number
 
 Method = Literal["ratio", "horvitz_thompson"]
 
@@ -73,7 +73,7 @@ class Sampled(VectorProtocol):
         super().__init__(attributes)
         require_kind(protocol, Protocol, "sampled()")
         if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
-            raise StatementError(f"method {shown(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
+            raise StatementError(f"method {short_repr(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method, self.domain = protocol, method, protocol.domain
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 

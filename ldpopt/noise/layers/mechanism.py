@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
-from ldpopt.foundation.checks import Float, frozen, shown
+from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as rounded
@@ -147,7 +147,7 @@ def bfs_mechanism(
     ('columns', 1.2499, 'certified')
     """
     if not isinstance(repair, str) or repair not in ("best", *REPAIRS):
-        raise StatementError(f"repair = {shown(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
+        raise StatementError(f"repair = {short_repr(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 every report is the same constant", do="state epsilon > 0")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, real_number, shown
+from ldpopt.foundation.checks import real_array, real_number, short_repr
 from ldpopt.privacy.neighbors.relation import distinct, graph_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def within(
         return graph_of(names, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
     if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
         raise StatementError(
-            f"unknown metric {shown(metric)}", do='name "euclidean" or "manhattan", or pass a function'
+            f"unknown metric {short_repr(metric)}", do='name "euclidean" or "manhattan", or pass a function'
         )
     where = _coordinates(list(given.values()))
     edges = []

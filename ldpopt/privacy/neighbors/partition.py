@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 from ldpopt.privacy.neighbors.relation import is_node, require_undirected
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def bfs_partition(
     """
     require_undirected(graph)
     if not is_node(source, graph):
-        raise StatementError(f"the source {shown(source)} is no node of the graph", do="start from one of its nodes")
+        raise StatementError(
+            f"the source {short_repr(source)} is no node of the graph", do="start from one of its nodes"
+        )
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}
     front: list[Any] = [source]
@@ -88,4 +90,4 @@ def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] 
     try:
         return value[node]
     except (KeyError, IndexError, TypeError):
-        raise StatementError(f"node {shown(node)} has no query value", do="give a value to every node") from None
+        raise StatementError(f"node {short_repr(node)} has no query value", do="give a value to every node") from None

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import shown, whole_number
+from ldpopt.foundation.checks import short_repr, whole_number
 from ldpopt.privacy.neighbors.relation import MOST_CELLS, graph_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def histograms(bins: int, most: int) -> Graph:
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
             raise StatementError(
-                f"there are too many histograms of {shown(bins)} bins and up to {shown(most)} records",
+                f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records",
                 do="no channel has so many inputs: merge bins, or take fewer records",
             )
     # Counts are the gaps between bars among stars; what is right of the last bar is left out.

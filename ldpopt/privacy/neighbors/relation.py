@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import require_room, shown
+from ldpopt.foundation.checks import require_room, short_repr
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,7 +64,7 @@ def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
         raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise StatementError(f"the label {shown(twice)} stands twice", do="give every input its own label")
+        raise StatementError(f"the label {short_repr(twice)} stands twice", do="give every input its own label")
     return names
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, shown
+from ldpopt.foundation.checks import is_whole, short_repr
 from ldpopt.privacy.neighbors.relation import distinct, graph_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,13 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     steps = list(generators)
     wrong = [step for step in steps if not is_whole(step)]
     if wrong:
-        raise StatementError(f"the generator {shown(wrong[0])} is no integer")
+        raise StatementError(f"the generator {short_repr(wrong[0])} is no integer")
     if isinstance(elements, range):
         held = elements
         return graph_of(distinct(held), ((x, x + int(s)) for x in held for s in steps if s and x + int(s) in held))
     if not is_whole(elements, 2):
-        raise StatementError(f"{shown(elements)} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range")
+        raise StatementError(
+            f"{short_repr(elements)} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range"
+        )
     n = int(elements)
     return graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))

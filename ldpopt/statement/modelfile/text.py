@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import shown
+from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable
 
 LARGEST_FILE = 64 * 2**20
@@ -235,4 +235,4 @@ def _value(value: Any, *, flat: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
-    raise StatementError(f"{shown(value)} has no form in a model file")
+    raise StatementError(f"{short_repr(value)} has no form in a model file")

@@ -159,13 +159,13 @@ class TestWholeNumber:
 
 def test_what_is_shown_is_short():
     for value in (HUGE, [HUGE], Fraction(1, HUGE), "9" * 100_000, list(range(10**5)), np.eye(3)):
-        assert len(numbers.shown(value)) <= 60
-        assert "\n" not in numbers.shown(value)
+        assert len(numbers.short_repr(value)) <= 60
+        assert "\n" not in numbers.short_repr(value)
 
 
 def test_what_is_short_is_shown_as_it_is():
-    assert numbers.shown("yes") == "'yes'"
-    assert numbers.shown("9" * 58) == repr("9" * 58)
+    assert numbers.short_repr("yes") == "'yes'"
+    assert numbers.short_repr("9" * 58) == repr("9" * 58)
 
 
 def test_frozen_arrays_are_read_only():
