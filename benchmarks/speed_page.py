@@ -76,9 +76,9 @@ def table(head: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
 
 def cell(found: Found, shown: Callable[[Found], str]) -> str:
     if "cpu" in found:
-        return short_repr(found)
+        return shown(found)
     if "used" in found:
-        return "> " + short_repr(found | {"cpu": [found["used"]]})
+        return "> " + shown(found | {"cpu": [found["used"]]})
     return "never" if "over" in found or "certain" in found else found.get("failed", "")
 
 

@@ -122,5 +122,5 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
 
 def listed(names: Sequence[Hashable]) -> str:
     """Write the first few labels out."""
-    first = ", ".join(map(shown, names[:6]))
+    first = ", ".join(map(short_repr, names[:6]))
     return f"[{first}{', ...' if len(names) > 6 else ''}]"
