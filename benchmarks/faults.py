@@ -76,7 +76,7 @@ def costs() -> Iterator[str]:
     for n in (20, 40, 80, 160):
         solver, program = find("highs"), formulate(problem(n))
         here = best(lambda s=solver, p=program: s.solver.solve(p))
-        solver.solver.quick = 0
+        solver.solver.in_process_nonzeros = 0
         new = best(lambda s=solver, p=program: (guarded.stop_all(), s.solve(p)))
         warm = best(lambda s=solver, p=program: s.solve(p))
         yield f"| compact, n = {n} | {here:.3f} | {new:.3f} | {warm:.3f} |"

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from ldpopt.solvers import Status
     from ldpopt.solvers.program import LinearProgram
     from ldpopt.solving.formulation import formulate
+    from ldpopt.solving.limits import Limits
+    from ldpopt.solving.plan import plan
     from ldpopt.solving.solution import Solution
-    from ldpopt.solving.solve_ import solve
+    from ldpopt.solving.solve import solve
     from ldpopt.statement import constraints, datasets, motion, utility
     from ldpopt.statement.modelfile import load_model, save_model
     from ldpopt.statement.problem import Problem
@@ -47,16 +49,18 @@ _OBJECTS = {
     "extreme_points": "polytope.vertices",
     "formulate": "solving.formulation",
     "GraphDP": "privacy",
+    "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
     "load_model": "statement.modelfile",
     "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
+    "plan": "solving.plan",
     "Problem": "statement.problem",
     "PureLDP": "privacy",
     "RowBlock": "foundation.rows",
     "save_model": "statement.modelfile",
     "Solution": "solving.solution",
-    "solve": "solving.solve_",
+    "solve": "solving.solve",
     "Status": "solvers",
     "Utility": "statement.utility",
 }
@@ -92,6 +96,7 @@ __all__ = [
     "Estimate",
     "ExtremePoints",
     "GraphDP",
+    "Limits",
     "LinearProgram",
     "Mechanism",
     "MetricDP",
@@ -120,6 +125,7 @@ __all__ = [
     "motion",
     "neighbors",
     "noise",
+    "plan",
     "plot",
     "privacy",
     "regions",

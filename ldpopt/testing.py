@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.checks import Float
 from ldpopt.privacy import PureLDP
-from ldpopt.solvers import Outcome, ProgramSolver, Status, find
+from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.formulation import formulate
 from ldpopt.statement.problem import Problem
@@ -53,7 +53,7 @@ class Tolerances:
 class _Checked:
     """A solver under test and what is asked of it."""
 
-    solver: ProgramSolver
+    solver: Solver
     tolerances: Tolerances
 
     def solve(self, program: LinearProgram, **options: Any) -> Outcome:
@@ -91,13 +91,13 @@ class _Checked:
 
 
 def check_solver(
-    solver: ProgramSolver | str, tolerances: Tolerances | None = None, *, only: Sequence[str] | None = None
+    solver: Solver | str, tolerances: Tolerances | None = None, *, only: Sequence[str] | None = None
 ) -> None:
     """Put a solver through every check.
 
     Parameters
     ----------
-    solver : ProgramSolver or str
+    solver : Solver or str
         A solver, or the name under which `ldpopt.solve` finds it.
     tolerances : Tolerances, optional
         What to ask of its digits; those of a simplex solver unless told.

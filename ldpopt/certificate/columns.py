@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.certificate.grid import GRID, Exact, integers
 from ldpopt.foundation.checks import Float
-from ldpopt.solving.formulation import Structure
+from ldpopt.solving.channel_program import Structure
 from ldpopt.solving.interior.pricing import Prices
 
 LARGE = 20_000

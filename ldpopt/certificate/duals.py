@@ -21,7 +21,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
-from ldpopt.solving.formulation import Form, Structure
+from ldpopt.solving.channel_program import Form, Structure
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
 

@@ -18,7 +18,8 @@ from math import ceil, floor
 
 import numpy as np
 
-from ldpopt.certificate.simplex import basis_of, canonical_form, improve
+from ldpopt.certificate.simplex import canonical_form, improve
+from ldpopt.certificate.simplex.standard import basis_in
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import LARGEST, Budget
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
@@ -199,10 +200,9 @@ def _solved(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction
     exact = _program(problem, rows)
     rounded = replace(exact, objective=exact.objective.astype(float), value=exact.value.astype(float))
     outcome = find("highs").solve(rounded)
-    solution = Solution(problem, outcome.status, outcome.raw_status, "highs", 0.0, {}, {}, (), exact, outcome)
     if outcome.status is not Status.OPTIMAL:
-        _ = solution.mechanism  # raises, and says why
-    table = improve(canonical_form(*basis_of(solution)))
+        raise Solution(problem, outcome.status, outcome.raw_status, "highs", 0.0, {}, {}).no_solution()
+    table = improve(canonical_form(*basis_in(exact, outcome)))
     point = list(table.point.values())
     value: Fraction = table.objective
     return value, [point[x * m : (x + 1) * m] for x in range(n)]
@@ -232,5 +232,4 @@ def _program(problem: Problem, rows: _Rows) -> LinearProgram:
         upper,
         (Span("row", 0, len(terms)),),
         (Span("v", 0, rows.columns),),
-        None,
     )

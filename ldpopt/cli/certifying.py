@@ -64,7 +64,8 @@ def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:
     if not solution.mechanism or proof is None:  # where there is no mechanism, asking for it says why
         refuse(f"{solution.solver} gave no duals, so nothing bounds what could be reached")
     for note in solution.notes:
-        say(f"note: {note}")
+        if note not in solution.steps:
+            say(f"note: {note}")
     if output is not None:
         proof.save(output)
     return proof

@@ -160,7 +160,7 @@ def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
 
 def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
     from ldpopt.certificate import certify
-    from ldpopt.solving.solve_ import solve
+    from ldpopt.solving.solve import solve
 
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
     mechanism = solution.mechanism

@@ -168,7 +168,7 @@ def _mechanism(file: str) -> Mechanism:
     if Path(file).suffix.lower() != ".toml":
         return Mechanism.from_json(file)
     from ldpopt.cli.output import wait_for
-    from ldpopt.solving.solve_ import solve
+    from ldpopt.solving.solve import solve
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)

@@ -105,7 +105,8 @@ def solve(
     mechanism = solution.mechanism
     report(_answer(solution, certificate), json, lambda: _show(stated, solution, certificate))
     for note in solution.notes:
-        say(f"note: {note}")
+        if note not in solution.steps:
+            say(f"note: {note}")
     if output is not None:
         save_mechanism(output, mechanism)
     if proof is not None and certificate is not None:
@@ -248,7 +249,7 @@ def solve_and_certify(
 ) -> tuple[Solution, Certificate | None]:
     """Solve a model by its own settings unless told others; no certificate where there are no duals."""
     from ldpopt.certificate import certify
-    from ldpopt.solving.solve_ import solve
+    from ldpopt.solving.solve import solve
 
     limit = stated.time_limit if time_limit is None else time_limit
     solution = solve(stated.problem, solver=solver or stated.solver, time_limit=limit, form=form)

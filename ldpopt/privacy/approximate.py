@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, real_number, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy.notion import Ties, no_rows
+from ldpopt.privacy.notion import SeparableNotion, Ties, no_rows
 
 MOST_ROWS = 2_000_000
 SEPARATION = 1e-14, 1e-13
@@ -23,7 +23,7 @@ SEPARATION = 1e-14, 1e-13
 
 
 @dataclass(frozen=True)
-class ApproximateLDP:
+class ApproximateLDP(SeparableNotion):
     r"""(epsilon, delta)-LDP: :math:`P_x(S) \le e^\epsilon P_{x'}(S) + \delta` for every set ``S`` of reports.
 
     Parameters
@@ -61,6 +61,11 @@ class ApproximateLDP:
             )
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
+
+    @property
+    def is_separated(self) -> bool:
+        """Temporary."""
+        return self.form == "event" and self.delta > 0
 
     def ties(self, inputs: Sequence[Hashable]) -> Ties:
         """All pairs alike with slack ``delta`` in every entry: the entry-wise notion, or a relaxation."""

@@ -66,6 +66,17 @@ class Ties:
         """Whether all pairs of inputs are tied alike, so that column minima describe the notion."""
         return self.first is None
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether extremes of columns describe the ties, so that they have a compact program."""
+        return self.first is None
+
+    def event_rows(self, first: Int, second: Int, member: Any) -> RowBlock:
+        """Temporary."""
+        from ldpopt.privacy.approximate import ApproximateLDP
+
+        return ApproximateLDP(self.budget, self.delta).event_rows(first, second, member)
+
     def pairs(self) -> tuple[Int, Int]:
         """Ordered pairs, written out."""
         if self.first is not None and self.second is not None:
@@ -101,6 +112,12 @@ class Ties:
         return RowBlock(
             "privacy", row, entry.reshape(-1), y.reshape(-1), value.reshape(-1), np.full(size, -np.inf), upper
         )
+
+
+class SeparableNotion:
+    """Temporary."""
+
+    is_separated = True
 
 
 def installed() -> dict[str, type]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.foundation.clock import Deadline
 from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine
+from ldpopt.solvers.registry import missing
+from ldpopt.solvers.solver import Outcome, Solver, Status
 
 try:
     import pulp
@@ -28,11 +29,11 @@ _STATUS = {
 }
 
 
-class Cbc:
+class Cbc(Solver):
     """COIN-OR CBC's simplex, an independent second opinion."""
 
     name = "cbc"
-    quick = 2_000
+    in_process_nonzeros = 2_000
     """It takes half a second for as many, most of it for the text files."""
 
     def __init__(self) -> None:
@@ -40,10 +41,10 @@ class Cbc:
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve; options are those of PuLP's CBC command (``threads``, ``options=[...]``, ...)."""
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        deadline = Deadline.after(time_limit)
 
         def run(part: LinearProgram) -> Outcome:
-            return self._run(part, None if deadline is None else max(deadline - time.perf_counter(), 0.01), options)
+            return self._run(part, deadline.left, options)
 
         return refine(program, run(program), run)
 

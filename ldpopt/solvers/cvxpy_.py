@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.solvers import Outcome, Status, missing
 from ldpopt.solvers.program import LinearProgram, relation
+from ldpopt.solvers.registry import missing
+from ldpopt.solvers.solver import Outcome, Solver, Status
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -34,7 +35,7 @@ _TIGHT: dict[str, dict[str, Any]] = {
 """Tolerances where a solver's own default would be felt after the repair."""
 
 
-class Cvxpy:
+class Cvxpy(Solver):
     """cvxpy with a solver named by us: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` another.
 
     It takes more than a second to import, which no time limit could end in the user's own process.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import SolverOptionError
-from ldpopt.foundation.rows import Int
-from ldpopt.solvers import Outcome, Status, missing
+from ldpopt.foundation.clock import Deadline
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
+from ldpopt.solvers.registry import missing
+from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status
 
 try:
     import highspy
@@ -45,25 +46,25 @@ OTHER_WAYS: tuple[dict[str, Any], ...] = (
 )
 """Where the dual simplex ends short of the optimum and refinement fails: primal simplex, unscaled rows, a crossover."""
 
-ASTRAY = 1e-7
-"""Violation of a row at a point that was said to be optimal."""
+WRONG_RESIDUAL = 1e-7
+"""Violation of a row from which a point that HiGHS calls optimal is not taken."""
 
-PATIENCE = 1000
-"""Iterations, besides one for each row and column, after which improving an answer is given up."""
+EXTRA_ITERATIONS = 1000
+"""Iterations, besides one for each row and column, after which improving an answer ends."""
 
-SHORTEST, LONGEST = 1.0, 10.0
-"""Seconds that improving an answer may take: the longer of so many, and so many times what finding it took."""
+LEAST_SECONDS, MOST_TIMES = 1.0, 10.0
+"""Improving an answer may take this many seconds, or this many times as long as finding it took, if that is more."""
 
 SCALE = 2.0**8
 """Right-hand sides and costs of 1 are stated as this, which makes the absolute tolerances that much tighter."""
 
 
-class Highs:
+class Highs(Solver):
     """The default solver: simplex on the sparse program, vertices as answers."""
 
     name = "highs"
-    continues = True
-    quick = 30_000
+    features = frozenset({Feature.WARM_START, Feature.ROUGH})
+    in_process_nonzeros = 30_000
     """The slowest channel programs of that size take half a second, by simplex and by interior point."""
 
     def solve(
@@ -71,63 +72,84 @@ class Highs:
         program: LinearProgram,
         *,
         time_limit: float | None = None,
-        basis: Any = None,
+        warm_start: highspy.HighsBasis | None = None,
         refined: bool = True,
         **options: Any,
     ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
-        began = time.perf_counter()
-        deadline = None if time_limit is None else began + time_limit
-        outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, _extended(program, basis))
-        if basis is not None and outcome.point is not None and program.residual(outcome.point) > ASTRAY:
-            # From a basis of nearly parallel rows HiGHS may call optimal what is not even feasible.
-            outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, None)
-        if outcome.status in (Status.UNBOUNDED, Status.FAILED):
-            # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
-            outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
+        began, deadline = time.perf_counter(), Deadline.after(time_limit)
+        outcome = _first_answer(program, options, deadline, warm_start)
         if not refined:
             return outcome
-        at = None if outcome.basis is None else _with_slacks(outcome.basis)
-        # Near an optimum, at the edge of what floats can tell, a simplex method may go round in circles.
-        end = {"simplex_iteration_limit": PATIENCE + sum(program.shape)}
-        late = time.perf_counter() + max(SHORTEST, LONGEST * (time.perf_counter() - began))
-        late = late if deadline is None else min(late, deadline)
+        enough = time.perf_counter() + max(LEAST_SECONDS, MOST_TIMES * (time.perf_counter() - began))
+        start = None if outcome.warm_start is None else _with_slacks(outcome.warm_start)
+        limit = Deadline(min(enough, deadline.moment))
+        return _Improvement(program, outcome, options, limit, start).refined()
 
-        def residual(step: LinearProgram) -> Outcome:
-            nonlocal at
-            found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **end}, late, at)
-            if found.status is not Status.OPTIMAL:
-                found = _run(step, 1.0, end, late, None)
-            at = found.basis
-            return found
-
-        def others() -> Iterator[Outcome]:
-            nonlocal at
-            for start, way in product((outcome.basis, None), OTHER_WAYS):
-                if time.perf_counter() > late:
-                    return
-                found = _run(program, SCALE, {**TIGHT, **SIMPLEX, **way, **end, **options}, late, start)
-                at = None if found.basis is None else _with_slacks(found.basis)
-                yield found
-
-        return refine(program, outcome, residual, others())
-
-    @staticmethod
-    def basis_arrays(basis: highspy.HighsBasis) -> tuple[Int, Int]:
+    def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
         """States of columns and of rows, as HiGHS numbers them."""
-        return np.array(list(map(int, basis.col_status)), int), np.array(list(map(int, basis.row_status)), int)
+        states = {"columns": warm_start.col_status, "rows": warm_start.row_status}
+        return {f"basis_{kind}": np.array(list(map(int, given)), int) for kind, given in states.items()}
 
-    @staticmethod
-    def basis_from(columns: Int, rows: Int) -> highspy.HighsBasis:
+    def unpack_warm_start(self, arrays: Arrays) -> highspy.HighsBasis | None:
         """Read the basis back from its states."""
+        if "basis_rows" not in arrays:
+            return None
         basis = highspy.HighsBasis()
         basis.valid = True
-        basis.col_status = list(map(highspy.HighsBasisStatus, columns.tolist()))
-        basis.row_status = list(map(highspy.HighsBasisStatus, rows.tolist()))
+        basis.col_status = list(map(highspy.HighsBasisStatus, arrays["basis_columns"].tolist()))
+        basis.row_status = list(map(highspy.HighsBasisStatus, arrays["basis_rows"].tolist()))
         return basis
 
 
-def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: float | None, basis: Any) -> Outcome:
+def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
+    """Solve once, and again in another way where the answer cannot be right."""
+    outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, _extended(program, basis))
+    if basis is not None and outcome.point is not None and program.residual(outcome.point) > WRONG_RESIDUAL:
+        # From a basis of nearly parallel rows HiGHS may call optimal what is not even feasible.
+        outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, None)
+    if outcome.status in (Status.UNBOUNDED, Status.FAILED):
+        # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
+        outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
+    return outcome
+
+
+@dataclass
+class _Improvement:
+    """Refinement of an answer, within a limit of its own: near an optimum a simplex method may cycle."""
+
+    program: LinearProgram
+    outcome: Outcome
+    options: dict[str, Any]
+    deadline: Deadline
+    start: highspy.HighsBasis | None
+
+    def refined(self) -> Outcome:
+        """Solve for residuals until they are roundoff."""
+        return refine(self.program, self.outcome, self._residual, self._other_answers())
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        return {"simplex_iteration_limit": EXTRA_ITERATIONS + sum(self.program.shape)}
+
+    def _residual(self, step: LinearProgram) -> Outcome:
+        found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **self._limits}, self.deadline, self.start)
+        if found.status is not Status.OPTIMAL:
+            found = _run(step, 1.0, self._limits, self.deadline, None)
+        self.start = found.warm_start
+        return found
+
+    def _other_answers(self) -> Iterator[Outcome]:
+        for basis, way in product((self.outcome.warm_start, None), OTHER_WAYS):
+            if self.deadline.is_over:
+                return
+            settings = {**TIGHT, **SIMPLEX, **way, **self._limits, **self.options}
+            found = _run(self.program, SCALE, settings, self.deadline, basis)
+            self.start = None if found.warm_start is None else _with_slacks(found.warm_start)
+            yield found
+
+
+def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
     """Solve with right-hand sides and costs in another unit, and report in the program's own."""
     largest = float(np.abs(program.objective).max(initial=0.0))
     cost = scale * 2.0 ** min(-int(np.frexp(largest)[1]), 1000) if largest and scale != 1 else 1.0
@@ -137,8 +159,8 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
     highs = replace(program, objective=program.objective * cost, **scaled).to_highs(named=False)
     for option, value in options.items():
         _set(highs, option, value)
-    if deadline is not None:
-        _set(highs, "time_limit", max(deadline - time.perf_counter(), 1e-3))
+    if deadline.left is not None:
+        _set(highs, "time_limit", deadline.left)
     if basis is not None:
         highs.setBasis(basis)
     highs.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,9 +82,6 @@ class LinearProgram:
         Bounds, infinite where there is none.
     rows, columns : tuple of Span
         Provenance, in order.
-    structure : object
-        What the program was made from, for solvers that can use it and to read a channel out of a point;
-        None for a program made by hand.
     """
 
     objective: Float
@@ -98,7 +95,6 @@ class LinearProgram:
     column_upper: Float
     rows: tuple[Span, ...]
     columns: tuple[Span, ...]
-    structure: Any = field(default=None, compare=False)
 
     @property
     def shape(self) -> tuple[int, int]:

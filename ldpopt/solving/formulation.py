@@ -15,72 +15,22 @@ bound proved for the program, its floats read exactly, holds for the problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, require_memory, short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.solvers.program import LinearProgram, Span
+from ldpopt.solvers.program import Span
+from ldpopt.solving.channel_program import ChannelProgram, Form, Structure, compress
 from ldpopt.statement.problem import Problem
-
-Form = Literal["compact", "pairwise"]
 
 USUAL = 10
 """Powers of two by which a worst case's utility may differ from 1 and still be stated in its own unit."""
 
 BYTES_PER_NONZERO = 200
 """Memory that a simplex solver takes for each non-zero of a program, factors included (measured with HiGHS)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    r"""What a channel program was made from.
-
-    Attributes
-    ----------
-    form : {"compact", "pairwise"}
-        Which columns it has.
-    weighted : float array, shape (n, m)
-        Objective over the channel: ``prior[x] * utility[x, y]``; zeros for a worst-case objective.
-    maximize : bool
-        Direction.
-    b, beta, delta : float
-        Of the compact form: :math:`e^{-\epsilon}` rounded down, its complement rounded up, slack.
-    """
-
-    form: Form
-    weighted: Float
-    maximize: bool
-    b: float = 0.0
-    beta: float = 0.0
-    delta: float = 0.0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of inputs and outputs."""
-        return self.weighted.shape[0], self.weighted.shape[1]
-
-    def channel(self, point: Float) -> Float:
-        """Read the channel out of a point of the program, shape (n, m); not yet repaired."""
-        n, m = self.shape
-        entries = point[: n * m].reshape(n, m)
-        return entries + self.b * point[n * m : n * m + m] if self.form == "compact" else entries.copy()
-
-    def row_sums(self, activity: Float) -> Float:
-        """Duals of the row sums, shape (n,)."""
-        return activity[: self.shape[0]]
-
-    def compressed(self, block: RowBlock) -> tuple[Int, Int, Float]:
-        """Rows over the channel as compressed rows over the columns."""
-        n, m = self.shape
-        row, column, value = block.row, block.x * m + block.y, block.coefficient
-        if self.form == "compact":
-            row = np.concatenate([row, row])
-            column = np.concatenate([column, n * m + block.y])
-            value = np.concatenate([value, self.b * value])
-        return compress(row, column, value, len(block), n * m + m + 1)
 
 
 @dataclass(frozen=True)
@@ -129,7 +79,7 @@ def size(problem: Problem, form: Form) -> Size:
     return Size(form, rows + pairs * each, columns, nonzeros + pairs * width)
 
 
-def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
+def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
     """Set up the linear program of a problem.
 
     Parameters
@@ -139,10 +89,12 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     form : {"compact", "pairwise"}, optional
         The compact form wherever the notion has one, unless told. For an event-wise delta the compact form is the
         entry-wise relaxation, to which `solve` adds violated events; the pairwise form lists all events.
+    deadline : Deadline, optional
+        The clock of the whole call; default: no limit.
 
     Returns
     -------
-    LinearProgram
+    ChannelProgram
         Rows ``row_sum``, ``privacy``, ``worst_case`` and the side constraints by name; its ``structure`` reads a
         channel out of a point.
 
@@ -168,9 +120,11 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in ("compact", "pairwise"):
         raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')
+    problem.ties(deadline)  # may take long; kept for the steps below
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
     program = _compact(problem) if form == "compact" else _pairwise(problem)
+    deadline.check("setting up the program")
     if problem.objective == "worst_case":
         program = _with_worst_case(program, problem)
     for block in problem.constraints:
@@ -178,19 +132,10 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     return program
 
 
-def add_rows(program: LinearProgram, block: RowBlock, problem: Problem) -> LinearProgram:
+def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
     """Return the program with one more block of rows over the channel at its end."""
     start, index, value = program.structure.compressed(block)
     return _append(program, block.name, start, index, value, block.lower, block.upper, _axes(problem), block)
-
-
-def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:
-    """Sum duplicates and sort triplets into compressed rows."""
-    key, inverse = np.unique(row * n_columns + column, return_inverse=True)
-    summed = np.bincount(inverse, value, len(key))
-    key, summed = key[summed != 0], summed[summed != 0]
-    start = np.searchsorted(key, np.arange(n_rows + 1) * n_columns)
-    return start, key % n_columns, summed
 
 
 def _weighted(problem: Problem) -> Float:
@@ -203,7 +148,7 @@ def _axes(problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str, problem.inputs)), tuple(map(str, problem.outputs))
 
 
-def _compact(problem: Problem) -> LinearProgram:
+def _compact(problem: Problem) -> ChannelProgram:
     ties = problem.privacy.ties(problem.inputs)
     if not ties.is_complete:
         raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
@@ -219,7 +164,7 @@ def _compact(problem: Problem) -> LinearProgram:
     start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(n * m + 1) * 2])
     weighted = structure.weighted
     return _without_zeros(
-        LinearProgram(
+        ChannelProgram(
             np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
             maximize,
             start,
@@ -236,11 +181,11 @@ def _compact(problem: Problem) -> LinearProgram:
     )
 
 
-def _pairwise(problem: Problem) -> LinearProgram:
+def _pairwise(problem: Problem) -> ChannelProgram:
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     maximize = problem.utility.sense == "gain"
     structure = Structure("pairwise", _weighted(problem), maximize)
-    program = LinearProgram(
+    program = ChannelProgram(
         structure.weighted.reshape(-1),
         maximize,
         np.arange(n + 1) * m,
@@ -257,7 +202,7 @@ def _pairwise(problem: Problem) -> LinearProgram:
     return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
 
 
-def _with_worst_case(program: LinearProgram, problem: Problem) -> LinearProgram:
+def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
     """Add a free column ``worst`` and the rows that keep it on the right side of every input's expectation.
 
     Utilities far from 1 are stated in a unit of their own: solvers drop coefficients that are small.
@@ -298,7 +243,7 @@ def _of_worst_cases(problem: Problem) -> Float:
 
 
 def _append(
-    program: LinearProgram,
+    program: ChannelProgram,
     name: str,
     start: Int,
     index: Int,
@@ -307,7 +252,7 @@ def _append(
     upper: Float,
     axes: tuple[tuple[str, ...], ...],
     block: RowBlock | None,
-) -> LinearProgram:
+) -> ChannelProgram:
     first = program.shape[0]
     return replace(
         program,
@@ -320,18 +265,10 @@ def _append(
     )
 
 
-def _without_zeros(program: LinearProgram) -> LinearProgram:
+def _without_zeros(program: ChannelProgram) -> ChannelProgram:
     """Drop coefficients that are exactly 0 (``beta`` at epsilon = 0, ``b`` beyond epsilon = 745)."""
     keep = program.value != 0
     if keep.all():
         return program
     kept = np.concatenate([[0], np.cumsum(keep)])
     return replace(program, start=kept[program.start], index=program.index[keep], value=program.value[keep])
-
-
-def program_blocks(program: LinearProgram, values: Any) -> dict[str, Float]:
-    """Split a vector over the rows by block name; blocks added in rounds are joined."""
-    parts: dict[str, list[Float]] = {}
-    for span in program.rows:
-        parts.setdefault(span.name, []).append(values[span.slice])
-    return {name: np.concatenate(part) for name, part in parts.items()}

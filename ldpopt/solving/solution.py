@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.solvers import Outcome, Status
-from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.statement.problem import Problem
 
 
@@ -36,8 +35,10 @@ class Solution:
     runtime : float
         Wall seconds, from formulation to the audited mechanism.
     notes : tuple of str
-        What a reader should know: trivial cases, masses that were raised, rounds of row generation.
-    program : LinearProgram
+        What a reader should know: trivial cases, masses that were raised, what the repair cost, and the `steps`.
+    steps : tuple of str
+        The methods that were run, why, and how those ended that did not answer: the `plan` as it went.
+    program : ChannelProgram
         What was solved, generated rows included.
     outcome : Outcome
         The solver's own numbers, for `certify`.
@@ -51,10 +52,11 @@ class Solution:
     duals: dict[str, Float] = field(repr=False)
     reduced_costs: dict[str, Float] = field(repr=False)
     notes: tuple[str, ...] = ()
-    program: LinearProgram | None = field(default=None, repr=False)
+    program: ChannelProgram | None = field(default=None, repr=False)
     outcome: Outcome | None = field(default=None, repr=False)
     repaired: Repaired | None = field(default=None, repr=False)
     conflict: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
     @property
     def mechanism(self) -> Mechanism:
@@ -66,19 +68,20 @@ class Solution:
             If there is none; the error carries this solution.
         """
         if self.repaired is None:
-            raise self._no_solution()
+            raise self.no_solution()
         return self.repaired.mechanism
 
     @property
     def value(self) -> float:
         """Expected (or worst-case) gain or loss of `mechanism` itself; nan where there is none."""
-        return math.nan if self.repaired is None else evaluate(self.problem, self.repaired.mechanism)
+        return math.nan if self.repaired is None else value_of(self.problem, self.repaired.mechanism.channel)
 
     def __repr__(self) -> str:
         """Status, value and solver."""
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
-    def _no_solution(self) -> NoSolutionError:
+    def no_solution(self) -> NoSolutionError:
+        """Error that says why there is no mechanism; it carries this solution."""
         what = f"{self.solver} ended with {self.raw_status!r}"
         if self.status is Status.INFEASIBLE:
             blocks = " and ".join(self.conflict) or "the constraints"
@@ -92,9 +95,9 @@ class Solution:
         return NoSolutionError(what, do="choose another solver", solution=self)
 
 
-def evaluate(problem: Problem, mechanism: Any) -> float:
-    """Value of a mechanism under a problem's objective, in the utility's unit."""
-    by_input = (problem.utility.matrix * mechanism.channel).sum(axis=1)
+def value_of(problem: Problem, channel: Float) -> float:
+    """Value of a channel, shape (n, m), under a problem's objective, in the utility's unit."""
+    by_input = (problem.utility.matrix * channel).sum(axis=1)
     if problem.prior is not None:
         return math.fsum(problem.prior * by_input)
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())

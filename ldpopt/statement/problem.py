@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, frozen, normalized, real_array, short_repr, summed
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Notion
+from ldpopt.privacy import Notion, Ties
 from ldpopt.statement.utility import Utility, resolve
 
 PRIOR_TOLERANCE = 1e-9
@@ -120,6 +121,14 @@ class Problem:
         """Sizes and notion."""
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
+
+    def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
+        """Ties of the notion on this alphabet, computed once and kept; None where the notion is not a tied one."""
+        known = self.__dict__
+        if "_ties" not in known:
+            known["_ties"] = self.privacy.ties(self.inputs) if hasattr(self.privacy, "ties") else None
+        found: Ties | None = known["_ties"]
+        return found
 
     @property
     def is_trivial(self) -> bool:

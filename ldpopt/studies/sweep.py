@@ -20,7 +20,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array
 from ldpopt.foundation.files import replacing
 from ldpopt.solvers import Status
-from ldpopt.solving.solve_ import solve
+from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:

@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from ldpopt.solving.methods import output_sifting as sifting
+from ldpopt.solving.methods.sifting_problem import SiftingProblem
+
+FEW_AT_FIRST = lo.Limits(whole_entries=0)
+"""Sift at any size: so small, all outputs would be tried at once."""
 
 WAYS = {
     "interior": {"solver": "interior", "form": "compact"},
-    "sifted": {"solver": "interior"},
+    "sifted": {"solver": "interior", "limits": FEW_AT_FIRST},
     "sifted simplex": {"solver": "highs", "form": "sifted"},
 }
 EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 5.0, 20.0, 30.0, 37.0, 100.0, 700.0, 1000.0]
@@ -52,14 +55,6 @@ SHAPES = [(1, 1), (1, 5), (2, 2), (2, 7), (3, 2), (5, 1), (8, 8), (12, 30), (20,
 
 def notion(epsilon, delta):
     return lo.PureLDP(epsilon) if delta is None else lo.ApproximateLDP(epsilon, delta, form="entry")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_at_first():
-    """Sift at any size: so small, all outputs would be tried at once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "WHOLE", 0)
-        yield
 
 
 def statement(seed, shape, utility, prior, epsilon, delta=None, scale=1.0, offset=0.0):
@@ -141,19 +136,18 @@ def test_sifting_prices_outputs_that_it_never_tries(utility):
 
 
 def test_a_poor_start_is_made_good(monkeypatch):
-    monkeypatch.setattr(sifting._Whole, "first", lambda whole: np.array([whole.costs.shape[1] - 1]))
+    monkeypatch.setattr(SiftingProblem, "first", lambda whole: np.array([whole.costs.shape[1] - 1]))
     for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
         for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
             assert answer.program.structure.shape[1] > 1
 
 
-def test_auto_takes_simplex_for_few_entries_and_sifts_many(monkeypatch):
+def test_auto_takes_simplex_for_few_entries_and_sifts_many():
     small, large = (statement(1, (n, n), "random", "dirichlet", 1.0) for n in (20, 60))
     assert lo.solve(small).solver == "highs (compact)"
-    answer = lo.solve(large)
+    answer = lo.solve(large, limits=FEW_AT_FIRST)
     assert answer.solver.endswith("of 60 outputs)")
-    monkeypatch.setattr(sifting, "WHOLE", 60 * 60)
-    assert lo.solve(large).solver == "interior (compact)"
+    assert lo.solve(large, limits=lo.Limits(whole_entries=60 * 60)).solver == "interior (compact)"
     assert answer.value == pytest.approx(lo.solve(large, solver="highs").value, rel=1e-10)
 
 
@@ -163,17 +157,22 @@ def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
 
     monkeypatch.setattr(compact.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no"))
     problem = statement(1, (50, 50), "random", "dirichlet", 1.0)
-    assert lo.solve(problem).solver == "highs (compact)"
+    answer = lo.solve(problem)
+    assert answer.solver == "highs (compact)"
+    assert "output sifting ended with 'no'" in answer.notes
 
 
 @pytest.mark.parametrize("solver", ["interior", "highs"])
-def test_the_end_of_the_rounds_is_no_optimum_unless_the_gap_is_small(monkeypatch, solver):
-    monkeypatch.setattr(sifting, "MOST_ROUNDS", 0)
-    answer = lo.solve(statement(1, (30, 60), "random", "dirichlet", 3.0), solver=solver, form="sifted")
+def test_the_end_of_the_rounds_is_no_optimum_but_hands_out_what_it_has(solver):
+    problem = statement(1, (30, 60), "random", "dirichlet", 3.0)
+    limits = lo.Limits(whole_entries=0, sifting_rounds=0)
+    answer = lo.solve(problem, solver=solver, form="sifted", limits=limits)
     assert answer.status is lo.Status.LIMIT
     assert "after 1 programs" in answer.raw_status
-    with pytest.raises(lo.errors.LimitReachedError):
-        _ = answer.mechanism
+    proof, best = lo.certify(answer), lo.solve(problem).value
+    assert proof.audit.verdict == "certified"
+    assert proof.relative_gap > 1e-9
+    assert float(proof.achieved) <= best <= float(proof.bound)
 
 
 @st.composite

@@ -12,7 +12,6 @@ from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.interior import graphs
-from ldpopt.solving.methods import row_generation as generation
 
 
 class AllPairs(lo.MetricDP):
@@ -22,6 +21,9 @@ class AllPairs(lo.MetricDP):
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+
+
+SMALL_IS_LARGE = lo.Limits(graph_entries=1)
 
 
 def shortest(n, rng):
@@ -75,42 +77,40 @@ def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon
     rng = np.random.default_rng(5)
     case = problem(lo.MetricDP(epsilon, shortest(7, rng)), 7, rng, sense, objective)
     program = lo.formulate(case)
-    assert graphs.fits(program)
-    found, simplex = graphs.Blocks().solve(program), solvers.find("highs").solve(program)
+    assert graphs.read_program(program)
+    found, simplex = graphs.GraphInterior().solve(program), solvers.find("highs").solve(program)
     assert found.status is Status.OPTIMAL
     assert program.objective @ found.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
     assert program.residual(found.point) < 1e-9
 
 
 @pytest.mark.parametrize("graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)])
-def test_solve_takes_it_for_large_graphs_and_certifies(graph, monkeypatch):
-    monkeypatch.setattr(generation, "BY_BLOCKS", 1)
+def test_solve_takes_it_for_large_graphs_and_certifies(graph):
     labels, rng = list(graph.nodes), np.random.default_rng(1)
     case = lo.Problem(rng.dirichlet(np.ones(len(labels))), "identity", lo.GraphDP("log(2)", graph), inputs=labels)
-    answer = lo.solve(case)
-    assert answer.solver == "blocks (pairwise)"
+    answer = lo.solve(case, limits=SMALL_IS_LARGE)
+    assert answer.solver == "graph interior (pairwise)"
     assert answer.value == pytest.approx(lo.solve(case, solver="highs").value, rel=1e-9)
     proof = lo.certify(answer)
     assert proof.relative_gap < 1e-9
     assert proof.audit.verdict == "certified"
 
 
-def test_other_programs_stay_with_simplex(monkeypatch):
-    monkeypatch.setattr(generation, "BY_BLOCKS", 1)
+def test_other_programs_stay_with_simplex():
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
-    assert not graphs.fits(lo.formulate(compact))
-    assert lo.solve(compact).solver == "highs (compact)"
+    assert not graphs.read_program(lo.formulate(compact))
+    assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "highs (compact)"
     # At epsilon = 0 the private channels have no inside.
     free = lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2)))
-    assert not graphs.fits(lo.formulate(free))
+    assert not graphs.read_program(lo.formulate(free))
     with pytest.raises(NotRepresentableError, match="pairwise programs"):
-        graphs.Blocks().solve(lo.formulate(compact))
+        graphs.GraphInterior().solve(lo.formulate(compact))
     with pytest.raises(SolverOptionError, match="no option"):
-        graphs.Blocks().solve(lo.formulate(compact), presolve="off")
+        graphs.GraphInterior().solve(lo.formulate(compact), presolve="off")
 
 
 def test_a_time_limit_ends_it():
     rng = np.random.default_rng(2)
     case = problem(lo.MetricDP(1.0, manhattan(4)), 16, rng)
-    assert graphs.Blocks().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT
+    assert graphs.GraphInterior().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT

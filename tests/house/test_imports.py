@@ -30,7 +30,7 @@ MEMBERS = {
     "closed_forms": "ClosedForm binary top_k least_epsilon worst_prior bins path_graph",
     "divergence": "Audit audit",
     "repair": "repair",
-    "solvers": "ProgramSolver Outcome Status find installed",
+    "solvers": "Solver Feature Outcome Status find installed",
     "privacy": "PureLDP ApproximateLDP GraphDP MetricDP Notion installed",
     "testing": "check_solver Tolerances checks",
     "Mechanism": "channel inputs outputs masses denominator audit sample expected posterior then to_frame to_json "

@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.certificate.simplex.elimination import Row
 from ldpopt.certificate.simplex.form import StandardForm, Variable, exact
 from ldpopt.errors import NotRepresentableError
+from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
@@ -83,10 +84,23 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     >>> replay.is_optimal, replay.objective
     (True, Fraction(7, 12))
     """
-    program, outcome = solution.program, solution.outcome
-    if program is None or outcome is None or outcome.point is None or not hasattr(outcome.basis, "col_status"):
+    if solution.program is None or solution.outcome is None:
         raise NotRepresentableError(f"{solution.solver} gave no basis", do="solve with solver='highs'")
-    columns, rows = ([s.name for s in part] for part in (outcome.basis.col_status, outcome.basis.row_status))
+    return basis_in(solution.program, solution.outcome)
+
+
+def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tuple[int, ...]]:
+    """Read HiGHS's final basis of a program.
+
+    Raises
+    ------
+    NotRepresentableError
+        If the outcome has no basis of HiGHS.
+    """
+    found = outcome.warm_start
+    if outcome.point is None or not hasattr(found, "col_status"):
+        raise NotRepresentableError("the solver gave no basis", do="solve with solver='highs'")
+    columns, rows = ([s.name for s in part] for part in (found.col_status, found.row_status))
     writer = _Writer(
         program,
         loose_rows={i for i, status in enumerate(rows) if status == "kBasic"},

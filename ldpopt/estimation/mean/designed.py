@@ -18,7 +18,7 @@ from ldpopt.foundation.checks import Float, frozen, real_array
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 from ldpopt.solving.solution import Solution
-from ldpopt.solving.solve_ import solve
+from ldpopt.solving.solve import solve
 from ldpopt.statement.constraints import unbiased
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility

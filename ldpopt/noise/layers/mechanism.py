@@ -22,7 +22,7 @@ from ldpopt.mechanism.repair import repair as rounded
 from ldpopt.noise.layers.repairs import REPAIRS, Case, Spread
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import bfs_partition
-from ldpopt.solving.solve_ import solve
+from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility, resolve
 

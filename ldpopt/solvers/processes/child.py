@@ -12,15 +12,12 @@ from importlib import import_module
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt import errors
 from ldpopt.errors import LdpoptError
-from ldpopt.solvers import Outcome, ProgramSolver, Status
 from ldpopt.solvers.processes.messages import receive, send
 from ldpopt.solvers.program import LinearProgram
-
-Arrays = dict[str, NDArray[Any]]
+from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, checked, read_solver
 
 PROGRAM = ("objective", "start", "index", "value", "row_lower", "row_upper", "column_lower", "column_upper")
 OUTCOME = ("point", "row_duals", "column_duals")
@@ -57,14 +54,14 @@ def _print_at_once() -> None:
         library.setvbuf(stream, None, 1, ctypes.c_size_t(0))  # 1: by lines
 
 
-def packed(solver: ProgramSolver, outcome: Outcome) -> tuple[dict[str, Any], Arrays]:
+def packed(solver: Solver, outcome: Outcome) -> tuple[dict[str, Any], Arrays]:
     """Facts and arrays of an outcome."""
     arrays = {name: np.asarray(given, float) for name in OUTCOME if (given := getattr(outcome, name)) is not None}
-    arrays |= packed_basis(solver, outcome.basis)
+    arrays |= solver.pack_warm_start(outcome.warm_start)
     return {"status": outcome.status.value, "raw_status": outcome.raw_status}, arrays
 
 
-def unpacked(solver: ProgramSolver, facts: Mapping[str, Any], arrays: Arrays) -> Outcome:
+def unpacked(solver: Solver, facts: Mapping[str, Any], arrays: Arrays) -> Outcome:
     """Return the outcome that was packed, or raise the error.
 
     Raises
@@ -75,34 +72,22 @@ def unpacked(solver: ProgramSolver, facts: Mapping[str, Any], arrays: Arrays) ->
     if "error" in facts:
         raise rebuilt(facts)
     found = {name: arrays.get(name) for name in OUTCOME}
-    return Outcome(Status(facts["status"]), facts["raw_status"], **found, basis=unpacked_basis(solver, arrays))
-
-
-def packed_basis(solver: Any, basis: Any) -> Arrays:
-    """Arrays of a basis; none where the solver does not say how to write it."""
-    if basis is None or not hasattr(solver, "basis_arrays"):
-        return {}
-    columns, rows = solver.basis_arrays(basis)
-    return {"basis_columns": columns, "basis_rows": rows}
-
-
-def unpacked_basis(solver: Any, arrays: Arrays) -> Any:
-    """Return the basis that was packed, or None."""
-    return solver.basis_from(arrays["basis_columns"], arrays["basis_rows"]) if "basis_rows" in arrays else None
+    return Outcome(Status(facts["status"]), facts["raw_status"], **found, warm_start=solver.unpack_warm_start(arrays))
 
 
 def _answer(facts: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
     try:
-        solver = _solver(facts["target"], facts["detail"])
+        solver = _solver(facts["address"], facts["detail"])
         if "options" not in facts:
-            getattr(solver, "load", lambda: None)()
+            solver.load()
             return {}, {}
         program = LinearProgram(
             **{name: arrays[name] for name in PROGRAM}, maximize=facts["maximize"], rows=(), columns=()
         )
-        going = {"basis": basis} if (basis := unpacked_basis(solver, arrays)) is not None else {}
-        outcome = solver.solve(program, time_limit=facts["time_limit"], **going, **facts["options"])
-        return packed(solver, outcome)
+        start = solver.unpack_warm_start(arrays)
+        warm = {} if start is None else {"warm_start": start}
+        outcome = solver.solve(program, time_limit=facts["time_limit"], **warm, **facts["options"])
+        return packed(solver, checked(outcome, solver, program))
     except LdpoptError as error:
         return {"error": type(error).__name__, "what": error.what, "where": error.where, "do": error.do}, {}
     except Exception as error:
@@ -110,13 +95,12 @@ def _answer(facts: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arra
 
 
 @cache
-def _solver(target: str, detail: str) -> ProgramSolver:
-    module, _, attribute = target.partition(":")
+def _solver(address: str, detail: str) -> Solver:
+    module, _, attribute = address.partition(":")
     factory: Any = import_module(module)
     for part in attribute.split("."):
         factory = getattr(factory, part)
-    solver: ProgramSolver = factory(detail) if detail else factory()
-    return solver
+    return read_solver(factory(detail) if detail else factory())
 
 
 def rebuilt(facts: Mapping[str, Any]) -> Exception:

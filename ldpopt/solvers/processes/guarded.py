@@ -18,10 +18,10 @@ from dataclasses import replace
 from typing import Any
 
 from ldpopt.errors import LdpoptError, SolverOptionError
-from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.solvers.processes.child import PROGRAM, packed_basis, rebuilt, unpacked
+from ldpopt.solvers.processes.child import PROGRAM, rebuilt, unpacked
 from ldpopt.solvers.processes.messages import receive, send
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, checked
 
 GRACE = 0.75
 """Seconds after its time limit at which a solver is killed; until then it may stop by itself, and say more."""
@@ -33,23 +33,23 @@ SWITCH = "LDPOPT_SOLVER_PROCESS"
 """Environment variable that, set to 0, keeps every solver in this process: no limit is enforced, Ctrl-C may wait."""
 
 
-class Guarded:
+class Guarded(Solver):
     """A solver whose time limits hold and that Ctrl-C ends, whatever it does.
 
     Parameters
     ----------
-    solver : ProgramSolver
-        Its ``quick`` is the number of non-zeros up to which it is called right here.
-    target : str
+    solver : Solver
+        Called in this process up to its `in_process_nonzeros`.
+    address : str
         ``module:class`` of it, for the other process.
     detail : str
         What the class is called with, if not empty.
     """
 
-    def __init__(self, solver: ProgramSolver, target: str, detail: str = "") -> None:
+    def __init__(self, solver: Solver, address: str, detail: str = "") -> None:
         self.solver, self.name = solver, solver.name
-        self.continues = getattr(solver, "continues", False)
-        self._address = {"target": target, "detail": detail}
+        self.features = solver.features  # type: ignore[misc]
+        self._address = {"address": address, "detail": detail}
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve here where the program is small, else in a child process, killed `GRACE` seconds after the time limit.
@@ -65,31 +65,19 @@ class Guarded:
         LdpoptError
             If no process can be started.
         """
-        if program.nnz <= getattr(self.solver, "quick", 0) or os.environ.get(SWITCH) == "0":
-            return self.solver.solve(program, time_limit=time_limit, **options)
-        began = time.perf_counter()
+        if program.nnz <= self.solver.in_process_nonzeros or os.environ.get(SWITCH) == "0":
+            return checked(self.solver.solve(program, time_limit=time_limit, **options), self.solver, program)
         arrays = {name: getattr(program, name) for name in PROGRAM}
-        arrays |= packed_basis(self.solver, options.pop("basis", None))
+        start = options.pop("warm_start", None)
+        arrays |= {} if start is None else self.solver.pack_warm_start(start)
         facts = {"maximize": bool(program.maximize), "time_limit": time_limit, "options": options}
-        deadline = None if time_limit is None else began + time_limit + GRACE
-        started, child = math.inf, None
         try:
-            child = _checked_out(self._address)
-            child.load(self._address, deadline)
-            started = time.perf_counter() - began
-            if time_limit is not None:
-                facts["time_limit"] = min(time_limit, max(time_limit - started, LEAST_TIME))
-            reply = child.exchange(self._address | facts, arrays, deadline)
+            reply, started = self._reply(facts, arrays, time_limit)
         except TypeError as error:
             what = f"an option cannot be handed to the process of {self.name}: {error}"
             raise SolverOptionError(what, do="pass numbers, text and lists") from None
-        except _LateError:
-            reply = None
         except _EndedError as error:
             return Outcome(Status.FAILED, str(error))
-        finally:
-            if child is not None:
-                child.check_in()
         if reply is None:
             outcome = Outcome(Status.LIMIT, f"stopped from outside: {time_limit:.3g} s were over")
         else:
@@ -98,6 +86,24 @@ class Guarded:
             why = f"starting the solver took {started:.1f} s" if started < math.inf else "the solver is still starting"
             outcome = replace(outcome, raw_status=f"{outcome.raw_status}; {why}")
         return outcome
+
+    def _reply(self, facts: dict[str, Any], arrays: Arrays, time_limit: float | None) -> tuple[Any, float]:
+        """Answer of the child, None where time is over before; and the seconds until it could solve."""
+        began = time.perf_counter()
+        deadline = None if time_limit is None else began + time_limit + GRACE
+        started, child = math.inf, None
+        try:
+            child = _checked_out(self._address)
+            child.load(self._address, deadline)
+            started = time.perf_counter() - began
+            if time_limit is not None:
+                facts["time_limit"] = min(time_limit, max(time_limit - started, LEAST_TIME))
+            return child.exchange(self._address | facts, arrays, deadline), started
+        except _LateError:
+            return None, started
+        finally:
+            if child is not None:
+                child.check_in()
 
 
 class _LateError(Exception):

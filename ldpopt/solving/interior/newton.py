@@ -12,16 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ldpopt.foundation.checks import Float
-
-if TYPE_CHECKING:
-    from ldpopt.solving.interior.compact import CentralPath
 
 BLOCK = 1 << 14
 """Entries worked on at a time, which stay in a processor's cache."""
@@ -30,6 +26,46 @@ REFINED = 2
 """Times that a solution of the small system is refined."""
 
 Aim = Callable[[slice], tuple[Float, Float]]
+
+
+class Iterate:
+    """A point of the iteration, in the units of the shifted program, and the program's numbers.
+
+    Attributes
+    ----------
+    c : float array, shape (n, k)
+        Costs, at most 0.
+    b, beta, delta : float
+        Of the compact program.
+    s, t, w, z : float arrays, shape (n, k)
+        Slacks of floors and caps, and their multipliers.
+    m, h : float arrays, shape (k,)
+        Column variables ``M`` and, with slack, their multipliers.
+    y : float array, shape (n,)
+        Multipliers of the row sums.
+    """
+
+    c: Float
+    b: float
+    beta: float
+    delta: float
+    s: Float
+    t: Float
+    w: Float
+    z: Float
+    m: Float
+    h: Float
+    y: Float
+
+    @property
+    def pairs(self) -> tuple[Float, Float, Float, Float]:
+        """Slacks of floors and caps, and their multipliers."""
+        return self.s, self.t, self.w, self.z
+
+    @property
+    def products(self) -> float:
+        """Sum of all complementary products: the gap, were the point feasible."""
+        return float(np.einsum("ij,ij->", self.s, self.w) + np.einsum("ij,ij->", self.t, self.z) + self.m @ self.h)
 
 
 @dataclass
@@ -54,7 +90,7 @@ class Move:
 class Newton:
     """The equations at one point, factored; ``solvable`` says whether they could be."""
 
-    def __init__(self, path: CentralPath) -> None:
+    def __init__(self, path: Iterate) -> None:
         self.path = path
         n, k = path.s.shape
         rows = max(1, BLOCK // k)
@@ -157,7 +193,7 @@ class Newton:
         path = self.path
         return self.solve(lambda r: (-path.s[r], -path.t[r]), -path.h)
 
-    def left(self, affine: Move) -> float:
+    def duality_gap_share(self, affine: Move) -> float:
         """Share of the products that an affine step to the boundary would leave, never negative."""
         path, (primal, dual) = self.path, affine.lengths(1.0)
         first = np.vdot(path.w, affine.ds) + np.vdot(path.z, affine.dt) + path.h @ affine.dm

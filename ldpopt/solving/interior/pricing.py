@@ -77,7 +77,7 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     return total
 
 
-def made_private(channel: Float, b: float, delta: float = 0.0) -> Float:
+def project_to_private(channel: Float, b: float, delta: float = 0.0) -> Float:
     """Return a private channel near this one, shape (n, k), whose ratios and row sums are slightly off; up to rounding.
 
     Entries are raised to their floors ``b (max - delta)``, and what rows lack is filled up. Nothing is claimed of the

@@ -12,178 +12,157 @@ Theory: docs, "Event-wise delta".
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.privacy import Ties
 from ldpopt.solvers import Outcome, Status
-from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.formulation import add_rows
+from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import add_rows, formulate
+from ldpopt.solving.interior.events import EventPoint, Events, interior
+from ldpopt.solving.interior.steps import Followed
+from ldpopt.solving.interior.threads import few_threads
+from ldpopt.solving.limits import Limits
+from ldpopt.solving.methods.event_pricing import nested, price
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
+from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
-
-if TYPE_CHECKING:
-    from ldpopt.solving.interior.events import Events
-
-FEWEST = 16
-"""Inputs from which an interior point beats row generation."""
-
-MOST = 8000
-"""Entries (inputs times outputs in use) up to which its dense system is kept, which takes a gigabyte and a half."""
 
 USED = 1e-7
 """Outputs whose largest entry in the relaxation is above this are in the first selection."""
 
-PRICED = 3e-11
+LEAST_SHORTFALL = 3e-11
 """Share of the bound by which an output may raise it, through shares that fall short, before it is added."""
 
-ENOUGH = 1e-6
-"""Gap of the interior point beyond which the rows are generated instead; pricing usually narrows it."""
-
-SCALE = 1024.0
-"""Right-hand sides of the pricing programs are stated larger, which makes a solver's tolerances tighter."""
+ENOUGH_GAP = 1e-6
+"""Gap of the interior point up to which its answer is taken; pricing usually narrows it."""
 
 
-def fits(problem: Problem, program: LinearProgram, fewest: int) -> bool:
-    """Whether this is an event-wise problem without side constraints, of a size where it pays."""
-    return (
-        hasattr(problem.privacy, "event_rows")
-        and getattr(problem.privacy, "form", "") == "event"
-        and program.structure.form == "compact"
-        and problem.privacy.delta > 0
-        and program.structure.b > 0
-        and not problem.constraints
-        and len(problem.inputs) >= fewest
-    )
+@dataclass(frozen=True)
+class EventInteriorPoint(Method):
+    """Solve event-wise problems in one piece, where row generation hands them over."""
+
+    name: ClassVar[str] = "event interior point"
+
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Event-wise delta, all pairs alike, no side rows."""
+        has_interior = form.ties is not None and form.ties.budget.b > 0
+        return form.is_event_wise and not form.has_side_rows and has_interior and form.n > 1
+
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """After row generation, which hands over to it."""
+        return 2.0
+
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """State when."""
+        return (
+            f"takes over where the generated rows have more than {limits.event_nonzeros} non-zeros, "
+            f"or after {limits.event_round} rounds"
+        )
+
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
+        """Solve from the channel of a relaxation, or from uniform reports."""
+        if start is not None:
+            program, channel, enough = start.program, start.channel, start.enough
+        else:
+            program = formulate(task.problem, "compact", task.deadline)
+            channel, enough = np.full(task.problem.utility.shape, 1 / task.form.m), ENOUGH_GAP
+        return _EventSolve(task, program, channel, enough).run()
 
 
-def solve_events(
-    problem: Problem, program: LinearProgram, channel: Float, deadline: float, enough: float = ENOUGH
-) -> tuple[LinearProgram, Outcome, Float | None] | None:
-    """Solve an event-wise problem from the channel of a relaxation.
+class _EventSolve:
+    """One run: the program over all outputs in one unit, and the outputs in use."""
 
-    Parameters
-    ----------
-    problem : Problem
-        One that `fits`.
-    program : LinearProgram
-        Its compact program, with or without generated events.
-    channel : float array, shape (n, m)
-        Optimum of a relaxation; it says which outputs to begin with.
-    deadline : float
-        By `time.perf_counter`; infinite where there is none.
-    enough : float
-        Gap of the interior point, as a share of the value, beyond which its answer is not taken.
+    def __init__(self, task: Task, program: ChannelProgram, channel: Float, enough: float) -> None:
+        problem, structure = task.problem, program.structure
+        self.task, self.program, self.enough = task, program, enough
+        self.sign = 1.0 if program.maximize else -1.0
+        matrix = self.sign * (problem.utility.matrix if problem.prior is None else structure.weighted).T
+        self.unit = float(np.abs(matrix).max())
+        self.shape, self.use = channel.shape, channel.max(axis=0) > USED
+        usable = 0 < self.unit < inf
+        matrix = np.ascontiguousarray(matrix) / (self.unit if usable else 1.0)
+        slack = structure.b * structure.delta
+        self.whole = Events(matrix, matrix if problem.prior is None else None, structure.b, slack)
+        self.refusal = "" if usable else "the utility has no scale"
 
-    Returns
-    -------
-    tuple or None
-        The program with the events that have multipliers, the outcome and the channel; None where the numbers gave out
-        or the system would be too large.
-    """
-    from ldpopt.solving.interior.events import Events, interior
-    from ldpopt.solving.interior.threads import few_threads
+    def run(self) -> RawSolution:
+        """Solve on the outputs in use, price all, add those that would help, until none would."""
+        while not self.refusal:
+            if self.use.sum() * self.shape[0] > self.task.limits.event_entries:
+                self.refusal = f"{int(self.use.sum())} outputs in use need too large a system"
+                break
+            found = self._solved()
+            if found.is_late:
+                return self._ended(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}")
+            if found.gap > self.enough:
+                self.refusal = f"a gap of {found.gap:.1e} is left"
+                break
+            late, shares, short = self._priced(found.point)
+            if not (late & ~self.use).any():
+                return self._answer(found.point, shares, short)
+            self.use |= late
+        return self._ended(Status.FAILED, self.refusal)
 
-    sign = 1.0 if program.maximize else -1.0
-    matrix = sign * (problem.utility.matrix if problem.prior is None else program.structure.weighted).T
-    unit = float(np.abs(matrix).max())
-    if not 0 < unit < math.inf:
-        return None
-    matrix = np.ascontiguousarray(matrix) / unit
-    b = program.structure.b
-    whole = Events(matrix, matrix if problem.prior is None else None, b, b * problem.privacy.delta)
-    use = channel.max(axis=0) > USED
-    while True:
-        if use.sum() * len(problem.inputs) > MOST:
-            return None
-        part = replace(whole, cost=matrix[use], gain=None if whole.gain is None else matrix[use])
-        with few_threads(math.prod(part.shape)):
-            found = interior(part, deadline)
-        if found.late:
-            return program, Outcome(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}"), None
-        if found.gap > enough:
-            return None
-        prior = found.point.prior / found.point.prior.sum() if whole.gain is not None else found.point.prior
-        costs = whole.priced(prior)
-        shares, short = price(whole, costs, found.point.sums, found.point.pairs)
-        bound = abs(float(found.point.sums.sum())) + part.slack * float(found.point.pairs.sum())
-        late = len(problem.inputs) * short > PRICED * bound
-        if not (late & ~use).any():
-            break
-        use |= late
-    point = np.zeros(channel.shape)
-    point[:, use] = found.point.p.T
-    sums = found.point.sums + float(short.max())
-    return _written(problem, program, point, unit * shares, sign * unit * sums, sign * prior)
+    def _solved(self) -> Followed[EventPoint]:
+        gain = None if self.whole.gain is None else self.whole.gain[self.use]
+        part = replace(self.whole, cost=self.whole.cost[self.use], gain=gain)
+        with few_threads(prod(part.shape)):
+            return interior(part, self.task.deadline)
 
+    def _priced(self, at: EventPoint) -> tuple[Float, Float, Float]:
+        """Outputs that may raise the bound, the shares of every output, and by how much they fall short."""
+        shares, short = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
+        bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
+        return self.shape[0] * short > LEAST_SHORTFALL * bound, shares, short
 
-def price(events: Events, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
-    r"""Find shares of the pairs' multipliers for every output, shape (m, pairs), and by how much they fall short.
+    def _prior(self, at: EventPoint) -> Float:
+        return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
-    Each output's program has ``n`` rows and a column for each pair with a multiplier; outputs with no
-    :math:`c_i > y_i` need none.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    def _answer(self, at: EventPoint, shares: Float, short: Float) -> RawSolution:
+        channel = np.zeros(self.shape)
+        channel[:, self.use] = at.p.T
+        sums = self.sign * self.unit * (at.sums + float(short.max()))
+        program, events = _with_events(self.program, self.task, self.unit * shares)
+        duals = _duals(program, sums, self.sign * self._prior(at), self.sign * events)
+        point = _point(self.task.problem, program, channel)
+        reduced = program.objective - program.matrix.T @ duals
+        outcome = Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced)
+        return RawSolution(program, outcome, channel, 0, "event interior")
 
-    solve_one: Any = linprog
-    m, n = costs.shape
-    first, second = events.pairs()
-    active = np.flatnonzero(pairs > 1e-14 * max(float(pairs.max(initial=0.0)), 1e-300))
-    count = len(active)
-    shares, short = np.zeros((m, len(pairs))), np.zeros(m)
-    entries = np.concatenate([np.full(count, -events.b), np.ones(count), -np.ones(n)])
-    row = np.concatenate([first[active], second[active], np.arange(n)])
-    column = np.concatenate([np.arange(count), np.arange(count), np.full(n, count)])
-    left = csr_array((entries, (row, column)), shape=(n, count + 1))
-    aim = np.append(np.zeros(count), 1.0)
-    bounds: Any = np.column_stack([np.zeros(count + 1), np.append(pairs[active] * SCALE, np.inf)])
-    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
-    for j in range(m):
-        right = sums - costs[j]
-        if (right >= 0).all():
-            continue
-        answer = solve_one(aim, A_ub=left, b_ub=right * SCALE, bounds=bounds, method="highs-ds", options=tight)
-        if answer.x is None:
-            short[j] = float(-right.min())
-            continue
-        shares[j, active] = np.clip(answer.x[:count] / SCALE, 0.0, pairs[active])
-        short[j] = max(float((costs[j] - sums - events.pull(shares[j : j + 1])[0]).max()), 0.0)
-    return shares, short
+    def _ended(self, status: Status, told: str) -> RawSolution:
+        return RawSolution(self.program, Outcome(status, told), None, 0, "event interior")
 
 
-def _written(
-    problem: Problem, program: LinearProgram, channel: Float, shares: Float, sums: Float, prior: Float
-) -> tuple[LinearProgram, Outcome, Float]:
-    """Add the events that have multipliers as rows, and state the point and the duals of the program."""
-    structure, base = program.structure, {"row_sum": sums, "worst_case": prior}
-    first, second = np.nonzero(~np.eye(len(channel), dtype=bool))
+def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[ChannelProgram, Float]:
+    """Add the events that have multipliers as rows; return their multipliers, too."""
+    ties, n = task.form.ties, task.form.n
+    first, second = np.nonzero(~np.eye(n, dtype=bool))
     pair, weight, member = nested(shares)
-    rows = program.shape[0]
-    if len(pair):
-        program = add_rows(program, problem.privacy.event_rows(first[pair], second[pair], member), problem)
-    duals = np.zeros(program.shape[0])
+    if len(pair) and isinstance(ties, Ties):
+        program = add_rows(program, ties.event_rows(first[pair], second[pair], member), task.problem)
+    return program, weight
+
+
+def _duals(program: ChannelProgram, sums: Float, prior: Float, events: Float) -> Float:
+    """Multipliers in the program's order; the events are its last rows."""
+    base, duals = {"row_sum": sums, "worst_case": prior}, np.zeros(program.shape[0])
     for span in program.rows:
         if span.name in base:
             duals[span.slice] = base[span.name]
-    duals[rows:] = weight * (1.0 if program.maximize else -1.0)
+    duals[program.shape[0] - len(events) :] = events
+    return duals
+
+
+def _point(problem: Problem, program: ChannelProgram, channel: Float) -> Float:
+    """Write a channel as a point of the compact program."""
     floor = channel.min(axis=0)
-    point = np.concatenate([(channel - floor).reshape(-1), floor / structure.b])
+    point = np.concatenate([(channel - floor).reshape(-1), floor / program.structure.b])
     if problem.prior is None:
         by_input = (problem.utility.matrix * channel).sum(axis=1)
         point = np.append(point, by_input.min() if program.maximize else by_input.max())
-    reduced = program.objective - program.matrix.T @ duals
-    return program, Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced), channel
-
-
-def nested(shares: Float) -> tuple[Any, Float, Any]:
-    """Write non-negative shares, shape (m, pairs), as sums of weighted nested events: pair, weight, membership."""
-    pair, weight, member = [], [], []
-    for e in np.flatnonzero(shares.max(axis=0) > 0):
-        levels = np.unique(np.append(shares[:, e], 0.0))
-        pair += [e] * (len(levels) - 1)
-        weight += list(np.diff(levels))
-        member += [shares[:, e] >= level for level in levels[1:]]
-    return np.array(pair, np.int64), np.array(weight, float), np.array(member, bool).reshape(len(pair), len(shares))
+    return point

@@ -7,232 +7,174 @@ whole program, and the restricted optimum is the optimum (docs, "Output sifting"
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from typing import Any
+from math import inf
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
-from ldpopt.foundation.rows import Int
-from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.solving.formulation import formulate
-from ldpopt.solving.interior.pricing import Prices, best_bound, made_private
-from ldpopt.solving.methods.row_generation import Generated
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
-
-FIRST = 24
-"""Outputs to begin with."""
-
-WHOLE = 10_000
-"""Entries of a utility up to which the interior point is given all outputs at once (measured).
-
-More of them, by the cube root of ``exp(epsilon)``, where epsilon is large and more outputs are of use.
-"""
-
-SMALLEST_BETA = 1e-9
-"""``1 - exp(-epsilon)`` from which there is an inside for an interior point to walk through."""
-
-WORTHY = 0.1
-"""Outputs are added in a round if they are worth this share of the one worth most; at most as many as there are."""
-
-ALIKE = 0.9
-"""Two outputs that would serve more than this share of the same inputs are not added in one round."""
-
-COVER = 2.0
-"""More than that are added while those of a round serve each input less often than this, on average."""
-
-COMPARED = 1000
-"""Outputs looked at for that, at least."""
-
-FINER = 1e-2
-"""Share of the gap asked for, where no output would help, to which the restricted program is solved on."""
-
-LOOSE = 0.3
-"""Share of the gap at hand to which the next restricted program is solved."""
+from ldpopt.solvers import Feature, Outcome, Status
+from ldpopt.solving.interior.pricing import project_to_private
+from ldpopt.solving.limits import Limits
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
+from ldpopt.solving.methods.sifting_problem import SiftingProblem
+from ldpopt.solving.problem_form import ProblemForm
 
 GAP = 1e-11
 """Relative gap at which to stop."""
 
-DUST = 1e-6
+FIRST_GAP = 3e-2
+"""Gap to which the first restricted program is solved."""
+
+GAP_SHRINK_ADDED = 0.3
+"""Share of the gap at hand to which the next restricted program is solved, where outputs were added."""
+
+GAP_SHRINK_STALLED = 1e-2
+"""Share of the gap asked for to which the restricted program is solved further, where no output would help."""
+
+ACCEPTED_GAP = 1e-9
+"""Relative gap over all outputs that counts as optimal after the last round."""
+
+UNUSED = 1e-6
 """Outputs reported less often than this, whatever the input, are left out if the optimum does not need them."""
 
-SWEEPS = 40
+STEPS_WITHOUT_UNUSED = 40
 """Steps for that, at most; one or two are usual."""
-
-QUANTILES = (1.0, 0.9, 0.75, 0.5)
-"""Multipliers to begin with: these quantiles of each input's row."""
-
-MOST_ROUNDS = 60
-"""Restricted programs solved at most; 3 to 12 are usual."""
-
-CLOSE = 1e-9
-"""Relative gap over all outputs up to which what has been found by then counts as the optimum."""
-
-
-def can_sift(problem: Problem) -> bool:
-    """Whether the problem's program is a plain compact one: all pairs tied alike, an expected value, no side rows."""
-    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
-    events = hasattr(problem.privacy, "separate") and bool(problem.privacy.delta) and problem.privacy.form == "event"
-    plain = problem.objective == "expected" and not problem.constraints and not events
-    return plain and ties is not None and bool(ties.is_complete) and ties.budget.beta > SMALLEST_BETA
-
-
-def require_siftable(problem: Problem) -> None:
-    """Refuse what sifting cannot price.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the program is not a plain compact one, or epsilon is so small that it has no inside.
-    """
-    if not can_sift(problem):
-        raise NotRepresentableError(
-            f"{problem.privacy!r} with this objective and these constraints cannot be sifted by outputs",
-            do='state a pure or entry-wise budget, an expected value and no side constraints, or use solver="highs"',
-        )
-
-
-def sift(problem: Problem, backend: ProgramSolver, time_limit: float | None, options: dict[str, Any]) -> Generated:
-    """Solve by sifting, with any solver of compact programs inside.
-
-    A solver with an attribute ``paced`` is asked for no more accuracy than a round needs, by its option ``gap``, and
-    given an earlier outcome's ``basis``, where the outputs changed with ``kept``, the places that they had there.
-    """
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
-    whole = _Whole.of(problem)
-    paced = getattr(backend, "paced", False)
-    final = options.get("gap", GAP) if paced else GAP
-    if not (isinstance(final, float) and final > 0):
-        raise SolverOptionError(f"gap = {final!r}", do="it is a positive float")
-    at_once = paced and whole.costs.size * whole.b ** (1 / 3) <= WHOLE
-    chosen = np.arange(whole.costs.shape[1]) if at_once else whole.first()
-    wanted, rounds, solves = final / 2 if at_once else 3e-2, 0, 0
-    going: dict[str, Any] = {}
-    program = formulate(whole.restricted(chosen), "compact")
-    while True:
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        going = {**going, "gap": wanted} if paced else {}
-        outcome = backend.solve(program, time_limit=left, **{**options, **going})
-        if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
-            return Generated(program, outcome, None, rounds, backend.name)
-        part = made_private(program.structure.channel(outcome.point), whole.b, whole.delta)
-        duals = whole.sign * outcome.row_duals[: len(whole.costs)]
-        reached = whole.gap(duals, part, chosen)
-        added = whole.helpful(duals, chosen)
-        accurate = not paced or wanted <= final / 2
-        if solves == MOST_ROUNDS and reached > CLOSE:
-            told = f"a gap of {reached:.1e} after {solves + 1} programs"
-            ended = replace(outcome, status=Status.LIMIT, raw_status=told)
-            return Generated(program, ended, None, rounds, backend.name)
-        if reached <= final or solves == MOST_ROUNDS or (accurate and not len(added)):
-            channel = np.zeros(whole.costs.shape)
-            channel[:, chosen] = (
-                whole.without_dust(backend, part, chosen, outcome, reached, deadline) if paced else part
-            )
-            return Generated(program, outcome, channel, rounds, backend.name)
-        solves += 1
-        if not len(added):
-            wanted, going = max(wanted * FINER, final / 2), {"basis": outcome.basis}
-            continue
-        wanted, rounds = min(wanted, max(reached * LOOSE, final / 2)), rounds + 1
-        going = {"basis": outcome.basis, "kept": np.append(np.arange(len(chosen)), np.full(len(added), -1))}
-        chosen = np.concatenate([chosen, added])
-        program = formulate(whole.restricted(chosen), "compact")
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """The whole program as pricing sees it: costs to be maximized and three numbers."""
+class OutputSifting(Method):
+    """Solve compact programs on few outputs, with any solver inside.
 
-    problem: Problem
-    costs: Float
-    sign: float
-    b: float
-    beta: float
-    delta: float
+    A solver that can stop at a gap is asked for no more accuracy than a round needs, and starts from the round before.
+    """
 
-    @classmethod
-    def of(cls, problem: Problem) -> _Whole:
-        ties = problem.privacy.ties(problem.inputs)
-        sign = 1.0 if problem.utility.sense == "gain" else -1.0
-        assert problem.prior is not None
-        costs = (sign * problem.prior)[:, None] * problem.utility.matrix
-        return cls(problem, costs, sign, ties.budget.b, ties.budget.beta, ties.delta)
+    solver: str = "interior"
 
-    def restricted(self, chosen: Int) -> Problem:
-        """State the problem with these outputs only."""
-        whole = self.problem
-        matrix = whole.utility.matrix[:, chosen]
-        names = [whole.outputs[y] for y in chosen]
-        return Problem(
-            whole.prior, Utility(matrix, whole.utility.sense), whole.privacy, inputs=whole.inputs, outputs=names
+    name: ClassVar[str] = "output sifting"
+
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Plain compact programs, with a usable interior."""
+        return form.is_plain_compact and form.ties is not None and form.ties.budget.beta > limits.least_beta
+
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """First for a large utility."""
+        return 0.0 if form.entries >= limits.sifting_entries else inf
+
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """State the size."""
+        return (
+            f"an optimum uses few of the {form.m} outputs, and with {form.entries} entries "
+            f"(from {limits.sifting_entries} on) this is faster than simplex on all of them"
         )
 
-    def worth(self, duals: Float) -> Float:
-        """What each output could add to the bound."""
-        return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
+        """Solve by sifting.
 
-    def first(self) -> Int:
-        """Choose outputs that are priced best by a few guesses of the multipliers, and the best constant answer.
-
-        With an entry-wise slack every output is of use to somebody, as the slack is there for the taking: all of them.
+        Raises
+        ------
+        NotRepresentableError
+            If the program is not a plain compact one, or epsilon is so small that it has no interior.
         """
-        if self.delta:
-            return np.arange(self.costs.shape[1])
-        found = {int(np.argmax(self.costs.sum(axis=0)))}
-        for share in QUANTILES:
-            level = self.costs.max(axis=1) if share == 1.0 else np.quantile(self.costs, share, axis=1)
-            found.update(np.argsort(-self.worth(level))[: FIRST // len(QUANTILES)].tolist())
-        return np.array(sorted(found))
+        if not self.suits(task.form, task.limits):
+            what = f"{task.problem.privacy!r} with this objective and these constraints cannot be sifted by outputs"
+            do = 'state a pure or entry-wise budget, an expected value, no side constraints; or use solver="highs"'
+            raise NotRepresentableError(what, do=do)
+        return _Sifting(task, self.solver).run()
 
-    def helpful(self, duals: Float, chosen: Int) -> Int:
-        """Outputs to add: those worth most, no two alike."""
-        worth = self.worth(duals)
-        worth[chosen] = 0.0
-        few = np.flatnonzero(worth)
-        if len(few) <= max(FIRST, len(chosen) // 2):
-            return few
-        most = max(FIRST, len(chosen))
-        order = np.argsort(-worth)[: np.count_nonzero(worth > WORTHY * worth.max())]
-        serves = self.costs[:, order] > duals[:, None]
-        size = serves.sum(axis=0)
-        first = max(8 * most, COMPARED, int(np.searchsorted(size.cumsum(), 2 * COVER * len(duals))))
-        candidates, served = order[:first], serves[:, :first].astype(np.float32)
-        common = served.T @ served
-        picked: list[int] = []
-        free, cover = np.ones(len(candidates), bool), 0.0
-        for k in range(len(candidates)):
-            if free[k] and (len(picked) < most or cover < COVER * len(duals)):
-                picked.append(k)
-                cover += size[k]
-                free &= common[k] <= ALIKE * np.minimum(size[:first], size[k])
-        return np.asarray(candidates[picked])
 
-    def without_dust(
-        self, backend: ProgramSolver, part: Float, chosen: Int, found: Outcome, reached: float, deadline: float | None
-    ) -> Float:
+@dataclass(frozen=True)
+class _Round:
+    """The answer of one restricted program: its channel made private, its multipliers, and its gap over all outputs."""
+
+    outcome: Outcome
+    part: Float
+    duals: Float
+    gap: float
+
+
+class _Sifting:
+    """One run: the outputs in use, the accuracy asked for, and the last round."""
+
+    def __init__(self, task: Task, solver: str) -> None:
+        self.task, self.solver = task, solver_named(solver)
+        self.whole = SiftingProblem.of(task.problem)
+        self.has_gap = Feature.GAP in self.solver.features
+        self.final = GAP if task.gap is None else task.gap
+        costs = self.whole.costs
+        all_at_once = self.has_gap and costs.size * self.whole.b ** (1 / 3) <= task.limits.whole_entries
+        self.chosen = np.arange(costs.shape[1]) if all_at_once else self.whole.first()
+        self.wanted = self.final / 2 if all_at_once else FIRST_GAP
+        self.rounds = 0
+        self.warm_start: dict[str, Any] = {}
+        self.best: tuple[_Round, RawSolution] | None = None
+        self.program = self.whole.program(self.chosen)
+
+    def run(self) -> RawSolution:
+        """Add outputs and accuracy until the gap over all outputs is small enough."""
+        for solves in range(self.task.limits.sifting_rounds + 1):
+            now = self._solved()
+            if isinstance(now, Outcome):
+                return self._unfinished(now)
+            added = self.whole.helpful(now.duals, self.chosen)
+            is_accurate = not self.has_gap or self.wanted <= self.final / 2
+            is_last = solves == self.task.limits.sifting_rounds
+            if now.gap <= self.final or (is_accurate and not len(added)) or (is_last and now.gap <= ACCEPTED_GAP):
+                return self._answer(now.outcome, self._drop_unused_outputs(now) if self.has_gap else now.part)
+            self.best = now, self._answer(now.outcome, now.part)
+            self._continue(now, added)
+        assert self.best is not None
+        told = f"a gap of {self.best[0].gap:.1e} after {self.task.limits.sifting_rounds + 1} programs"
+        return self._unfinished(Outcome(Status.LIMIT, told))
+
+    def _solved(self) -> _Round | Outcome:
+        """Solve the restricted program; an outcome is one without an optimum."""
+        asked = {"gap": self.wanted} | self.warm_start if self.has_gap else {}
+        left = self.task.deadline.left
+        outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | asked))
+        if not found(outcome) or outcome.point is None or outcome.row_duals is None:
+            return outcome
+        part = project_to_private(self.program.structure.channel(outcome.point), self.whole.b, self.whole.delta)
+        duals = self.whole.sign * outcome.row_duals[: len(self.whole.costs)]
+        return _Round(outcome, part, duals, self.whole.gap(duals, part, self.chosen))
+
+    def _continue(self, now: _Round, added: Any) -> None:
+        """Ask for more accuracy where no output would help, else for more outputs."""
+        self.warm_start = {"warm_start": now.outcome.warm_start}
+        if not len(added):
+            self.wanted = max(self.wanted * GAP_SHRINK_STALLED, self.final / 2)
+            return
+        self.wanted, self.rounds = min(self.wanted, max(now.gap * GAP_SHRINK_ADDED, self.final / 2)), self.rounds + 1
+        self.warm_start["kept"] = np.append(np.arange(len(self.chosen)), np.full(len(added), -1))
+        self.chosen = np.concatenate([self.chosen, added])
+        self.program = self.whole.program(self.chosen)
+
+    def _answer(self, outcome: Outcome, part: Float) -> RawSolution:
+        """Write the restricted channel as one over all outputs."""
+        channel = np.zeros(self.whole.costs.shape)
+        channel[:, self.chosen] = part
+        return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
+
+    def _unfinished(self, outcome: Outcome) -> RawSolution:
+        """Hand out the last round's private channel, with its multipliers, under the status of what ended the run."""
+        if self.best is None or outcome.status is not Status.LIMIT:
+            return RawSolution(self.program, outcome, None, self.rounds, self.solver.name)
+        last = self.best[1]
+        return replace(last, outcome=replace(last.outcome, status=Status.LIMIT, raw_status=outcome.raw_status))
+
+    def _drop_unused_outputs(self, now: _Round) -> Float:
         """Solve once more for the outputs that matter, and leave the others out if that costs nothing."""
-        matter = part.max(axis=0) > DUST
+        part, whole, matter = now.part, self.whole, now.part.max(axis=0) > UNUSED
         if matter.all():
             return part
-        program = formulate(self.restricted(chosen[matter]), "compact")
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        going: dict[str, Any] = {"basis": found.basis, "kept": np.flatnonzero(matter)}
-        outcome = backend.solve(program, time_limit=left, gap=GAP / 10, steps=SWEEPS, **going)
-        if outcome.status is not Status.OPTIMAL or outcome.point is None:
+        program = whole.program(self.chosen[matter])
+        kept = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(matter)}
+        left = self.task.deadline.left
+        outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=STEPS_WITHOUT_UNUSED, **kept)
+        if not found(outcome) or outcome.point is None:
             return part
         swept = np.zeros_like(part)
-        swept[:, matter] = made_private(program.structure.channel(outcome.point), self.b, self.delta)
-        assert found.row_duals is not None
-        duals = self.sign * found.row_duals[: len(self.costs)]
-        return swept if self.gap(duals, swept, chosen) <= max(2 * reached, GAP) else part
-
-    def gap(self, duals: Float, part: Float, chosen: Int) -> float:
-        """Relative gap between the bound over all outputs and what the restricted channel is worth."""
-        bound = best_bound(self.costs, duals, self.b, self.beta, self.delta)
-        value = float((self.costs[:, chosen] * part).sum())
-        stake = float((self.costs.max(axis=1) - self.costs.min(axis=1)).sum()) / 100
-        return (bound - value) / max(abs(bound), stake, 1e-300)
+        swept[:, matter] = project_to_private(program.structure.channel(outcome.point), whole.b, whole.delta)
+        return swept if whole.gap(now.duals, swept, self.chosen) <= max(2 * now.gap, GAP) else part

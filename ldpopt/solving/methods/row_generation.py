@@ -1,7 +1,5 @@
 """Row generation: solve a relaxation, add the rows that its optimum violates, until none is left or none matters.
 
-Where the solver may be chosen, larger graph and event-wise programs go to interior points made for them.
-
 Between two rounds there is an outer point (the relaxation's optimum) and an inner one (private as far as floats tell).
 Rows are asked for at the outer point, and at a point of the segment close to the inner one: those cut deeper, and the
 inner point moves on where there are none (Ben-Ameur and Neto 2007). So it is known when no row can matter any more.
@@ -9,25 +7,21 @@ inner point moves on where there are none (Ben-Ameur and Neto 2007). So it is kn
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, replace
-from typing import Any
+from math import inf
+from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.foundation.checks import Float
-from ldpopt.solvers import Outcome, ProgramSolver, Status
-from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.formulation import add_rows, default_form
-from ldpopt.solving.methods.event_interior import ENOUGH, FEWEST, fits, solve_events
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.solvers import Feature, Outcome, Status
+from ldpopt.solving.formulation import add_rows, formulate
+from ldpopt.solving.limits import Limits
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.solution import value_of
 from ldpopt.statement.problem import Problem
-
-MOST_ROUNDS = 200
-"""Rounds of row generation; two to twenty are usual."""
-
-MOST_ROUGH = 25
-"""Rounds with points that are not refined: what is left to do then may be below the solver's tolerance."""
 
 STEP = 0.1
 """How far from the inner towards the outer point the second question is asked."""
@@ -35,135 +29,164 @@ STEP = 0.1
 NEAR = 1e-13
 """Share of the value by which the inner point may fall short of the bound and count as the optimum."""
 
+CLOSE_GAP = 1e-10
+"""Gap of the interior point for which long rounds end; a larger one is taken where rounds would never end."""
 
-HEAVY = 35_000
-"""Non-zeros from which an event-wise program is no longer enlarged, but handed to the interior point (measured)."""
-
-LONG = 12
-"""Rounds after which a small event-wise problem is tried at once: where events are nearly parallel, rounds go on."""
-
-CLOSE = 1e-10
-"""Gap of that answer, as a share, for which the rounds end; a worse one is taken where they never do."""
-
-BY_BLOCKS = 1500
-"""Entries of a channel from which the interior point by outputs beats simplex on a graph or metric (measured)."""
+ENOUGH_GAP = 1e-6
+"""Gap of the interior point for which a program is no longer enlarged."""
 
 
 @dataclass(frozen=True)
-class Generated:
-    """The program with its generated rows, how its last solve ended, the channel found, and who found it."""
+class RowGeneration(Method):
+    """Generate rows that are too many to be written, as they are violated.
 
-    program: LinearProgram
-    outcome: Outcome
-    channel: Float | None
-    rounds: int
-    solver: str
-
-
-def generate(
-    problem: Problem,
-    program: LinearProgram,
-    backend: ProgramSolver,
-    time_limit: float | None,
-    options: dict[str, Any],
-    *,
-    choose: bool = False,
-) -> Generated:
-    """Solve, and as long as the notion finds violated rows that are new, add them and solve again.
-
-    Notions without ``separate``, and programs that have all rows, are solved once. With ``choose`` another solver than
-    ``backend`` may be taken.
+    Attributes
+    ----------
+    solver : str
+        A solver of linear programs; one with warm starts goes on from its last basis.
+    may_switch : bool
+        Whether large or long event-wise problems are handed to the interior point over all events.
     """
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
-    generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
-    inner: Float | None = None
-    seen: set[bytes] = set()
-    if choose and program.structure.form == "pairwise":
-        by_blocks = _by_blocks(problem, program, time_limit)
-        if by_blocks is not None:
-            return by_blocks
-    continues = getattr(backend, "continues", False)
-    # A point that only asks for more rows need not be refined; the last one is.
-    rough, outcome = generates and continues, Outcome(Status.FAILED, "")
-    rounds = 0
-    while rounds < MOST_ROUNDS:
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        going: dict[str, Any] = {"basis": outcome.basis, "refined": not rough} if continues else {}
-        outcome = backend.solve(program, time_limit=left, **going, **options)
-        if outcome.status is not Status.OPTIMAL or outcome.point is None:
-            return Generated(program, outcome, None, rounds, backend.name)
-        raw: Float = program.structure.channel(outcome.point)
-        if not generates:
-            return Generated(program, outcome, raw, rounds, backend.name)
-        outer = _stochastic(raw)
+
+    solver: str = "highs"
+    may_switch: bool = False
+
+    name: ClassVar[str] = "row generation"
+
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Notions whose compact program is a relaxation."""
+        return form.has_generated_rows
+
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """First where it suits."""
+        return 1.0 if form.has_generated_rows else inf
+
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """Count the rows."""
+        events = f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
+        return f"{events} are too many to be written: those that an optimum violates are added"
+
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
+        """Generate rows until the relaxation's optimum violates none."""
+        return _Generation(task, self.solver, self.may_switch).run()
+
+
+class _Generation:
+    """One run: the program so far, the inner point, and the rows seen."""
+
+    def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
+        self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
+        self.problem = task.problem
+        self.program = formulate(task.problem, "compact", task.deadline)
+        self.inner: Float | None = None
+        self.seen: set[bytes] = set()
+        self.rounds = 0
+        # A point that only asks for more rows need not be refined; the last one is.
+        self.is_rough = Feature.ROUGH in self.solver.features
+        self.outcome = Outcome(Status.FAILED, "")
+        self.relaxed: RawSolution | None = None
+
+    def run(self) -> RawSolution | Switch:
+        """Solve and add rows, from where the run is now."""
+        while self.rounds < self.task.limits.generation_rounds:
+            outcome = self._solved()
+            if not found(outcome) or outcome.point is None:
+                return self._unfinished(outcome)
+            raw = self.program.structure.channel(outcome.point)
+            self.relaxed = self._answer(outcome, None)
+            outer = _stochastic(raw)
+            blocks = self._violated_rows(outer)
+            is_near = self.inner is not None and bool(blocks) and _is_near(self.problem, self.inner, outer)
+            if is_near or not {_key(block) for block in blocks} - self.seen:
+                if not self.is_rough:
+                    return self._answer(outcome, self.inner if is_near else raw)
+                self.is_rough = False
+                continue
+            switch = self._switch(outer, blocks)
+            if switch is not None:
+                return switch
+            self._add(blocks)
+        told = f"{self.task.limits.generation_rounds} rounds of row generation"
+        return self._unfinished(Outcome(Status.LIMIT, told))
+
+    def _solved(self) -> Outcome:
+        """Solve the relaxation, from the last basis."""
+        features = self.solver.features
+        warm = {"warm_start": self.outcome.warm_start} if Feature.WARM_START in features else {}
+        rough = {"refined": not self.is_rough} if Feature.ROUGH in features else {}
+        left = self.task.deadline.left
+        self.outcome = self.solver.solve(self.program, time_limit=left, **warm, **rough, **self.task.options)
+        return self.outcome
+
+    def _violated_rows(self, outer: Float) -> list[RowBlock]:
+        """Move the inner point on while it stays private; return rows violated near it and at the outer point."""
+        separate, inputs = self.problem.privacy.separate, self.problem.inputs
         # A constant row keeps every notion, but not every side constraint.
-        start = None if problem.constraints else np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
-        inner = start if inner is None else inner
-        inner, blocks = _questions(problem, outer, inner)
-        is_near = inner is not None and _is_near(problem, inner, outer) and bool(blocks)
-        keys = [block.x.tobytes() + block.y.tobytes() for block in blocks]
-        if is_near or not set(keys) - seen:
-            if not rough:
-                return Generated(program, outcome, inner if is_near else raw, rounds, backend.name)
-            rough = False
-            continue
-        is_heavy, is_long = program.nnz > HEAVY and fits(problem, program, FEWEST), rounds in (LONG, MOST_ROUNDS - 1)
-        if choose and (is_heavy or (is_long and fits(problem, program, 2))):
-            enough = CLOSE if rounds == LONG and not is_heavy else ENOUGH
-            at_once = solve_events(problem, program, outer, math.inf if deadline is None else deadline, enough)
-            if at_once is not None:
-                return Generated(*at_once, rounds, "events")
-            choose = not is_heavy
-        for key, block in zip(keys, blocks, strict=True):
-            program = program if key in seen else add_rows(program, block, problem)
-        seen.update(keys)
-        rounds += 1
-        rough = rough and rounds < MOST_ROUGH
-    ended = replace(outcome, status=Status.LIMIT, raw_status=f"{MOST_ROUNDS} rounds of row generation")
-    return Generated(program, ended, None, rounds, backend.name)
+        if self.inner is None and not self.problem.constraints:
+            self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
+        block = separate(outer, inputs)
+        if block is None or self.inner is None:
+            return [] if block is None else [block]
+        while not _is_near(self.problem, self.inner, outer):
+            middle = STEP * outer + (1 - STEP) * self.inner
+            deep = separate(middle, inputs)
+            if deep is not None:
+                return [deep, block]
+            self.inner = middle
+        return [block]
+
+    def _switch(self, outer: Float, blocks: list[RowBlock]) -> Switch | None:
+        """Hand over where the program is large, or the rounds are many: events may be nearly parallel."""
+        form, limits = self.task.form, self.task.limits
+        if not self.may_switch or form.n < 2 or not self._has_event_interior():
+            return None
+        is_large = self.program.nnz > limits.event_nonzeros and form.n >= limits.event_inputs
+        is_long = self.rounds in (limits.event_round, limits.generation_rounds - 1)
+        if not is_large and not is_long:
+            return None
+        self.may_switch = not is_large
+        because = f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds of row generation"
+        enough = ENOUGH_GAP if is_large or self.rounds != limits.event_round else CLOSE_GAP
+
+        def resume() -> RawSolution | Switch:
+            self._add(blocks)
+            return self.run()
+
+        return Switch("event interior point", because, self.program, outer, enough, resume)
+
+    def _has_event_interior(self) -> bool:
+        return self.task.form.is_event_wise and not self.task.form.has_side_rows and self.program.structure.b > 0
+
+    def _add(self, blocks: list[RowBlock]) -> None:
+        """Add the rows that are new."""
+        for block in blocks:
+            if _key(block) not in self.seen:
+                self.program = add_rows(self.program, block, self.problem)
+                self.seen.add(_key(block))
+        self.rounds += 1
+        self.is_rough = self.is_rough and self.rounds < self.task.limits.rough_rounds
+
+    def _answer(self, outcome: Outcome, channel: Float | None) -> RawSolution:
+        return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
+
+    def _unfinished(self, outcome: Outcome) -> RawSolution:
+        """Hand out the inner point at a limit, with the multipliers of the last relaxation that was solved."""
+        last = self.relaxed
+        if outcome.status is not Status.LIMIT or last is None or self.inner is None:
+            return self._answer(outcome, None)
+        ended = replace(last.outcome, status=Status.LIMIT, raw_status=outcome.raw_status)
+        return replace(last, outcome=ended, channel=self.inner)
 
 
-def _by_blocks(problem: Problem, program: LinearProgram, time_limit: float | None) -> Generated | None:
-    """Solve a large graph or metric program output by output; None where that does not serve."""
-    if problem.utility.matrix.size < BY_BLOCKS or default_form(problem) != "pairwise":
-        return None
-    from ldpopt.solving.interior import graphs
-
-    if not graphs.fits(program):
-        return None
-    outcome = graphs.Blocks().solve(program, time_limit=time_limit)
-    if outcome.status is Status.FAILED:
-        return None
-    channel = program.structure.channel(outcome.point) if outcome.status is Status.OPTIMAL else None
-    return Generated(program, outcome, channel, 0, graphs.Blocks.name)
-
-
-def _questions(problem: Problem, outer: Float, inner: Float | None) -> tuple[Float | None, list[Any]]:
-    """Move the inner point on while it stays private; return it, and rows violated near it and at the outer point."""
-    block = problem.privacy.separate(outer, problem.inputs)
-    if block is None or inner is None:
-        return inner, [] if block is None else [block]
-    while not _is_near(problem, inner, outer):
-        middle = STEP * outer + (1 - STEP) * inner
-        deep = problem.privacy.separate(middle, problem.inputs)
-        if deep is not None:
-            return inner, [deep, block]
-        inner = middle
-    return inner, [block]
+def _key(block: RowBlock) -> bytes:
+    return block.x.tobytes() + block.y.tobytes()
 
 
 def _is_near(problem: Problem, inner: Float, outer: Float) -> bool:
-    worth, best = (_value(problem, channel) for channel in (inner, outer))
+    worth, best = (value_of(problem, channel) for channel in (inner, outer))
     most = np.abs(problem.utility.matrix).max(axis=1)
     size = float(most.max() if problem.prior is None else problem.prior @ most)
     return abs(best - worth) <= NEAR * max(abs(best), 1e-3 * size)
-
-
-def _value(problem: Problem, channel: Float) -> float:
-    by_input = (problem.utility.matrix * channel).sum(axis=1)
-    if problem.prior is not None:
-        return float(problem.prior @ by_input)
-    return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
 
 
 def _stochastic(channel: Float) -> Float:

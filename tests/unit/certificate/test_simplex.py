@@ -50,7 +50,7 @@ def program(objective, rows, bounds, row_bounds, *, maximize=True):
 def replay(made):
     """Solve a program made by hand with HiGHS and read its basis."""
     outcome = find("highs").solve(made)
-    assert outcome.basis is not None
+    assert outcome.warm_start is not None
     solution = Solution(Problem([0.5, 0.5], "identity", PureLDP(1.0)), outcome.status, "", "highs", 0.0, {}, {})
     table = canonical_form(*basis_of(replace(solution, program=made, outcome=outcome)))
     assert [float(v) for v in table.point.values()] == pytest.approx(outcome.point.tolist(), abs=1e-9)
@@ -249,7 +249,7 @@ def test_improve_proves_that_there_is_no_optimum():
 def test_a_solver_without_a_basis_is_refused():
     solution = solve(Problem([0.5, 0.5], "identity", PureLDP(1.0)))
     with pytest.raises(NotRepresentableError, match="gave no basis"):
-        basis_of(replace(solution, outcome=replace(solution.outcome, basis=None)))
+        basis_of(replace(solution, outcome=replace(solution.outcome, warm_start=None)))
 
 
 def test_what_is_too_large_is_refused_before_it_is_written():

@@ -21,6 +21,7 @@ from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.solvers import Status
 from ldpopt.solvers.highs_ import Highs
 from ldpopt.solvers.processes import guarded
+from ldpopt.solvers.solver import PlainSolver
 from ldpopt.solving.formulation import formulate
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSI
 PLUG_IN = """
 import ctypes, os, re, signal, subprocess, time
 from ldpopt.errors import NotRepresentableError
-from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers import Outcome, Solver, Status
 
 
 class Faulty:
@@ -59,10 +60,12 @@ class Faulty:
             raise MemoryError
         if how == "own":
             raise type("OwnError", (Exception,), {})("of the plug-in")
+        if how == "nonsense":
+            return Outcome(Status.OPTIMAL, "told", [0.5])
         return Outcome(Status.LIMIT, "told") if how == "limit" else Outcome(Status.FAILED, str(os.getpid()))
 
 
-class Slow(Faulty):
+class Slow(Faulty, Solver):
     def load(self):
         time.sleep(1.5)
 """
@@ -105,24 +108,24 @@ def made(monkeypatch):
 
 def test_a_process_of_its_own_says_the_same(program, monkeypatch):
     here = solvers.find("highs").solve(program)
-    monkeypatch.setattr(Highs, "quick", 0)
+    monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     there = solvers.find("highs").solve(program)
-    again = solvers.find("highs").solve(program, basis=there.basis)
+    again = solvers.find("highs").solve(program, warm_start=there.warm_start)
     for other in (there, again):
         assert (other.status, other.raw_status) == (here.status, here.raw_status)
         assert np.allclose(other.point, here.point, rtol=0, atol=1e-15)
     assert np.array_equal(there.point, here.point)
     assert np.array_equal(there.row_duals, here.row_duals)
     assert np.array_equal(there.column_duals, here.column_duals)
-    assert list(there.basis.row_status) == list(here.basis.row_status)
-    assert list(there.basis.col_status) == list(here.basis.col_status)
+    assert list(there.warm_start.row_status) == list(here.warm_start.row_status)
+    assert list(there.warm_start.col_status) == list(here.warm_start.col_status)
 
 
 def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
     prior = np.random.default_rng(2).dirichlet(np.ones(6))
     problem = lo.Problem(prior, "identity", lo.ApproximateLDP(0.5, 0.1))
     here = lo.solve(problem)
-    monkeypatch.setattr(Highs, "quick", 0)
+    monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     there = lo.solve(problem)
     assert "row generation" in there.notes[-1]
     assert there.value == pytest.approx(here.value, abs=1e-15)
@@ -165,7 +168,7 @@ def test_options_are_plain_and_refusals_come_back(program, monkeypatch, faulty):
     with pytest.raises(SolverOptionError, match="object is no plain value"):
         faulty.solve(program, how=object())
     assert faulty.solve(program, number=np.float64(2.5), list=(1, None)).raw_status.isdecimal()
-    monkeypatch.setattr(Highs, "quick", 0)
+    monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     with pytest.raises(SolverOptionError, match="HiGHS refuses the option nonsense"):
         solvers.find("highs").solve(program, nonsense=1)
 
@@ -192,8 +195,14 @@ def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
     assert_gone(tmp_path / "pids")
 
 
+def test_an_outcome_of_another_program_is_refused_in_words(faulty, program):
+    what = r"solve\(\) of the solver 'faulty' returned point of shape \(1,\); the program needs \(12,\)"
+    with pytest.raises(TypeError, match=what):
+        faulty.solve(program, how="nonsense")
+
+
 def test_starting_a_solver_counts_and_is_not_lost(plug_in, program, made):
-    slow = guarded.Guarded(types.SimpleNamespace(name="slow"), "faulty_plug_in:Slow")
+    slow = guarded.Guarded(PlainSolver(types.SimpleNamespace(name="slow", solve=print)), "faulty_plug_in:Slow")
     outcome = slow.solve(program, time_limit=0.1)
     said = "stopped from outside: 0.1 s were over; the solver is still starting"
     assert (outcome.status, outcome.raw_status) == (Status.LIMIT, said)
@@ -258,7 +267,7 @@ def test_a_process_stays_warm_and_two_solves_at_once_have_two(faulty, program):
 
 
 def test_without_a_process_the_error_says_so_and_the_switch_helps(program, monkeypatch, tmp_path):
-    monkeypatch.setattr(Highs, "quick", 0)
+    monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     guarded.stop_all()
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
     with pytest.raises(LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.SWITCH}=0"):

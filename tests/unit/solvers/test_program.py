@@ -13,7 +13,8 @@ import pytest
 from ldpopt import GraphDP, Problem, PureLDP, RowBlock, constraints
 from ldpopt.errors import StatementError
 from ldpopt.solvers.program import Span, plain_names, pulp_sides
-from ldpopt.solving.formulation import formulate, program_blocks
+from ldpopt.solving.channel_program import program_blocks
+from ldpopt.solving.formulation import formulate
 from ldpopt.testing import dense_program
 
 ANSWERS = {"no": 1, "yes": 3}

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import ldpopt as lo
 from ldpopt.cli.verbs import app
-from ldpopt.errors import LimitReachedError, NotRepresentableError, SolverOptionError
+from ldpopt.errors import LimitReachedError, NotRepresentableError, SolverOptionError, StatementError
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
-from ldpopt.solving.interior import compact
+from ldpopt.solving.interior import central_path
 from ldpopt.testing import dense_program
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -57,7 +57,7 @@ def test_it_stops_at_the_gap_asked_for_and_goes_on_from_there():
     rough = solver.solve(program, gap=1e-2)
     steps = [int(rough.raw_status.split()[0])]
     assert 0 < float(rough.raw_status.split()[-1]) <= 1e-2
-    fine = solver.solve(program, gap=1e-10, basis=rough.basis)
+    fine = solver.solve(program, gap=1e-10, warm_start=rough.warm_start)
     steps += [int(outcome.raw_status.split()[0]) for outcome in (fine, solver.solve(program, gap=1e-10))]
     assert float(fine.raw_status.split()[-1]) <= 1e-10
     assert steps[0] < steps[1] == steps[2]
@@ -75,12 +75,12 @@ def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
     after = np.concatenate([chosen[2:], [35, 38]])
     kept = np.append(np.arange(2, 30), [-1, -1])
     program = restricted(problem, after)
-    cold, warm = solver.solve(program), solver.solve(program, basis=before.basis, kept=kept)
+    cold, warm = solver.solve(program), solver.solve(program, warm_start=before.warm_start, kept=kept)
     assert program.residual(warm.point) < 1e-10
     assert program.objective @ warm.point == pytest.approx(program.objective @ cold.point, rel=1e-10)
     # And back: outputs that are gone may return.
     again = restricted(problem, chosen)
-    back = solver.solve(again, basis=warm.basis, kept=np.append([-1, -1], np.arange(28)))
+    back = solver.solve(again, warm_start=warm.warm_start, kept=np.append([-1, -1], np.arange(28)))
     assert again.objective @ back.point == pytest.approx(again.objective @ solver.solve(again).point, rel=1e-10)
 
 
@@ -89,10 +89,10 @@ def test_going_on_takes_fewer_steps_than_beginning():
     channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
     used = np.flatnonzero(channel.max(axis=0) > 1e-6)
     before = solver.solve(formulate(problem), gap=1e-9)
-    assert 1 < len(used) < before.basis.m.size
+    assert 1 < len(used) < before.warm_start.m.size
     program = restricted(problem, used)
-    warm = solver.solve(program, basis=before.basis, kept=used)
-    assert warm.basis.resumed
+    warm = solver.solve(program, warm_start=before.warm_start, kept=used)
+    assert warm.warm_start.resumed
     assert steps(warm) < steps(solver.solve(program))
 
 
@@ -100,19 +100,19 @@ def test_a_path_that_no_point_passed_serves_begins_anew():
     problem, solver = statement(12), find("interior")
     before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
     program = restricted(problem, np.arange(2, 12))
-    warm = solver.solve(program, basis=before.basis, kept=np.full(10, -1))
-    assert not warm.basis.resumed
+    warm = solver.solve(program, warm_start=before.warm_start, kept=np.full(10, -1))
+    assert not warm.warm_start.resumed
     assert steps(warm) == steps(solver.solve(program))
 
 
 def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
     problem, solver = statement(30), find("interior")
     before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
-    follow = compact.CentralPath.follow
+    follow = central_path.CentralPath.iterate
     failing = lambda path, *how: Status.FAILED if path.resumed else follow(path, *how)  # noqa: E731
-    monkeypatch.setattr(compact.CentralPath, "follow", failing)
+    monkeypatch.setattr(central_path.CentralPath, "iterate", failing)
     program = restricted(problem, np.arange(21))
-    warm = solver.solve(program, basis=before.basis, kept=np.append(np.arange(20), -1))
+    warm = solver.solve(program, warm_start=before.warm_start, kept=np.append(np.arange(20), -1))
     assert warm.status is Status.OPTIMAL
     assert steps(warm) == steps(solver.solve(program))
 
@@ -134,18 +134,16 @@ def test_a_time_limit_is_kept(form):
 
 
 def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
-    monkeypatch.setattr(compact.CentralPath, "_step", lambda run: False)
+    monkeypatch.setattr(central_path.CentralPath, "_step", lambda run: False)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
     assert float(outcome.raw_status.split()[-1]) > 1e-6
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
-@pytest.mark.parametrize(
-    "options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}, {"gap": None}]
-)
+@pytest.mark.parametrize("options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}])
 def test_a_bad_gap_is_refused(form, options):
-    with pytest.raises(SolverOptionError, match=r"gap = [\s\S]* positive float"):
+    with pytest.raises(StatementError, match="gap"):
         lo.solve(statement(), solver="interior", form=form, **options)
 
 
@@ -190,7 +188,7 @@ def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
     problem = statement(4, lo.MetricDP(0.5, np.abs(np.subtract.outer(range(4), range(4)))))
     for form in (None, "pairwise"):
         answer = lo.solve(problem, solver="interior", form=form)
-        assert answer.solver == "blocks (pairwise)"
+        assert answer.solver == "graph interior (pairwise)"
         assert answer.value == pytest.approx(lo.solve(problem, solver="highs").value, rel=1e-10)
     with pytest.raises(NotRepresentableError, match="cannot be sifted"):
         lo.solve(problem, form="sifted")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.solving.interior.pricing import made_private
+from ldpopt.solving.interior.pricing import project_to_private
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-9, 1e-3])
@@ -18,8 +18,8 @@ def test_what_is_made_private_is_and_stays_near(epsilon, delta, off):
         top = rng.dirichlet(np.ones(4)) / (b + rng.random())
         channel = rng.uniform(b * top, top + delta, (6, 4))
         channel /= channel.sum(axis=1, keepdims=True)
-        channel = made_private(channel, b, delta) * (1 + off * rng.uniform(-1, 1, (6, 1)))
-        made = made_private(channel, b, delta)
+        channel = project_to_private(channel, b, delta) * (1 + off * rng.uniform(-1, 1, (6, 1)))
+        made = project_to_private(channel, b, delta)
         assert made.sum(axis=1) == pytest.approx(1, abs=1e-14)
         assert (b * (made.max(axis=0) - delta) <= made * (1 + 1e-14) + 1e-16).all()
         assert np.abs(made - channel).max() <= 20 * off / min(1.0, epsilon + delta) + 1e-12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +12,13 @@ from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.events import Events
-from ldpopt.solving.methods import event_interior as events
-from ldpopt.solving.methods import row_generation as generation
+from ldpopt.solving.methods.event_interior import EventInteriorPoint
+from ldpopt.solving.methods.event_pricing import nested, price
+from ldpopt.solving.methods.method import Switch, Task
+from ldpopt.solving.problem_form import ProblemForm
 
 
 def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expected", form="event"):
@@ -25,11 +28,8 @@ def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expecte
     return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective)
 
 
-@pytest.fixture
-def at_once(monkeypatch):
-    """Hand every event-wise program to the interior point as soon as its relaxation is violated."""
-    monkeypatch.setattr(generation, "FEWEST", 2)
-    monkeypatch.setattr(generation, "HEAVY", 0)
+AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0)
+"""Every event-wise program is handed to the interior point as soon as its relaxation is violated."""
 
 
 CASES = [
@@ -42,11 +42,12 @@ CASES = [
 
 
 @pytest.mark.parametrize("epsilon, delta, sense, objective", CASES)
-def test_interior_point_agrees_with_row_generation(at_once, epsilon, delta, sense, objective):
+def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, objective):
     case = problem(8, epsilon, delta, 4, m=9, sense=sense, objective=objective)
-    answer, rows = lo.solve(case), lo.solve(case, solver="highs")
+    answer, rows = lo.solve(case, limits=AT_ONCE), lo.solve(case, solver="highs")
     assert rows.solver == "highs (compact)"
-    assert answer.solver == "events (compact)"
+    assert answer.solver == "event interior (compact)"
+    assert any(note.startswith("handed over to the event interior point") for note in answer.notes)
     assert answer.value == pytest.approx(rows.value, rel=1e-9)
     proof = lo.certify(answer)
     assert proof.relative_gap < 1e-9
@@ -71,9 +72,9 @@ def inner_restriction(case):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_event_optimum_lies_between_the_inner_restriction_and_the_entry_relaxation(at_once, seed):
+def test_event_optimum_lies_between_the_inner_restriction_and_the_entry_relaxation(seed):
     case = problem(5, 0.7, 0.1, seed)
-    value = lo.solve(case).value
+    value = lo.solve(case, limits=AT_ONCE).value
     assert value == pytest.approx(lo.solve(case, form="pairwise").value, abs=1e-10)  # every event written out
     assert inner_restriction(case) <= value + 1e-9
     assert value <= lo.solve(problem(5, 0.7, 0.1, seed, form="entry")).value + 1e-9
@@ -83,7 +84,8 @@ def test_outputs_left_out_at_first_are_priced_and_added():
     case = problem(7, 1.0, 0.05, 3)
     start = np.zeros((7, 7))
     start[:, 0] = 1.0
-    program, outcome, channel = events.solve_events(case, lo.formulate(case), start, math.inf)
+    raw = hand_over(case, start)
+    program, outcome, channel = raw.program, raw.outcome, raw.channel
     assert outcome.status is Status.OPTIMAL
     value = float((case.prior[:, None] * case.utility.matrix * channel).sum())
     assert value == pytest.approx(lo.solve(case, solver="highs").value, rel=1e-9)
@@ -91,23 +93,39 @@ def test_outputs_left_out_at_first_are_priced_and_added():
     assert len(outcome.row_duals) == program.shape[0]
 
 
-def test_a_time_limit_is_kept(at_once):
-    case = problem(8, 1.0, 0.05, 3)
-    _program, outcome, channel = events.solve_events(case, lo.formulate(case), np.full((8, 8), 0.125), 0.0)
-    assert outcome.status is Status.LIMIT
-    assert channel is None
+def hand_over(case, channel, deadline=NO_LIMIT):
+    """Give a channel to the interior point over all events, as row generation does."""
+    start = Switch("event interior point", "test", lo.formulate(case), channel, 1e-6, lambda: None)
+    return EventInteriorPoint().solve(Task(case, ProblemForm.of(case), deadline), start)
 
 
-def test_side_constraints_and_large_systems_stay_with_row_generation(at_once, monkeypatch):
+def test_a_time_limit_is_kept():
+    raw = hand_over(problem(8, 1.0, 0.05, 3), np.full((8, 8), 0.125), Deadline(0.0))
+    assert raw.outcome.status is Status.LIMIT
+    assert raw.channel is None
+
+
+def test_large_systems_go_back_to_row_generation_and_a_note_says_so():
     case = problem(8, 1.0, 0.05, 3)
-    monkeypatch.setattr(events, "MOST", 10)
-    assert lo.solve(case).solver == "highs (compact)"
+    answer = lo.solve(case, limits=replace(AT_ONCE, event_entries=10))
+    assert answer.solver == "highs (compact)"
+    assert any("need too large a system" in note and "row generation goes on" in note for note in answer.notes)
+    assert lo.certify(answer).relative_gap < 1e-9
+
+
+def test_a_limit_hands_out_the_inner_point(monkeypatch):
+    case = problem(9, 1.0, 0.05, 3)
+    answer = lo.solve(case, solver="highs", limits=lo.Limits(generation_rounds=1))
+    assert answer.status is Status.LIMIT
+    proof = lo.certify(answer)
+    assert proof.audit.verdict == "certified"
+    assert float(proof.achieved) <= lo.solve(case).value <= float(proof.bound) + 1e-12
 
 
 @given(hnp.arrays(float, (4, 6), elements=st.floats(0, 1)))
 @settings(max_examples=40, deadline=None)
 def test_nested_events_add_up_to_the_shares(shares):
-    pair, weight, member = events.nested(shares)
+    pair, weight, member = nested(shares)
     total = np.zeros_like(shares)
     for e, w, inside in zip(pair, weight, member, strict=True):
         total[inside, e] += w
@@ -118,7 +136,7 @@ def test_nested_events_add_up_to_the_shares(shares):
 def test_shares_that_fall_short_are_measured():
     costs = np.array([[1.0, 0.0]])
     whole = Events(costs, None, 0.5, 0.1)
-    shares, short = events.price(whole, costs, np.array([0.5, 0.2]), np.array([0.2, 0.0]))
+    shares, short = price(whole, costs, np.array([0.5, 0.2]), np.array([0.2, 0.0]))
     # b * 0.2 of the 0.5 that input 0 lacks can go to input 1.
     assert short == pytest.approx([0.4])
     assert shares.tolist() == [[0.2, 0.0]]

@@ -1,0 +1,87 @@
+"""Solvers by name: those of this package, and those that others offer under the entry point ``ldpopt.solvers``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from ldpopt.errors import SolverNotFoundError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.solvers.solver import Solver, read_solver
+
+BUILT_IN = {
+    "interior": "ldpopt.solving.interior.compact:Interior",
+    "highs": "ldpopt.solvers.highs_:Highs",
+    "cbc": "ldpopt.solvers.cbc_:Cbc",
+    "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy",
+}
+"""Addresses of our solvers; the interior point lives in the room of the channel programs that it is made for."""
+
+Offer = tuple[Callable[[], Any], str | None]
+"""How to get a solver's class, and its address ``module:class``, where it has one."""
+
+
+def find(name: str) -> Solver:
+    """Return the solver of a name such as ``"highs"`` or ``"cvxpy:CLARABEL"``.
+
+    Raises
+    ------
+    SolverNotFoundError
+        If there is none, naming those that there are, or what to install. What a package has beneath it, as cvxpy has
+        solvers, is known when it solves.
+    """
+    head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
+    offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data
+    if head not in offered:
+        names = f"auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
+        raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=f"name one of {names}")
+    load, address = offered[head]
+    factory = load()
+    solver = read_solver(factory(detail) if detail else factory())
+    if address is None or solver.in_process_nonzeros == math.inf:
+        return solver
+    from ldpopt.solvers.processes.guarded import Guarded
+
+    return Guarded(solver, address, detail)
+
+
+def installed() -> dict[str, str]:
+    """Every solver known here, and either ``"installed"`` or what to install."""
+    found = {}
+    for name in sorted(_offered()):
+        try:
+            find(name)
+            found[name] = "installed"
+        except SolverNotFoundError as error:
+            found[name] = error.do or error.what
+    return found
+
+
+def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
+    """Error for a solver whose package is not installed."""
+    return SolverNotFoundError(
+        f"solver {name!r} needs {package}, which is not installed", do=f'pip install "ldpopt[{extra}]"'
+    )
+
+
+def _own() -> dict[str, Offer]:
+    return {name: (partial(_imported, address), address) for name, address in BUILT_IN.items()}
+
+
+def _imported(address: str) -> Any:
+    module, _, attribute = address.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _offered() -> dict[str, Offer]:
+    """Ours, and those of installed packages, which cannot replace ours."""
+    from importlib.metadata import entry_points
+
+    points = entry_points(group="ldpopt.solvers")
+    others: dict[str, Offer] = {
+        point.name: (point.load, getattr(point, "value", "").partition("[")[0].strip() or None) for point in points
+    }
+    return others | _own()

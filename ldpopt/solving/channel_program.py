@@ -1,0 +1,92 @@
+"""ChannelProgram: a linear program over the entries of a channel, which knows how it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.solvers.program import LinearProgram
+
+Form = Literal["compact", "pairwise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    r"""What a channel program was made from.
+
+    Attributes
+    ----------
+    form : {"compact", "pairwise"}
+        Which columns it has.
+    weighted : float array, shape (n, m)
+        Objective over the channel: ``prior[x] * utility[x, y]``; zeros for a worst-case objective.
+    maximize : bool
+        Direction.
+    b, beta, delta : float
+        Of the compact form: :math:`e^{-\epsilon}` rounded down, its complement rounded up, slack.
+    """
+
+    form: Form
+    weighted: Float
+    maximize: bool
+    b: float = 0.0
+    beta: float = 0.0
+    delta: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of inputs and outputs."""
+        return self.weighted.shape[0], self.weighted.shape[1]
+
+    def channel(self, point: Float) -> Float:
+        """Read the channel out of a point of the program, shape (n, m); not yet repaired."""
+        n, m = self.shape
+        entries = point[: n * m].reshape(n, m)
+        return entries + self.b * point[n * m : n * m + m] if self.form == "compact" else entries.copy()
+
+    def row_sums(self, activity: Float) -> Float:
+        """Duals of the row sums, shape (n,)."""
+        return activity[: self.shape[0]]
+
+    def compressed(self, block: RowBlock) -> tuple[Int, Int, Float]:
+        """Rows over the channel as compressed rows over the columns."""
+        n, m = self.shape
+        row, column, value = block.row, block.x * m + block.y, block.coefficient
+        if self.form == "compact":
+            row = np.concatenate([row, row])
+            column = np.concatenate([column, n * m + block.y])
+            value = np.concatenate([value, self.b * value])
+        return compress(row, column, value, len(block), n * m + m + 1)
+
+
+@dataclass(frozen=True)
+class ChannelProgram(LinearProgram):
+    """A linear program that was made from a problem: its `structure` reads a channel out of a point."""
+
+    structure: Structure
+
+    @property
+    def is_plain_compact(self) -> bool:
+        """Whether it has the rows of the compact form only: row sums and caps."""
+        return self.structure.form == "compact" and [span.name for span in self.rows] == ["row_sum", "privacy"]
+
+
+def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:
+    """Sum duplicates and sort triplets into compressed rows."""
+    key, inverse = np.unique(row * n_columns + column, return_inverse=True)
+    summed = np.bincount(inverse, value, len(key))
+    key, summed = key[summed != 0], summed[summed != 0]
+    start = np.searchsorted(key, np.arange(n_rows + 1) * n_columns)
+    return start, key % n_columns, summed
+
+
+def program_blocks(program: LinearProgram, values: Any) -> dict[str, Float]:
+    """Split a vector over the rows by block name; blocks added in rounds are joined."""
+    parts: dict[str, list[Float]] = {}
+    for span in program.rows:
+        parts.setdefault(span.name, []).append(values[span.slice])
+    return {name: np.concatenate(part) for name, part in parts.items()}

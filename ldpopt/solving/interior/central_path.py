@@ -1,0 +1,239 @@
+"""The central path of a compact channel program: where it starts, how it is followed, how it goes on elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.solvers import Status
+from ldpopt.solving.interior.newton import Iterate, Newton
+from ldpopt.solving.interior.pricing import Prices, best_bound, project_to_private
+
+NON_IMPROVING_STEPS = 6
+"""Steps without a better gap, once the products are negligible, after which the iteration has stalled."""
+
+STALLED_GAP = 1e-6
+"""Gap accepted as optimal when the iteration has stalled; a larger one is a failure."""
+
+STEP_TO_BOUNDARY = 0.995
+"""Share of the way to the boundary that a step goes, at least."""
+
+STEP_BACKOFF = 0.03
+"""What a step leaves of that way, times the share of the gap that the affine step leaves, where that is less."""
+
+CENTERING_POWER = 6
+"""The corrector aims at the current products times this power of the affine step's share."""
+
+CHECKPOINTS = 6
+"""Points along the path that are kept, to start from with other outputs; their products are a factor 5 apart."""
+
+CHECKPOINT_NUMBERS = 1 << 24
+"""Numbers kept for checkpoints, at most."""
+
+MAX_ADDED = 1.0
+"""Masses that new outputs may have, as a share of those there are, where a path starts from a checkpoint."""
+
+LOST_MASS = 0.01
+"""Probability that an input may lose there, with outputs that are left out."""
+
+SMALLEST = 2.0**-52
+"""``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
+
+
+@dataclass
+class BestPoint:
+    """The best point so far, in the units of the program."""
+
+    s: Float
+    m: Float
+    y: Float
+    z: Float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A point passed, in the units of the program, and where each output of the path's program stands in it, or -1."""
+
+    mu: float
+    s: Float
+    t: Float
+    w: Float
+    z: Float
+    m: Float
+    h: Float
+    y: Float
+    column: Int
+
+
+class CentralPath(Iterate):
+    """The central path of a program, as far as it has been followed; it can be followed further at any time."""
+
+    def __init__(
+        self,
+        costs: Float,
+        b: float,
+        beta: float,
+        delta: float,
+        former: CentralPath | None = None,
+        kept: Int | None = None,
+    ) -> None:
+        self.offset = costs.max(axis=1)
+        shifted = costs - self.offset[:, None]
+        self.unit = float(-shifted.min(initial=0.0)) or 1.0
+        self.c = shifted / self.unit
+        self.stake = float(-self.c.min(axis=1).sum()) / 100
+        self.b, self.beta, self.delta = max(b, SMALLEST), beta, delta
+        self.taken = 0
+        self.checkpoints: list[Checkpoint] = []
+        # With slack every output is of use at once, whatever its M would be.
+        at_once = kept is not None and bool(delta) and bool((kept < 0).any())
+        self.resumed = former is not None and kept is not None and not at_once and self._resume(former, kept)
+        if not self.resumed:
+            self._start()
+        if not self.c.any():
+            # Every channel is as good as any, and the multipliers are known.
+            self.y[:], self.z[:] = 0.0, 0.0
+        self.best = self._read(math.inf if self.c.any() else 0.0)
+
+    def _start(self) -> None:
+        """Uniform channel between floor and cap, half-way at most; multipliers with some room."""
+        n, k = self.c.shape
+        b, beta = self.b, self.beta
+        near = max(b, 1e-2)
+        # Half-way on the logarithmic scale; where the slack outweighs the ratio, on the linear one.
+        half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
+        self.m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
+        self.s = np.full((n, k), 1 / k - b * self.m[0])
+        self.t = np.full((n, k), self.delta + beta * self.m[0]) - self.s
+        room = max(float(-self.c.mean()), 1e-3)
+        self.y = np.full(n, room)
+        excess = (self.y[:, None] - self.c).mean(axis=0)
+        ratio = b / beta if beta else 1.0
+        # With slack the balance of an output may be left to h, where beta is too small for z to keep it.
+        share = min(1 / ratio, n / (n + 1)) if self.delta else 1.0
+        self.z = np.full((n, k), 1.0) * np.maximum(share * ratio * excess, 1e-3 * room)
+        self.w = self.y[:, None] + self.z - self.c
+        self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
+
+    def _resume(self, former: CentralPath, kept: Int) -> bool:
+        """Begin at the last point of another path at which the outputs that come or go matter little."""
+        earlier = [
+            replace(checkpoint, column=np.where(kept < 0, -1, checkpoint.column[kept]))
+            for checkpoint in former.checkpoints
+        ]
+        while earlier:
+            checkpoint = earlier.pop()
+            masses, new = self._masses(checkpoint), checkpoint.column < 0
+            lost = np.delete(checkpoint.s + self.b * checkpoint.m, checkpoint.column[~new], axis=1).sum(axis=1).max()
+            if masses[new].sum() <= MAX_ADDED * checkpoint.m.sum() and lost <= LOST_MASS:
+                self.checkpoints = earlier
+                self._begin(checkpoint, masses)
+                return True
+        return False
+
+    def _masses(self, checkpoint: Checkpoint) -> Float:
+        """What each output's ``M`` would be near the checkpoint: infinite for one that is worth more."""
+        masses = checkpoint.m[checkpoint.column].copy()
+        new = checkpoint.column < 0
+        if new.any():
+            costs = self.c[:, new] * self.unit + self.offset[:, None]
+            lack = -Prices.of(costs, checkpoint.y).gains(self.b, self.beta)
+            masses[new] = np.divide(
+                len(checkpoint.y) * checkpoint.mu, lack, out=np.full(len(lack), np.inf), where=lack > 0
+            )
+        return masses
+
+    def _begin(self, checkpoint: Checkpoint, masses: Float) -> None:
+        """Take over the checkpoint's pairs, and put those of new outputs on the path exactly."""
+        new, column = checkpoint.column < 0, checkpoint.column
+        self.m, self.y, mu = masses, (checkpoint.y - self.offset) / self.unit, checkpoint.mu / self.unit
+        self.s, self.t = checkpoint.s[:, column].copy(), checkpoint.t[:, column].copy()
+        self.w, self.z = checkpoint.w[:, column] / self.unit, checkpoint.z[:, column] / self.unit
+        self.h = checkpoint.h[column] / self.unit
+        if new.any():
+            cap, gap = self.beta * self.m[new] + self.delta, self.y[:, None] - self.c[:, new]
+            far = np.abs(gap)
+            less = (mu + 2 * mu * mu / (np.hypot(cap * far, 2 * mu) + cap * far)) / cap
+            self.w[:, new] = less + np.maximum(gap, 0.0)
+            self.z[:, new] = less + np.maximum(-gap, 0.0)
+            self.s[:, new] = cap * (self.z[:, new] / (self.w[:, new] + self.z[:, new]))
+            self.t[:, new] = cap * (self.w[:, new] / (self.w[:, new] + self.z[:, new]))
+            self.h[new] = mu / self.m[new] if self.delta else 0.0
+
+    def _keep_checkpoint(self) -> None:
+        """Keep this point, where the products have become much smaller since the last."""
+        mu = self.products * self.unit / self.s.size / 2
+        if self.checkpoints and mu > self.checkpoints[-1].mu / 5:
+            return
+        s, t, w, z, m = (np.array(x) for x in (self.s, self.t, self.w * self.unit, self.z * self.unit, self.m))
+        y, h = self.y * self.unit + self.offset, self.h * self.unit
+        self.checkpoints.append(Checkpoint(mu, s, t, w, z, m, h, y, np.arange(len(m))))
+        most = max(1, min(CHECKPOINTS, CHECKPOINT_NUMBERS // (4 * self.s.size)))
+        self.checkpoints = self.checkpoints[-most:]
+
+    def iterate(self, gap: float, steps: int, deadline: Deadline) -> Status:
+        """Take steps until the gap is small enough, time is over, or nothing improves any more."""
+        stale = 0
+        while self.best.gap > gap and steps and stale < NON_IMPROVING_STEPS:
+            if deadline.is_over:
+                return Status.LIMIT
+            if not self._step():
+                stale = NON_IMPROVING_STEPS
+                break
+            self.taken, steps = self.taken + 1, steps - 1
+            stale = self._keep_best(gap, stale)
+        if not math.isfinite(self.best.gap):
+            self.best = self._read(self._gap())
+        stalled = stale >= NON_IMPROVING_STEPS
+        if self.best.gap <= max(gap, STALLED_GAP if stalled else 1e-9):
+            return Status.OPTIMAL
+        return Status.FAILED if stalled else Status.LIMIT
+
+    def _keep_best(self, gap: float, stale: int) -> int:
+        """Keep this point if its gap is the smallest so far; return how many steps have not made it smaller."""
+        if self.products > max(3 * gap, 1e-9) * self.scale:
+            return stale
+        found = self._gap()
+        if found < self.best.gap:
+            self.best = self._read(found)
+            return 0
+        return stale + (self.products <= 1e-9 * self.scale)
+
+    @property
+    def scale(self) -> float:
+        """What a relative gap is relative to."""
+        return max(abs(float(self.y.sum() + self.offset.sum() / self.unit)), self.stake, 1e-300)
+
+    def _read(self, gap: float) -> BestPoint:
+        y = self.y * self.unit + self.offset
+        return BestPoint(self.s.copy(), self.m.copy(), y, self.z * self.unit, gap)
+
+    def _gap(self) -> float:
+        """Relative gap between the safe bound of ``y`` and the channel made feasible."""
+        bound = best_bound(self.c, self.y, self.b, self.beta, self.delta)
+        channel = project_to_private(self.s + self.b * self.m, self.b, self.delta)
+        return (bound - float(np.vdot(self.c, channel))) / self.scale
+
+    def _step(self) -> bool:
+        """Take one step; False on numerical failure."""
+        newton = Newton(self)
+        if not newton.solvable:
+            return False
+        affine = newton.predict()
+        share = max(newton.duality_gap_share(affine), 1e-4)
+        move = newton.correct(affine, share**CENTERING_POWER * self.products / self.s.size / 2)
+        primal, dual = move.lengths(max(STEP_TO_BOUNDARY, 1 - STEP_BACKOFF * share))
+        for value, change in ((self.s, move.ds), (self.t, move.dt), (self.m, move.dm)):
+            value += primal * change
+        for value, change in ((self.w, move.dw), (self.z, move.dz), (self.y, move.dy)):
+            value += dual * change
+        if self.delta:
+            self.h += dual * move.dh
+        self._keep_checkpoint()
+        return bool(np.isfinite(self.y).all() and np.isfinite(self.m).all())

@@ -1,0 +1,199 @@
+"""What interior points share: predictor and corrector, the longest step, a Cholesky factor, the loop.
+
+Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+
+STEP_TO_BOUNDARY = 0.995
+"""Share of the way to the boundary that a step goes."""
+
+CORRECTIONS = 2
+"""Further corrections of a step, at most: each brings outlying products of slack and multiplier back."""
+
+
+@dataclass(frozen=True)
+class Point(ABC):
+    """A point of the iteration, or a step: arrays of primal and dual numbers.
+
+    `slacks` and `multipliers` are partners in one order; both stay positive.
+    """
+
+    PRIMAL: ClassVar[frozenset[str]] = frozenset()
+    """Names of the fields on the primal side."""
+
+    @property
+    @abstractmethod
+    def slacks(self) -> tuple[Float, ...]:
+        """What stays positive on the primal side."""
+
+    @property
+    @abstractmethod
+    def multipliers(self) -> tuple[Float, ...]:
+        """The partners of the slacks, in the same order."""
+
+    @property
+    def partners(self) -> list[tuple[Float, Float]]:
+        """Slacks and multipliers, pair by pair."""
+        return list(zip(self.slacks, self.multipliers, strict=True))
+
+    @property
+    def products(self) -> float:
+        """Sum of slacks times multipliers."""
+        return sum(float((slack * multiplier).sum()) for slack, multiplier in self.partners)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number is infinite or nan."""
+        return all(bool(np.isfinite(getattr(self, one.name)).all()) for one in fields(self))
+
+    def moved(self, step: Self, primal: float, dual: float) -> Self:
+        """Go these lengths along the primal and the dual part of a step."""
+        lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
+        return type(self)(*(getattr(self, name) + length * getattr(step, name) for name, length in lengths.items()))
+
+    def lengths(self, step: Self) -> tuple[float, float]:
+        """Longest primal and dual steps, at most 1, that keep slacks and multipliers positive."""
+        return longest_step(self.slacks, step.slacks), longest_step(self.multipliers, step.multipliers)
+
+
+P = TypeVar("P", bound=Point)
+
+
+class NewtonSystem(ABC, Generic[P]):
+    """The linear system of one iteration, factored at the point `at`."""
+
+    at: P
+
+    @abstractmethod
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
+        """Newton step that changes the products of slacks and multipliers by these amounts."""
+
+    def step(self) -> P | None:
+        """Predict, correct, and move; None on numerical failure."""
+        at = self.at
+        count = sum(part.size for part in at.slacks)
+        mean = at.products / count
+        affine = self.direction(tuple(-x * u for x, u in at.partners), refine=False)
+        reached = at.moved(affine, *at.lengths(affine)).products / count
+        aim = mean * (max(reached, 0.0) / mean) ** 3
+        second_order = zip(at.partners, affine.partners, strict=True)
+        aims = tuple(aim - x * u - dx * du for (x, u), (dx, du) in second_order)
+        best = self._corrected(aims, aim)
+        if not best.is_finite:
+            return None
+        primal, dual = at.lengths(best)
+        return at.moved(best, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
+
+    def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
+        """Lengthen the step as long as corrections of outlying products do so."""
+        best = self.direction(aims)
+        for _ in range(CORRECTIONS):
+            primal, dual = self.at.lengths(best)
+            tried = self.at.moved(best, min(1.0, 1.1 * primal + 0.1), min(1.0, 1.1 * dual + 0.1))
+            aims = tuple(a + _correction(x * u, aim) for a, (x, u) in zip(aims, tried.partners, strict=True))
+            other = self.direction(aims)
+            if sum(self.at.lengths(other)) < 1.01 * (primal + dual):
+                break
+            best = other
+        return best
+
+
+@dataclass(frozen=True)
+class Followed(Generic[P]):
+    """The best point of an iteration, and how it ended.
+
+    Attributes
+    ----------
+    point : Point
+        With the smallest distance of value and bound.
+    gap : float
+        That distance, as a share.
+    steps : int
+        Steps taken.
+    is_late : bool
+        Whether the deadline ended it.
+    """
+
+    point: P
+    gap: float
+    steps: int
+    is_late: bool
+
+
+def follow(
+    start: P,
+    measure: Callable[[P], tuple[float, float]],
+    system: Callable[[P], NewtonSystem[P]],
+    *,
+    gap: float,
+    steps: int,
+    stalled_steps: int,
+    deadline: Deadline,
+) -> Followed[P]:
+    """Follow the central path until value and bound agree, nothing improves, or time is over.
+
+    Parameters
+    ----------
+    start : Point
+        With positive slacks and multipliers.
+    measure : callable
+        Distance of a point's value from the bound of its multipliers, absolute and as a share.
+    system : callable
+        The Newton system at a point.
+    gap : float
+        Share at which to stop.
+    steps, stalled_steps : int
+        Steps at most, and steps without a smaller distance at most.
+    deadline : Deadline
+        When to stop.
+    """
+    at, best, (distance, share), stale = start, start, measure(start), 0
+    for step in range(steps):
+        if share <= gap or stale >= stalled_steps:
+            return Followed(best, share, step, False)
+        if deadline.is_over:
+            return Followed(best, share, step, True)
+        moved = system(at).step()
+        if moved is None:
+            return Followed(best, share, step, False)
+        at, now = moved, measure(moved)
+        best, (distance, share), stale = (at, now, 0) if now[0] < distance else (best, (distance, share), stale + 1)
+    return Followed(best, share, steps, False)
+
+
+def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
+    """Longest step, at most 1, that keeps all arrays positive."""
+    longest = 1.0
+    for array, step in zip(arrays, steps, strict=True):
+        down = step < 0
+        if down.any():
+            longest = min(longest, float((array[down] / -step[down]).min()))
+    return longest
+
+
+def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
+    """Lower factor of a symmetric matrix with unit diagonal; if roundoff spoils it, with a slightly larger diagonal."""
+    while True:
+        lifted = matrix.copy(order="F")
+        lifted[np.diag_indices(len(lifted))] += ridge
+        factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)
+        if not failed or ridge > 1:
+            return np.asarray(factor)
+        ridge = max(100 * ridge, 1e-15)
+
+
+def _correction(products: Float, aim: float) -> Float:
+    """Change that brings products into [aim / 10, 10 aim], none by more than 10 aim downwards."""
+    return np.asarray(np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim))

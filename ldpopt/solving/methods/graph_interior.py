@@ -1,0 +1,50 @@
+"""The interior point for graphs and metrics, as a method: it goes output by output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log1p
+from typing import ClassVar
+
+from ldpopt.solvers import Status
+from ldpopt.solving.formulation import formulate
+from ldpopt.solving.interior.graphs import LEAST_LOSS, GraphInterior
+from ldpopt.solving.limits import Limits
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
+from ldpopt.solving.problem_form import ProblemForm
+
+MOST_LOSS = 700.0
+"""Privacy loss along a tie beyond which ``exp(-loss)`` is no longer a float that can be divided by."""
+
+
+@dataclass(frozen=True)
+class GraphInteriorPoint(Method):
+    """Factor one small matrix for each output, instead of one large matrix for the whole program."""
+
+    name: ClassVar[str] = "graph interior point"
+
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Mutual ties of some length, an alphabet of two or more, no side rows, no delta."""
+        least, most = form.losses
+        inside = least > -log1p(-LEAST_LOSS) and most < MOST_LOSS
+        return form.n > 1 and form.is_mutual and inside and not form.has_side_rows
+
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """First for a large channel."""
+        return 0.0 if form.entries >= limits.graph_entries else inf
+
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """State the size."""
+        return (
+            f"neighbors are tied output by output, and with {form.entries} entries "
+            f"(from {limits.graph_entries} on) this is faster than simplex"
+        )
+
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
+        """Formulate and solve; at the time limit the best point so far is the answer."""
+        program = formulate(task.problem, "pairwise", task.deadline)
+        solver = GraphInterior()
+        outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
+        usable = outcome.point is not None and outcome.status in (Status.OPTIMAL, Status.LIMIT)
+        channel = program.structure.channel(outcome.point) if usable and outcome.point is not None else None
+        return RawSolution(program, outcome, channel, 0, solver.name)

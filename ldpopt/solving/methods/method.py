@@ -1,0 +1,124 @@
+"""What a method is: it says which problems it suits and how soon it would be done, and solves one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.solvers import Feature, Outcome, Solver, Status, find
+from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.interior.compact import Interior
+from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.statement.problem import Problem
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem to be solved, and what holds for every method.
+
+    Attributes
+    ----------
+    problem, form : Problem, ProblemForm
+        The statement and its facts.
+    deadline : Deadline
+        The clock of the whole call.
+    gap : float or None
+        Relative gap at which to stop; None for the optimum.
+    options : dict
+        For the solver, under its own names.
+    limits : Limits
+        Measured thresholds.
+    """
+
+    problem: Problem
+    form: ProblemForm
+    deadline: Deadline = NO_LIMIT
+    gap: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = LIMITS
+
+    def options_for(self, solver: Solver) -> dict[str, Any]:
+        """Options, with the gap for a solver that can stop at one."""
+        gap = {} if self.gap is None or Feature.GAP not in solver.features else {"gap": self.gap}
+        return gap | self.options
+
+
+@dataclass(frozen=True)
+class RawSolution:
+    """The program with its generated rows, how its last solve ended, the channel found (not yet repaired), and by whom.
+
+    A channel may be there although a limit was reached: the best one so far.
+    """
+
+    program: ChannelProgram
+    outcome: Outcome
+    channel: Float | None
+    rounds: int
+    solver: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A method hands the problem over to another one.
+
+    Attributes
+    ----------
+    to : str
+        Name of the other method.
+    because : str
+        Why, in a sentence.
+    program, channel : ChannelProgram, float array
+        The relaxation solved last, and its optimum.
+    enough : float
+        Relative gap that the other method has to reach.
+    resume : callable
+        Goes on with the first method where the other one fails.
+    """
+
+    to: str
+    because: str
+    program: ChannelProgram
+    channel: Float
+    enough: float
+    resume: Callable[[], RawSolution | Switch]
+
+
+class Method(ABC):
+    """A way to solve problems."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Whether it can solve such problems."""
+
+    @abstractmethod
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """Place in the order of methods to try, the fastest first; infinite where it is not worth a try."""
+
+    @abstractmethod
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """Why it has this rank, in a sentence without a subject."""
+
+    @abstractmethod
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
+        """Solve, from the start if another method hands over."""
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+def found(outcome: Outcome) -> bool:
+    """Whether a solver ended at an optimum and says where."""
+    return outcome.status is Status.OPTIMAL and outcome.point is not None
+
+
+def solver_named(name: str) -> Solver:
+    """Return the solver of a name; the interior point of this room needs no look at installed packages."""
+    return Interior() if name == "interior" else find(name)

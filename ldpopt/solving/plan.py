@@ -1,0 +1,134 @@
+"""The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, get_args
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.solving.channel_program import Form
+from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.methods.direct import Direct
+from ldpopt.solving.methods.event_interior import EventInteriorPoint
+from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
+from ldpopt.solving.methods.method import Method
+from ldpopt.solving.methods.output_sifting import OutputSifting
+from ldpopt.solving.methods.row_generation import RowGeneration
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.statement.problem import Problem
+
+SolveForm = Literal["compact", "pairwise", "sifted"]
+
+METHODS: tuple[Method, ...] = (
+    OutputSifting(),
+    GraphInteriorPoint(),
+    RowGeneration(may_switch=True),
+    EventInteriorPoint(),
+    Direct(),
+)
+"""All methods that ``solver="auto"`` chooses from."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One method of a plan.
+
+    Attributes
+    ----------
+    method : Method
+        What is tried.
+    because : str
+        Why, in a sentence.
+    """
+
+    method: Method
+    because: str
+
+    def __str__(self) -> str:
+        """Method and reason."""
+        return f"{self.method}: {self.because}"
+
+
+def plan(
+    problem: Problem,
+    solver: str = "auto",
+    form: SolveForm | None = None,
+    limits: Limits = LIMITS,
+    deadline: Deadline = NO_LIMIT,
+) -> tuple[Step, ...]:
+    """Choose the methods for a problem, in the order in which they are tried.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement.
+    solver : str
+        ``"auto"`` chooses by structure and size; any other name leaves only methods that use this solver.
+        Default: ``"auto"``.
+    form : {"compact", "pairwise", "sifted"}, optional
+        The program to solve; default: chosen with the method.
+    limits : Limits, optional
+        Measured thresholds; default: those of this machine's class.
+    deadline : Deadline, optional
+        The clock of the whole call; default: no limit.
+
+    Returns
+    -------
+    tuple of Step
+        The first is tried first. A later one is tried only if all before have failed.
+
+    Raises
+    ------
+    StatementError
+        If the form is unknown.
+
+    Notes
+    -----
+    Only the facts of `ProblemForm` are looked at; no program is built.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP
+    >>> for step in plan(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))):
+    ...     print(step)
+    direct: the compact program is solved as a whole by highs
+    """
+    if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
+        do = "use 'compact', 'pairwise', 'sifted'"
+        raise StatementError(f"unknown form {short_repr(form)}", do=do)
+    facts = ProblemForm.of(problem, deadline)
+    if solver != "auto":
+        return (Step(_with_solver(facts, solver, form), f'solver="{solver}" was asked for'),)
+    if form == "sifted":
+        return (Step(OutputSifting(), 'form="sifted" was asked for'),)
+    candidates = [method for method in _allowed(facts, form) if method.suits(facts, limits)]
+    ranks = {method: method.rank(facts, limits) for method in candidates}
+    ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
+    return tuple(Step(method, method.because(facts, limits)) for method in ranked)
+
+
+def _allowed(facts: ProblemForm, form: Form | None) -> tuple[Method, ...]:
+    """Methods that solve a program of this form; all of them where none is asked for."""
+    if form is None:
+        return METHODS
+    if form == "compact":
+        return (RowGeneration(may_switch=True), EventInteriorPoint(), Direct(program_form="compact"))
+    if facts.default_form == "pairwise":
+        return (GraphInteriorPoint(), Direct(program_form="pairwise"))
+    return (Direct(program_form="pairwise"),)
+
+
+def _with_solver(facts: ProblemForm, solver: str, form: SolveForm | None) -> Method:
+    """Return the one method that uses this solver for this form."""
+    if form == "sifted":
+        return OutputSifting(solver)
+    if solver == "interior" and form in (None, "pairwise") and facts.default_form == "pairwise":
+        return GraphInteriorPoint()
+    if solver == "interior" and form is None:
+        return OutputSifting(solver)
+    if facts.has_generated_rows and form != "pairwise":
+        return RowGeneration(solver)
+    return Direct(solver, form)

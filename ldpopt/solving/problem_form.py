@@ -1,0 +1,86 @@
+"""ProblemForm: the facts of a problem that decide how it is solved, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.privacy import SeparableNotion, Ties
+from ldpopt.solving.channel_program import Form
+from ldpopt.statement.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemForm:
+    """Sizes, objective and ties of a problem.
+
+    Attributes
+    ----------
+    n, m : int
+        Numbers of inputs and outputs.
+    is_expected : bool
+        Whether the objective is an expected value, not a worst case.
+    has_side_rows : bool
+        Whether there are side constraints.
+    ties : Ties or None
+        Which inputs the notion ties output by output; None for a notion that only writes rows.
+    has_generated_rows : bool
+        Whether the compact program is a relaxation, to which the notion adds the rows that are violated.
+    """
+
+    n: int
+    m: int
+    is_expected: bool
+    has_side_rows: bool
+    ties: Ties | None
+    has_generated_rows: bool
+
+    @classmethod
+    def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
+        """Read the facts; a metric's implied pairs are dropped here, which takes the time of ``n**3`` operations."""
+        (n, m), privacy = problem.utility.shape, problem.privacy
+        ties = problem.ties(deadline)
+        generated = isinstance(privacy, SeparableNotion) and privacy.is_separated
+        expected = problem.objective == "expected"
+        return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None)
+
+    @property
+    def entries(self) -> int:
+        """Number of entries of the channel."""
+        return self.n * self.m
+
+    @property
+    def default_form(self) -> Form:
+        """Compact wherever all pairs of inputs are tied alike."""
+        return "compact" if self.ties is not None and self.ties.is_compact else "pairwise"
+
+    @property
+    def is_event_wise(self) -> bool:
+        """Whether the reports of a pair share one delta."""
+        return self.ties is not None and self.ties.is_complete and self.ties.is_shared and self.ties.delta > 0
+
+    @property
+    def is_plain_compact(self) -> bool:
+        """Whether the program is a plain compact one: all pairs tied alike, an expected value, no further rows."""
+        plain = self.is_expected and not self.has_side_rows and not self.has_generated_rows
+        return plain and self.ties is not None and self.ties.is_complete
+
+    @cached_property
+    def is_mutual(self) -> bool:
+        """Whether every tie has its reverse, and every input a tie: graphs and metrics."""
+        if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
+            return False
+        first, second = self.ties.first, self.ties.second
+        there, back = np.unique(first * self.n + second), np.unique(second * self.n + first)
+        return bool(np.array_equal(there, back)) and len(np.unique(first)) == self.n
+
+    @cached_property
+    def losses(self) -> tuple[float, float]:
+        """Least and largest privacy loss along a tie, in nats."""
+        if self.ties is None:
+            return 0.0, 0.0
+        far = np.ones(1) if self.ties.distance is None or not len(self.ties.distance) else self.ties.distance
+        return float(self.ties.budget) * float(far.min()), float(self.ties.budget) * float(far.max())

@@ -1,0 +1,247 @@
+"""solve(problem): follow the plan, repair the channel, audit it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.checks import Float, real_number
+from ldpopt.foundation.clock import Deadline, OutOfTimeError
+from ldpopt.mechanism.repair import Repaired, repair
+from ldpopt.mechanism.sampling import BITS
+from ldpopt.solvers import Status, find
+from ldpopt.solving.channel_program import program_blocks
+from ldpopt.solving.formulation import default_form, formulate
+from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.methods.method import RawSolution, Switch, Task
+from ldpopt.solving.plan import SolveForm, Step, plan
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.solution import Solution, value_of
+from ldpopt.statement.problem import Problem
+
+NOTED_COST = 1e-6
+"""Share of the value from which the cost of the repair is a note."""
+
+
+def solve(
+    problem: Problem,
+    *,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    gap: float | None = None,
+    form: SolveForm | None = None,
+    limits: Limits = LIMITS,
+    **options: Any,
+) -> Solution:
+    r"""Find the best private mechanism for a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement.
+    solver : str
+        Default: ``"auto"``, which follows the `plan`: HiGHS, or interior points made for these programs from about a
+        thousand entries on. Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
+        a plug-in's name.
+    time_limit : float, optional
+        Seconds for the whole call, whatever takes the time; default: no limit.
+    gap : float, optional
+        Relative gap of value and bound at which methods that know their gap may stop; default: the optimum.
+    form : {"compact", "pairwise", "sifted"}, optional
+        The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one on few outputs and
+        prices the others.
+    limits : Limits, optional
+        Measured thresholds of the choice; default: `ldpopt.solving.limits.LIMITS`.
+    **options
+        Passed on to the solver under its own names; with ``"auto"`` these are HiGHS's, which is then the solver.
+
+    Returns
+    -------
+    Solution
+        With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. Where there is none
+        (infeasible), ``status`` says so and asking for the mechanism raises. At a limit it is the best private
+        mechanism so far, if there was time to find one.
+
+    Raises
+    ------
+    StatementError, NotRepresentableError
+        If the problem is ill posed or too large.
+    SolverNotFoundError, SolverOptionError
+        If the solver is not there, or refuses an option.
+    PrivacyViolationError
+        If the audit disagrees; such a mechanism is never returned.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, PureLDP, solve
+    >>> answer = solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)")))
+    >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
+    (0.75, [[0.75, 0.25], [0.25, 0.75]])
+    """
+    began = time.perf_counter()
+    deadline = Deadline.after(_seconds(time_limit))
+    if not isinstance(problem, Problem):
+        raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
+    if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
+        raise StatementError(f"gap = {gap} is not between 0 and 1", do="state a relative gap such as 1e-3")
+    try:
+        steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
+        form_of = ProblemForm.of(problem, deadline)
+        raw, told = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
+    except OutOfTimeError as error:
+        return _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}", began)
+    solution = replace(_read(problem, raw, (*_notes(problem), *told)), steps=tuple(told))
+    if solution.status is Status.INFEASIBLE:
+        solution = replace(solution, conflict=_conflict(problem, solver, deadline))
+    if raw.channel is not None:
+        fixed = repair(raw.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
+        solution = replace(solution, repaired=fixed, notes=notes)
+    return replace(solution, runtime=time.perf_counter() - began)
+
+
+def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str]]:
+    """Try the methods in their order, and note each that was tried, why, and how it failed.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+        From `plan`.
+    task : Task
+        The problem, and what holds for every method.
+
+    Returns
+    -------
+    tuple
+        The first answer, and the notes.
+
+    Raises
+    ------
+    NotRepresentableError
+        If the last method refuses the problem.
+    """
+    notes: list[str] = []
+    best: RawSolution | None = None
+    for step in steps:
+        notes.append(str(step))
+        try:
+            raw = _run_step(step, steps, task, notes)
+        except NotRepresentableError as error:
+            if step is steps[-1]:
+                raise
+            notes.append(f"{step.method} refused the problem: {error.what}")
+            continue
+        is_settled = raw.outcome.status in (Status.OPTIMAL, Status.INFEASIBLE) or task.deadline.is_over
+        if is_settled or step is steps[-1]:
+            break
+        notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
+        best = raw if raw.channel is not None else best
+    if raw.rounds:
+        notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}")
+    return (raw if raw.channel is not None or best is None else best), notes
+
+
+def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str]) -> RawSolution:
+    """Run one method, and those that it hands over to."""
+    methods = {other.method.name: other.method for other in steps}
+    raw = step.method.solve(task)
+    while isinstance(raw, Switch):
+        notes.append(f"handed over to the {raw.to}: {raw.because}")
+        answer = methods[raw.to].solve(task, raw)
+        if isinstance(answer, RawSolution) and answer.outcome.status is Status.FAILED:
+            notes.append(f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} goes on")
+            answer = raw.resume()
+        raw = answer
+    return raw
+
+
+def _seconds(time_limit: float | None) -> float | None:
+    if time_limit is None:
+        return None
+    seconds = real_number(time_limit, "time_limit")
+    if not 0 < seconds < float("inf"):
+        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds")
+    return seconds
+
+
+def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solution:
+    """Read duals by the names of rows and columns."""
+    program, outcome = raw.program, raw.outcome
+    return Solution(
+        problem,
+        outcome.status,
+        outcome.raw_status,
+        f"{raw.solver} ({_described(problem, raw)})",
+        0.0,
+        {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
+        {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
+        notes,
+        program,
+        outcome,
+    )
+
+
+def _out_of_time(problem: Problem, told: str, began: float) -> Solution:
+    """Answer for a time limit that was over before any method could start."""
+    notes, seconds = _notes(problem), time.perf_counter() - began
+    return Solution(problem, Status.LIMIT, told, "no solver", seconds, {}, {}, notes)
+
+
+def _described(problem: Problem, raw: RawSolution) -> str:
+    form = raw.program.structure.form
+    tried, outputs = raw.program.structure.shape[1], len(problem.outputs)
+    return form if tried == outputs else f"{form}, {tried} of {outputs} outputs"
+
+
+def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
+    """Blocks that exclude each other: leave out each in turn, and keep those without which the rest is feasible."""
+    backend = find("highs" if solver in ("auto", "interior") else solver)
+    needed = list(problem.constraints)
+    for block in problem.constraints:
+        rest = [other for other in needed if other is not block]
+        trial = Problem(
+            problem.prior,
+            problem.utility,
+            problem.privacy,
+            inputs=problem.inputs,
+            outputs=problem.outputs,
+            objective=problem.objective,
+            constraints=rest,
+        )
+        program = formulate(trial, default_form(trial))
+        if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
+            needed = rest
+    return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
+
+
+def _notes(problem: Problem) -> tuple[str, ...]:
+    """What a reader should know of the problem itself."""
+    notes = []
+    ties = problem.__dict__.get("_ties")
+    epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
+    if problem.is_trivial:
+        notes.append("there is one input only: reports tell nothing, so privacy costs nothing")
+    elif epsilon == 0 and not delta:
+        notes.append("epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row")
+    if delta == 1:
+        notes.append("delta = 1 allows everything: this mechanism protects nobody")
+    if epsilon is not None and epsilon > BITS * 0.6931471805599453:
+        notes.append(
+            f"epsilon = {float(epsilon):.6g} asks for masses below 2**-{BITS}; they are one unit of it instead, "
+            "which is more private and costs at most 2**-53 per entry"
+        )
+    return tuple(notes)
+
+
+def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:
+    """Note what making the channel exactly private has cost, where that can be felt."""
+    sign = 1.0 if problem.utility.sense == "gain" else -1.0
+    before, after = (value_of(problem, one) for one in (channel, fixed.mechanism.channel))
+    cost = sign * (before - after)
+    if not cost > NOTED_COST * abs(before):
+        return ()
+    share = cost / abs(before) if before else float("inf")
+    change = f"from {before:.9g} to {after:.9g}, by {share:.1e} of it"
+    return (f"making the channel exactly private changed its value {change}",)
