@@ -11,6 +11,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import real_number, short_repr
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import ProgramSolver, Status
 from ldpopt.solving.formulation import default_form, formulate, program_blocks
 from ldpopt.solving.methods.output_sifting import can_sift, require_siftable, sift
@@ -101,7 +102,9 @@ def solve(
     if outcome.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, backend, deadline))
     if made.channel is not None:
-        fixed = repair(made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        fixed = repair(
+            made.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs, ties=problem.ties()
+        )
         solution = replace(solution, repaired=fixed)
     return replace(solution, runtime=time.perf_counter() - began)
 
@@ -181,4 +184,4 @@ def _notes(problem: Problem, made: Generated) -> tuple[str, ...]:
     if made.rounds:
         what = "output sifting" if can_sift(problem) else "row generation"
         notes.append(f"{made.rounds} round{'s' * (made.rounds > 1)} of {what}")
-    return tuple(notes)
+    return (*notes, *notes_of(problem.privacy, problem.inputs))

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, frozen, normalized, real_array, short_repr, summed
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Notion
+from ldpopt.privacy import Notion, Ties
+from ldpopt.privacy.answers import check_alphabet, require_notion, ties_of
 from ldpopt.statement.utility import Utility, resolve
 
 PRIOR_TOLERANCE = 1e-9
@@ -81,14 +83,7 @@ class Problem:
             raise StatementError(
                 f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"'
             )
-        is_class = isinstance(privacy, type)
-        if privacy is None or is_class or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
-            raise StatementError(
-                "the problem has no privacy notion"
-                if privacy is None
-                else f"{short_repr(privacy)} is no privacy notion",
-                do="pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in",
-            )
+        require_notion(privacy)
         for given, kind in ((inputs, "input"), (outputs, "output")):
             if given is not None:
                 _require_labels(given, kind)
@@ -113,13 +108,26 @@ class Problem:
             ("constraints", blocks),
         ):
             object.__setattr__(self, name, value)
-        if hasattr(privacy, "ties"):
-            privacy.ties(names)  # a graph or distance that does not fit the alphabet is an error of the statement
+        check_alphabet(privacy, names, targets)
 
     def __repr__(self) -> str:
         """Sizes and notion."""
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
+
+    def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
+        """Ties of the notion on this alphabet, computed once and kept; None where the notion is not a tied one.
+
+        Parameters
+        ----------
+        deadline : Deadline
+            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over.
+        """
+        known = self.__dict__
+        if "_ties" not in known:
+            known["_ties"] = ties_of(self.privacy, self.inputs, self.outputs, deadline)
+        found: Ties | None = known["_ties"]
+        return found
 
     @property
     def is_trivial(self) -> bool:

@@ -107,7 +107,7 @@ class Interior:
                 f"gap = {gap!r}, steps = {steps!r}", do="gap is a positive float, steps a positive integer"
             )
         structure = program.structure
-        if structure is None or structure.form != "compact" or len(program.rows) != 2:
+        if structure is None or not structure.is_complete or len(program.rows) != 2:
             raise NotRepresentableError(
                 "the interior point solves compact programs: all pairs tied alike, an expected value, no side rows",
                 do='use solver="highs"',

@@ -48,11 +48,12 @@ SCALE = 1024.0
 
 def fits(problem: Problem, program: LinearProgram, fewest: int) -> bool:
     """Whether this is an event-wise problem without side constraints, of a size where it pays."""
+    ties = problem.ties()
     return (
-        hasattr(problem.privacy, "event_rows")
-        and getattr(problem.privacy, "form", "") == "event"
-        and program.structure.form == "compact"
-        and problem.privacy.delta > 0
+        ties is not None
+        and ties.is_shared
+        and ties.delta > 0
+        and program.structure.is_complete
         and program.structure.b > 0
         and not problem.constraints
         and len(problem.inputs) >= fewest
@@ -93,7 +94,7 @@ def solve_events(
         return None
     matrix = np.ascontiguousarray(matrix) / unit
     b = program.structure.b
-    whole = Events(matrix, matrix if problem.prior is None else None, b, b * problem.privacy.delta)
+    whole = Events(matrix, matrix if problem.prior is None else None, b, b * program.structure.delta)
     use = channel.max(axis=0) > USED
     while True:
         if use.sum() * len(problem.inputs) > MOST:
@@ -163,7 +164,9 @@ def _written(
     pair, weight, member = nested(shares)
     rows = program.shape[0]
     if len(pair):
-        program = add_rows(program, problem.privacy.event_rows(first[pair], second[pair], member), problem)
+        ties = problem.ties()
+        assert ties is not None
+        program = add_rows(program, ties.event_rows(first[pair], second[pair], member), problem)
     duals = np.zeros(program.shape[0])
     for span in program.rows:
         if span.name in base:

@@ -16,6 +16,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.privacy.answers import is_separated
 from ldpopt.solvers import Outcome, ProgramSolver, Status
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior.pricing import Prices, best_bound, made_private
@@ -74,9 +75,8 @@ CLOSE = 1e-9
 
 def can_sift(problem: Problem) -> bool:
     """Whether the problem's program is a plain compact one: all pairs tied alike, an expected value, no side rows."""
-    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
-    events = hasattr(problem.privacy, "separate") and bool(problem.privacy.delta) and problem.privacy.form == "event"
-    plain = problem.objective == "expected" and not problem.constraints and not events
+    ties = problem.ties()
+    plain = problem.objective == "expected" and not problem.constraints and not is_separated(problem.privacy)
     return plain and ties is not None and bool(ties.is_complete) and ties.budget.beta > SMALLEST_BETA
 
 
@@ -156,7 +156,8 @@ class _Whole:
 
     @classmethod
     def of(cls, problem: Problem) -> _Whole:
-        ties = problem.privacy.ties(problem.inputs)
+        ties = problem.ties()
+        assert ties is not None
         sign = 1.0 if problem.utility.sense == "gain" else -1.0
         assert problem.prior is not None
         costs = (sign * problem.prior)[:, None] * problem.utility.matrix

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.privacy.answers import is_separated, separated
 from ldpopt.solvers import Outcome, ProgramSolver, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.formulation import add_rows, default_form
@@ -75,7 +76,7 @@ def generate(
     ``backend`` may be taken.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
-    generates = hasattr(problem.privacy, "separate") and program.structure.form == "compact"
+    generates = is_separated(problem.privacy) and program.structure.form == "compact"
     inner: Float | None = None
     seen: set[bytes] = set()
     if choose and program.structure.form == "pairwise":
@@ -140,12 +141,12 @@ def _by_blocks(problem: Problem, program: LinearProgram, time_limit: float | Non
 
 def _questions(problem: Problem, outer: Float, inner: Float | None) -> tuple[Float | None, list[Any]]:
     """Move the inner point on while it stays private; return it, and rows violated near it and at the outer point."""
-    block = problem.privacy.separate(outer, problem.inputs)
+    block = separated(problem.privacy, outer, problem.inputs)
     if block is None or inner is None:
         return inner, [] if block is None else [block]
     while not _is_near(problem, inner, outer):
         middle = STEP * outer + (1 - STEP) * inner
-        deep = problem.privacy.separate(middle, problem.inputs)
+        deep = separated(problem.privacy, middle, problem.inputs)
         if deep is not None:
             return inner, [deep, block]
         inner = middle
