@@ -176,8 +176,8 @@ def plain(value: Any) -> Any:
 
 def plain_budget(epsilon: Budget) -> float | str:
     """State a number where the budget is that float exactly, else the text of its exact value."""
-    if epsilon.ratio is not None:
-        return f"log({epsilon.ratio})"
+    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
+        return epsilon.text
     return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
 
 

@@ -45,7 +45,7 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
         if key not in KEYS:
             raise _wrong(f"unknown key {key!r}", key, do=nearest(key, KEYS))
     kind, edges = table.get("kind", "edges"), table.get("edges")
-    known = (*FAMILIES, "grid", "edges")
+    known = ("complete", "path", "cycle", "grid", "edges")
     if not isinstance(kind, str) or kind not in known:
         what = f"privacy.neighbors.kind = {short_repr(kind)}: should be {', '.join(map(repr, known))}"
         raise _wrong(what, "kind", do=nearest(kind, known))
