@@ -212,10 +212,9 @@ def _ties(checked: _Checked) -> None:
         if ties.is_compact:
             program = formulate(problem, "compact")
             point = find("highs").solve(program).point
-            _require(point is not None, "the compact program has no optimum")
-            found["the compact program"] = float(program.objective @ point)
+            found["the compact program"] = np.nan if point is None else float(program.objective @ point)
         for name, other in found.items():
-            _require(abs(other - value) <= NEAR, f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}")
+            _require(bool(abs(other - value) <= NEAR), f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}")
 
 
 def _events(checked: _Checked) -> None:
