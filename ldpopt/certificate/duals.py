@@ -20,7 +20,6 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy.answers import definition_of
 from ldpopt.solving.formulation import Form, Structure
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
@@ -203,7 +202,7 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
 
 def _best_entries(costs: Exact, problem: Problem) -> list[int]:
     """Largest cost of each input, over the outputs that it may report."""
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)
+    ties = problem.definition()
     if ties is None or ties.owner is None:
         return [int(most) for most in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
@@ -212,7 +211,7 @@ def _best_entries(costs: Exact, problem: Problem) -> list[int]:
 
 def _structure(problem: Problem) -> Structure:
     """What ties the columns, from the statement."""
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)
+    ties = problem.definition()
     if ties is None or not ties.is_compact:
         raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
     return Structure.of_ties(ties, problem.utility.matrix, True)
@@ -235,7 +234,7 @@ def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; rows that are not true are refused."""
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)
+    ties = problem.definition()
     what = f"{problem.privacy!r}"
     if ties is None:
         raise CertificateError(f"{what} describes no ties, but a multiplier has one")

@@ -23,11 +23,11 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import LARGEST, Budget
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import definition_of
 from ldpopt.solvers import Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
 
 MOST = 8
 """Inputs and outputs of a problem that is solved in rationals."""
@@ -74,7 +74,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     n, m = problem.utility.shape
     if max(n, m) > MOST:
         raise NotRepresentableError(f"{n} x {m} is more than {MOST} x {MOST}", do="use certify(solution)")
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)
+    ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
     farthest = float(max(_distances(ties), default=Fraction(0)))
@@ -155,13 +155,18 @@ def _written(problem: Problem, ties: Ties, up: bool) -> _Rows:
         rows.add({x * m + y: one}, upper=0.0)
     (_write_columns if ties.is_compact else _write_pairs)(rows, ties, m, up)
     if problem.prior is None:
-        for x in range(n):
-            worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(problem.utility.matrix[x])}
-            gain = problem.utility.sense == "gain"
-            rows.add(worth | {rows.columns - 1: one}, -np.inf if gain else 0.0, 0.0 if gain else np.inf)
+        _write_worst_case(rows, problem.utility)
     for block in problem.constraints:
         _write_block(rows, block, m)
     return rows
+
+
+def _write_worst_case(rows: _Rows, utility: Utility) -> None:
+    """Keep the last column on the right side of every input's expectation."""
+    (n, m), is_gain = utility.shape, utility.sense == "gain"
+    for x in range(n):
+        worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
+        rows.add(worth | {rows.columns - 1: Fraction(1)}, -np.inf if is_gain else 0.0, 0.0 if is_gain else np.inf)
 
 
 def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:

@@ -17,7 +17,6 @@ from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import GraphDP, MetricDP
-from ldpopt.privacy.answers import definition_of
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import numeric
 
@@ -74,7 +73,7 @@ def recognize(problem: Problem) -> list[Candidate]:
     if n != m or problem.constraints:
         return []
     privacy: Any = problem.privacy
-    ties = definition_of(privacy, problem.inputs, problem.outputs)
+    ties = problem.definition()
     is_truth = problem.utility.sense == "gain" and np.array_equal(problem.utility.matrix, np.eye(n))
     same = tuple(range(n))
     if ties is not None and ties.is_complete:

@@ -64,12 +64,14 @@ class OneSided(TiedNotion):
     ) -> Ties:
         """From every sensitive input to all others."""
         self.check(inputs, ())
-        capped = np.array([x in set(self.sensitive) for x in inputs], bool)
+        sensitive = set(self.sensitive)
+        capped = np.array([x in sensitive for x in inputs], bool)
         return Ties(self.epsilon, len(inputs), capped=None if capped.all() else capped)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; a plain array has positions for labels."""
         inputs, _ = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
-        rows = [x for x, label in enumerate(inputs) if label in self.sensitive]
+        sensitive = set(self.sensitive)
+        rows = [x for x, label in enumerate(inputs) if label in sensitive]
         return one_sided_divergence(channel, self.epsilon, rows)

@@ -102,12 +102,14 @@ class UtilityOptimizedLDP(TiedNotion):
         inputs, is_labelled = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         outputs = channel.outputs if is_labelled else range(len(channel[0]))
-        reports = {y for y in outputs if y in self.sensitive or y not in inputs}
-        others = set(outputs) - (reports if self.protected is None else set(self.protected))
-        unfit = [y for y in others if y not in inputs or y in self.sensitive]
-        if unfit:
-            raise _unfit(unfit[0])
-        return one_sided_divergence(channel, self.epsilon, None, {y: inputs.index(y) for y in others})
+        place, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
+        others = {y for y in outputs if y in place and y not in sensitive}
+        if self.protected is not None:
+            unfit = [y for y in outputs if y not in others and y not in self.protected]
+            if unfit:
+                raise _unfit(unfit[0])
+            others -= set(self.protected)
+        return one_sided_divergence(channel, self.epsilon, None, {y: place[y] for y in others})
 
     def _owners(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Int:
         """Input that alone may give each report, or -1 for a protected one, shape (m,)."""

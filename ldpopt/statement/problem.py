@@ -15,7 +15,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
-from ldpopt.privacy.answers import check_alphabet, require_notion, ties_of
+from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
 from ldpopt.statement.utility import Utility, resolve
 
 PRIOR_TOLERANCE = 1e-9
@@ -123,11 +123,17 @@ class Problem:
         deadline : Deadline
             A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over.
         """
-        known = self.__dict__
+        known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
             known["_ties"] = ties_of(self.privacy, self.inputs, self.outputs, deadline)
-        found: Ties | None = known["_ties"]
-        return found
+        return known["_ties"]
+
+    def definition(self) -> Ties | None:
+        """All ties of the notion's definition, implied ones included; kept. None where it is not a tied notion."""
+        known: dict[str, Ties | None] = self.__dict__
+        if "_definition" not in known:
+            known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
+        return known["_definition"]
 
     @property
     def is_trivial(self) -> bool:

@@ -25,7 +25,6 @@ from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.answers import (
     alphabet_of,
     check_alphabet,
-    definition_of,
     is_separated,
     notes_of,
     require_notion,
@@ -203,7 +202,7 @@ def _ties(checked: _Checked) -> None:
         ties = problem.ties()
         if ties is None:
             return
-        definition = definition_of(checked.notion, checked.inputs, checked.outputs)
+        definition = problem.definition()
         assert definition is not None
         value, _ = checked.best(gain, ties.rows(m))
         found = {"definition()": checked.best(gain, definition.rows(m))[0]}

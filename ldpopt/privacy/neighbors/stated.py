@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 KEYS = ("kind", "rows", "columns", "edges")
 
+KINDS = ("complete", "path", "cycle", "grid", "edges")
+
 FAMILIES: dict[str, Callable[[Any], Any]] = {"path": path, "cycle": cycle, "complete": complete}
 
 
@@ -39,17 +41,7 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     MisstatedError
         With the key of what is wrong.
     """
-    if not isinstance(table, dict):
-        raise _wrong(f"privacy.neighbors = {short_repr(table)}: should be a table", do='such as { kind = "path" }')
-    for key in table:
-        if key not in KEYS:
-            raise _wrong(f"unknown key {key!r}", key, do=nearest(key, KEYS))
-    kind, edges = table.get("kind", "edges"), table.get("edges")
-    known = ("complete", "path", "cycle", "grid", "edges")
-    if not isinstance(kind, str) or kind not in known:
-        what = f"privacy.neighbors.kind = {short_repr(kind)}: should be {', '.join(map(repr, known))}"
-        raise _wrong(what, "kind", do=nearest(kind, known))
-    sizes = table.get("rows"), table.get("columns")
+    kind, edges, sizes = _read_keys(table)
     if (None in sizes) if kind == "grid" else (sizes != (None, None)):
         do = "state rows and columns with kind = 'grid' and nowhere else"
         raise _wrong(f"neighbors of kind {kind!r} with rows, columns = {sizes}", do=do)
@@ -58,9 +50,23 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     if edges is not None:
         return _by_edges(edges, inputs)
     try:
-        return grid(*sizes, inputs) if kind == "grid" else FAMILIES[kind](inputs)  # type: ignore[arg-type]
+        return grid(*sizes, inputs) if kind == "grid" else FAMILIES[kind](inputs)
     except StatementError as error:
         raise _wrong(error.what, do=error.do) from None
+
+
+def _read_keys(table: Any) -> tuple[str, Any, tuple[Any, Any]]:
+    """Kind, edges and size that a table states; unknown keys and kinds are refused."""
+    if not isinstance(table, dict):
+        raise _wrong(f"privacy.neighbors = {short_repr(table)}: should be a table", do='such as { kind = "path" }')
+    for key in table:
+        if key not in KEYS:
+            raise _wrong(f"unknown key {key!r}", key, do=nearest(key, KEYS))
+    kind = table.get("kind", "edges")
+    if not isinstance(kind, str) or kind not in KINDS:
+        what = f"privacy.neighbors.kind = {short_repr(kind)}: should be {', '.join(map(repr, KINDS))}"
+        raise _wrong(what, "kind", do=nearest(kind, KINDS))
+    return kind, table.get("edges"), (table.get("rows"), table.get("columns"))
 
 
 def graph_of_places(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:

@@ -12,11 +12,13 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.auditing.divergence import Audit
-from ldpopt.errors import StatementError
+from ldpopt.certificate import exact_optimum, recheck
+from ldpopt.errors import CertificateError, ModelFileError, StatementError
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
+from ldpopt.privacy import stated as codec
 from ldpopt.privacy.answers import alphabet_of, definition_of, rows_of, separated, ties_of
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.testing import check_notion
@@ -199,6 +201,66 @@ def test_nonsense_in_a_certificate_s_definition():
 
     with pytest.raises(StatementError, match=r"Undefined\.definition\(\) returned 3, not Ties"):
         definition_of(Undefined(1.0), range(3))
+
+
+STATED = [
+    (lambda self, inputs: ["epsilon"], "Stated.stated() returned ['epsilon'], not a dict"),
+    (lambda self, inputs: {"epsilon": {1.0}}, "Stated.stated() returned {1.0} for 'epsilon'"),
+    (lambda self, inputs: {"epsilon": float("nan")}, "returned nan for 'epsilon', which no file can hold"),
+]
+
+
+@pytest.mark.parametrize("stated, words", STATED)
+def test_nonsense_in_a_table(monkeypatch, tmp_path, stated, words):
+    notion = type("Stated", (lo.PureLDP,), {"stated": stated})
+    monkeypatch.setattr(codec, "installed", lambda: {"stated": notion})
+    problem = lo.Problem(UNIFORM, "identity", notion(1.0))
+    with pytest.raises(StatementError) as caught:
+        lo.save_model(problem, tmp_path / "model.toml")
+    assert words in str(caught.value)
+    proof = lo.certify(lo.solve(problem))
+    with pytest.raises(CertificateError) as caught:
+        proof.save(tmp_path / "proof.json")
+    assert words in str(caught.value)
+
+
+READ = [
+    (lambda cls, table, inputs: 3, "from_stated() returned 3, not a privacy notion"),
+    (lambda cls, table, inputs: table["delta"], "Read refused its keys: KeyError: 'delta'"),
+]
+
+
+@pytest.mark.parametrize("read, words", READ)
+def test_nonsense_from_a_table(monkeypatch, read, words):
+    notion = type("Read", (lo.PureLDP,), {"from_stated": classmethod(read)})
+    monkeypatch.setattr(codec, "installed", lambda: {"read": notion})
+    with pytest.raises(StatementError) as caught:
+        codec.read_table({"kind": "read", "epsilon": 1.0}, range(3))
+    assert words in str(caught.value)
+
+
+def test_an_installed_notion_has_every_form(monkeypatch, tmp_path):
+    monkeypatch.setattr(codec, "installed", lambda: {"halved": Halved})
+    problem = lo.Problem(UNIFORM, "identity", Halved(2.0, True))
+    lo.save_model(problem, tmp_path / "model.toml")
+    assert lo.load_model(tmp_path / "model.toml").privacy == Halved(2.0, True)
+    proof = lo.certify(lo.solve(problem))
+    proof.save(tmp_path / "proof.json")
+    read = lo.Certificate.load(tmp_path / "proof.json")
+    assert read.problem.privacy == Halved(2.0, True)
+    assert recheck(read).is_same
+    low, high = exact_optimum(lo.Problem(UNIFORM, "identity", Halved(2.0)))
+    assert low <= proof.bound
+    assert proof.achieved <= high
+    monkeypatch.setattr(codec, "installed", dict)
+    with pytest.raises(ModelFileError, match="unknown privacy notion 'halved'"):
+        lo.Certificate.load(tmp_path / "proof.json")
+
+
+def test_a_foreign_notion_without_ties_has_no_certificate_in_a_file(tmp_path):
+    proof = lo.certify(lo.solve(lo.Problem(UNIFORM, "identity", Foreign(1.0))))
+    with pytest.raises(CertificateError, match="Foreign has no form in a certificate's file"):
+        proof.save(tmp_path / "proof.json")
 
 
 class TooWeak(lo.PureLDP):
