@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from ldpopt.noise import layers
     from ldpopt.polytope import convex, regions
     from ldpopt.polytope.vertices import ExtremePoints, extreme_points
-    from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, neighbors
+    from ldpopt.privacy import (
+        ApproximateLDP,
+        GraphDP,
+        MetricDP,
+        OneSided,
+        PureLDP,
+        UtilityOptimizedLDP,
+        neighbors,
+    )
     from ldpopt.solvers import Status
     from ldpopt.solvers.program import LinearProgram
     from ldpopt.solving.formulation import formulate
@@ -54,6 +62,7 @@ _OBJECTS = {
     "load_model": "statement.modelfile",
     "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
+    "OneSided": "privacy",
     "plan": "solving.plan",
     "Problem": "statement.problem",
     "PureLDP": "privacy",
@@ -63,6 +72,7 @@ _OBJECTS = {
     "solve": "solving.solve",
     "Status": "solvers",
     "Utility": "statement.utility",
+    "UtilityOptimizedLDP": "privacy",
 }
 """Modules of the public objects."""
 
@@ -100,12 +110,14 @@ __all__ = [
     "LinearProgram",
     "Mechanism",
     "MetricDP",
+    "OneSided",
     "Problem",
     "PureLDP",
     "RowBlock",
     "Solution",
     "Status",
     "Utility",
+    "UtilityOptimizedLDP",
     "audit",
     "audit_sampler",
     "certify",

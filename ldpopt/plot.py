@@ -166,10 +166,12 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         Draws the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
     """
     from ldpopt.closed_forms import binary
+    from ldpopt.privacy.answers import alphabet_of, definition_of
 
-    if not hasattr(privacy, "epsilon") or hasattr(privacy, "graph") or hasattr(privacy, "distance"):
+    ties = definition_of(privacy, (0, 1)) if alphabet_of(privacy) is None else None
+    if ties is None or not ties.is_complete:
         raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
-    form = binary([0.5, 0.5] if prior is None else prior, privacy.epsilon, getattr(privacy, "delta", 0.0))
+    form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
     corners = np.array(form.vertices)
     ax = _axes(ax, size=(5.6, 5.4))
     ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")

@@ -7,20 +7,27 @@ made: this is the second witness beside the rows that a privacy notion writes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.audits import Audit, Verdict, audit_by, require_notion
 from ldpopt.auditing.exact_matrices import Exact, exact
-from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import short_repr
 
-Verdict = Literal["certified", "violated", "undecided"]
+__all__ = [
+    "Audit",
+    "Pairs",
+    "Verdict",
+    "approximate_divergence",
+    "audit",
+    "hockey_stick",
+    "max_divergence",
+    "require_notion",
+]
 
 ULPS = 2.0**-50
 """Relative slack around floating-point screening: everything within it is decided in integers."""
@@ -39,53 +46,6 @@ class Pairs(NamedTuple):
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     distance: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What an exact check of a channel found.
-
-    Attributes
-    ----------
-    epsilon : float
-        Smallest budget in nats at which the channel keeps the claim's delta (0 without a claim), rounded up;
-        ``inf`` where there is none.
-    delta : float
-        Smallest delta at the claim's epsilon (0 without a claim), rounded up.
-    witness : tuple or None
-        ``(x, x', y)`` that attains it: labels, or positions for a plain array; ``y`` is a tuple of outputs (an event)
-        for event-wise claims; None where all rows are equal.
-    verdict : {"certified", "violated", "undecided"}
-        Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite epsilon does.
-    claim : str
-        What was checked.
-    """
-
-    epsilon: float
-    delta: float
-    witness: tuple[Any, Any, Any] | None
-    verdict: Verdict
-    claim: str = ""
-    curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
-
-    def delta_at(self, epsilon: float | str) -> float:
-        r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
-        return self.curve(Budget(epsilon))
-
-
-def require_notion(privacy: Any) -> None:
-    """Refuse what cannot audit a channel.
-
-    Raises
-    ------
-    StatementError
-        If it has no ``audit``, or is the class of a notion without its budget.
-    """
-    if isinstance(privacy, type) or not hasattr(privacy, "audit"):
-        raise StatementError(
-            f"{short_repr(privacy)} is no privacy notion",
-            do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP",
-        )
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | None = None, claim: str = "") -> Audit:
@@ -114,16 +74,16 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
     O(n m) for all pairs, O(number of pairs x m) otherwise.
     """
     matrix = exact(channel)
-    worst = _worst_of_all(matrix) if pairs is None else _worst_of_pairs(matrix, pairs)
+    worst = worst_of_all(matrix) if pairs is None else _worst_of_pairs(matrix, pairs)
     epsilon, witness = worst
     verdict: Verdict = "certified" if math.isfinite(epsilon) else "violated"
     if budget is not None:
-        verdict = _decide_all(matrix, budget) if pairs is None else _decide_pairs(matrix, budget, pairs)
+        verdict = decide_all(matrix, budget) if pairs is None else _decide_pairs(matrix, budget, pairs)
         if verdict == "certified":
             epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))
 
     def curve(at: Budget) -> float:
-        decided = _decide_all(matrix, at) if pairs is None else _decide_pairs(matrix, at, pairs)
+        decided = decide_all(matrix, at) if pairs is None else _decide_pairs(matrix, at, pairs)
         return 0.0 if decided == "certified" else hockey_stick(matrix, at, pairs)[0]
 
     delta = 0.0 if budget is None or verdict == "certified" else curve(budget)
@@ -189,15 +149,17 @@ def _shown(
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], shown[0] if single else shown)
 
 
-def _worst_of_all(matrix: Exact) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest pure epsilon over all pairs: only the extremes of each column matter."""
+def worst_of_all(matrix: Exact, rows: NDArray[np.int64] | None = None) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
+    if rows is not None:
+        top = rows[entries[rows].argmax(axis=0)]
     columns = range(entries.shape[1])
     best, where = Fraction(1), None
     for y in columns:
         high, low = int(entries[top[y], y]), int(entries[bottom[y], y])
-        if high == low:
+        if high <= low:
             continue
         witness = (matrix.inputs[top[y]], matrix.inputs[bottom[y]], matrix.outputs[y])
         if low == 0:
@@ -233,9 +195,11 @@ def _worst_of_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any,
     return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
 
 
-def _decide_all(matrix: Exact, budget: Budget) -> Verdict:
+def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = None) -> Verdict:
+    """Decide a pure claim for all pairs (or those from some rows) by the extremes of each column."""
     low, high = budget.enclosure()
-    largest, smallest = (extreme.astype(object) for extreme in (matrix.whole.max(axis=0), matrix.whole.min(axis=0)))
+    over = matrix.whole if rows is None else matrix.whole[rows]
+    largest, smallest = (extreme.astype(object) for extreme in (over.max(axis=0), matrix.whole.min(axis=0)))
     if all(u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)):
         return "certified"
     violated = any(u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True))
@@ -388,5 +352,4 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     if privacy is None:
         return max_divergence(channel)
     require_notion(privacy)
-    result: Audit = privacy.audit(channel)
-    return result
+    return audit_by(privacy, channel)

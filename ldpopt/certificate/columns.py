@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.grid import GRID, Exact, integers
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.checks import Float
 from ldpopt.solving.channel_program import Structure
 from ldpopt.solving.interior.pricing import Prices
@@ -38,6 +39,9 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. The least shift ``t`` for which none does is found by Newton's
     method, in integers throughout. An entry-wise slack adds ``delta * sum d^+``.
 
+    Where only some inputs are capped, and some outputs have an owner, an entry without a cap costs at most its
+    multiplier ``y``: multipliers are raised to that first, and outputs with an owner ask for nothing more.
+
     Parameters
     ----------
     costs : array of int, shape (n, m)
@@ -45,7 +49,7 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     duals : array of int, shape (n,)
         Any multipliers of the row sums, over the same power of two.
     structure : Structure
-        Its ``b``, ``beta`` and ``delta``.
+        Its ``b``, ``beta``, ``delta`` and ``ties``.
 
     Returns
     -------
@@ -55,15 +59,17 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     beta, b = int(integers([structure.beta], up=True)[0]), int(integers([structure.b])[0])
     n = len(duals)
     shift = 0
+    if not structure.is_complete:
+        costs, duals = _without_uncapped(costs, duals, structure)
     columns = np.arange(costs.shape[1])
-    if not structure.delta:
+    if not structure.delta and structure.is_complete:
         # A tangent's root lies left of the root, more so for a larger b, and b may be too small for the grid: a step
         # back is followed by steps forward only. With slack the duals as they are balance it against the sums.
         gains, slopes = _priced(costs, duals, max(b, 1), beta)
         shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
         if b:  # a gain grows by n (b + beta) at most for each unit back
             columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
-    while True:
+    while len(columns):
         gains, slopes = _priced(costs[:, columns], duals + shift, b, beta)
         left = np.asarray(gains > 0, dtype=bool)
         if not left.any():
@@ -75,6 +81,19 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
         slack = sum(map(int, Prices.of(costs, duals + shift).positive))
         total += -(-slack * int(integers([structure.delta], up=True)[0]) >> GRID)
     return total
+
+
+def _without_uncapped(costs: Any, duals: Any, structure: Structure) -> tuple[Any, Any]:
+    """Raise the multipliers until no entry without a cap is worth more, and drop the outputs with an owner."""
+    ties, m = structure.ties, costs.shape[1]
+    if ties is None:
+        raise CertificateError("the compact form of a structure without ties")
+    shared = ties.shared(m)
+    free = ties.allowed(m) & ~(ties.caps()[:, None] & shared)
+    raised = duals.copy()
+    for x in np.flatnonzero(free.any(axis=1)):
+        raised[x] = max(raised[x], costs[x, free[x]].max())
+    return costs[:, shared], raised
 
 
 def _priced(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:

@@ -20,13 +20,9 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 from ldpopt.solving.channel_program import Form, Structure
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
-
-KNOWN = (PureLDP, ApproximateLDP, GraphDP, MetricDP)
-"""Notions whose rows are written from their definition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +48,27 @@ class PairRows:
     value: Float
 
     @classmethod
-    def of(cls, block: RowBlock, values: Float) -> PairRows:
-        """Read the pairs and events of a notion's rows with positive multipliers."""
+    def of(cls, block: RowBlock, values: Float) -> PairRows | None:
+        """Read the pairs and events of a notion's rows with positive multipliers; None where they are other rows.
+
+        Rows of one entry, which has to be 0, are left out: the statement says so.
+        """
         under = block.coefficient < 0
+        over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
+        if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
+            return None
         ends = np.searchsorted(block.row[under], np.arange(len(block)))
-        kept = np.flatnonzero(values > 0)
+        starts = ends[block.row[under]]
+        first, second = block.x[over], block.x[under]
+        if (first != first[starts]).any() or (second != second[starts]).any():
+            return None
+        tied = np.bincount(block.row[under], minlength=len(block)) > 0
+        kept = np.flatnonzero((values > 0) & tied)
         place = np.full(len(block), -1)
         place[kept] = np.arange(len(kept))
         inside = place[block.row[under]] >= 0
-        first, second = block.x[~under][ends[kept]], block.x[under][ends[kept]]
-        return cls(first, second, place[block.row[under]][inside], block.y[under][inside], values[kept])
+        ends = ends[kept]
+        return cls(first[ends], second[ends], place[block.row[under]][inside], block.y[under][inside], values[kept])
 
     @classmethod
     def joined(cls, parts: list[PairRows]) -> PairRows:
@@ -118,17 +125,19 @@ class Multipliers:
         duals = np.where(np.isfinite(duals), duals, 0.0)
         if solution.problem.utility.sense == "loss":
             duals = -duals
-        known = type(solution.problem.privacy) in KNOWN
+        is_tied = solution.problem.ties() is not None
         pairs: list[PairRows] = []
         blocks: list[tuple[RowBlock, Float]] = []
         named: dict[str, Float] = {}
         for span in program.rows:
             if span.block is None:
                 named[span.name] = duals[span.slice]
-            elif known and span.name == "privacy":
-                pairs.append(PairRows.of(span.block, duals[span.slice]))
             else:
-                blocks.append((span.block, duals[span.slice]))
+                tied = PairRows.of(span.block, duals[span.slice]) if is_tied and span.name == "privacy" else None
+                if tied is None:
+                    blocks.append((span.block, duals[span.slice]))
+                else:
+                    pairs.append(tied)
         form = program.structure.form
         row_sums = named["row_sum"] if form == "compact" else None
         worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
@@ -172,7 +181,7 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     for block, values in multipliers.blocks:
         constant += _relax(costs, block, values, fine)
     if multipliers.form == "pairwise":
-        best = int(costs.max(axis=1).sum())
+        best = sum(_best_entries(costs, problem))
     else:
         best = columns_bound(costs, integers(multipliers.row_sums, grid=fine) << GRID, _structure(problem))
     return sign * Fraction(constant + best, 1 << (GRID + fine))
@@ -191,12 +200,21 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
     return found, GRID
 
 
+def _best_entries(costs: Exact, problem: Problem) -> list[int]:
+    """Largest cost of each input, over the outputs that it may report."""
+    ties = problem.definition()
+    if ties is None or ties.owner is None:
+        return [int(most) for most in costs.max(axis=1)]
+    allowed = ties.allowed(costs.shape[1])
+    return [int(row[may if may.any() else ...].max()) for row, may in zip(costs, allowed, strict=True)]
+
+
 def _structure(problem: Problem) -> Structure:
     """What ties the columns, from the statement."""
-    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
-    if ties is None or not ties.is_complete:
+    ties = problem.definition()
+    if ties is None or not ties.is_compact:
         raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
-    return Structure("compact", problem.utility.matrix, True, ties.budget.b, ties.budget.beta, ties.delta)
+    return Structure.of_ties(ties, problem.utility.matrix, True)
 
 
 def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> int:
@@ -216,27 +234,26 @@ def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; rows that are not true are refused."""
-    privacy: PureLDP | ApproximateLDP | GraphDP | MetricDP = problem.privacy
-    n = len(problem.inputs)
-    distance = np.ones((n, n))
-    if isinstance(privacy, MetricDP):
-        distance = privacy.matrix(problem.inputs)
-    elif isinstance(privacy, GraphDP):
-        ties = privacy.ties(problem.inputs)
-        distance = np.zeros((n, n))
-        distance[ties.pairs()] = 1.0
-    np.fill_diagonal(distance := distance.copy(), 0.0)
+    ties = problem.definition()
+    what = f"{problem.privacy!r}"
+    if ties is None:
+        raise CertificateError(f"{what} describes no ties, but a multiplier has one")
+    distance = np.zeros((ties.n, ties.n))
+    distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
     chosen = distance[pairs.first, pairs.second]
-    delta = privacy.delta if isinstance(privacy, ApproximateLDP) else 0.0
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
-        raise CertificateError(f"{privacy!r} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
-    if delta and getattr(privacy, "form", "") == "entry" and (np.bincount(pairs.row) > 1).any():
-        raise CertificateError(f"{privacy!r} says nothing about events of several outputs, but a multiplier does")
+        raise CertificateError(f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
+    if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
+        raise CertificateError(f"{what} says nothing about events of several outputs, but a multiplier does")
+    owned = ~ties.shared(len(problem.outputs))[pairs.y]
+    if owned.any():
+        name = problem.outputs[pairs.y[int(np.argmax(owned))]]
+        raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")
     levels, place = np.unique(chosen, return_inverse=True)
-    floors = np.array([_ratio(privacy.epsilon, float(d)) for d in levels], dtype=object)
-    return floors[place], delta
+    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
+    return floors[place], ties.delta
 
 
 def _ratio(epsilon: Budget, distance: float) -> int:

@@ -22,11 +22,13 @@ from ldpopt.certificate.simplex import canonical_form, improve
 from ldpopt.certificate.simplex.standard import basis_in
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import LARGEST, Budget
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy import Ties
 from ldpopt.solvers import Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
 
 MOST = 8
 """Inputs and outputs of a problem that is solved in rationals."""
@@ -54,7 +56,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     Raises
     ------
     NotRepresentableError
-        If the problem is larger, the notion a plug-in's, or ``e**(epsilon d)`` beyond ``e**10000``.
+        If the problem is larger, the notion a plug-in without ties, or ``e**(epsilon d)`` beyond ``e**10000``.
     NoSolutionError
         If no channel keeps the side constraints.
 
@@ -65,6 +67,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
 
     Examples
     --------
+    >>> from ldpopt import PureLDP
     >>> from ldpopt.certificate import exact_optimum
     >>> exact_optimum(Problem([0.5, 0.25, 0.25], "identity", PureLDP("log(2)")))
     (Fraction(1, 2), Fraction(1, 2))
@@ -72,12 +75,13 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     n, m = problem.utility.shape
     if max(n, m) > MOST:
         raise NotRepresentableError(f"{n} x {m} is more than {MOST} x {MOST}", do="use certify(solution)")
-    if type(problem.privacy) not in (PureLDP, ApproximateLDP, GraphDP, MetricDP):
-        raise NotRepresentableError(f"{problem.privacy!r} is a plug-in", do="use certify(solution)")
-    farthest = float(max(_distances(problem), default=Fraction(0)))
-    if float(problem.privacy.epsilon) * farthest > LARGEST:
+    ties = problem.definition()
+    if ties is None:
+        raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
+    farthest = float(max(_distances(ties), default=Fraction(0)))
+    if float(ties.budget) * farthest > LARGEST:
         raise NotRepresentableError(f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats")
-    ends = [_optimum(problem, up) for up in (False, True)] if not _is_rational(problem) else [_optimum(problem, False)]
+    ends = [_optimum(problem, ties, up) for up in ((False,) if _is_rational(ties) else (False, True))]
     return min(ends), max(ends)
 
 
@@ -96,21 +100,17 @@ class _Rows:
         self.upper.append(upper)
 
 
-def _is_rational(problem: Problem) -> bool:
+def _is_rational(ties: Ties) -> bool:
     """Whether every power of ``e**epsilon`` that matters is known as a rational, so that one program is enough."""
-    return all(low == high for low, high in (problem.privacy.epsilon.enclosure(d) for d in _distances(problem)))
+    return all(low == high for low, high in (ties.budget.enclosure(d) for d in _distances(ties)))
 
 
-def _distances(problem: Problem) -> set[Fraction]:
-    if isinstance(problem.privacy, MetricDP):
-        matrix = problem.privacy.matrix(problem.inputs)
-        return {Fraction(float(d)) for d in matrix[matrix > 0]}
-    return {Fraction(1)}
+def _distances(ties: Ties) -> set[Fraction]:
+    return {Fraction(1)} if ties.distance is None else {Fraction(d) for d in np.unique(ties.distance).tolist()}
 
 
-def _ratio(problem: Problem, distance: Fraction, up: bool) -> Fraction:
+def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
     """``exp(-epsilon d)``, exact or on the near side: smaller (more budget) for the upper end."""
-    budget: Budget = problem.privacy.epsilon
     low, high = budget.enclosure(distance)
     if low == high:
         return 1 / low
@@ -118,15 +118,15 @@ def _ratio(problem: Problem, distance: Fraction, up: bool) -> Fraction:
     return Fraction(floor(scale / high), scale) if up else Fraction(ceil(scale / low), scale)
 
 
-def _optimum(problem: Problem, up: bool) -> Fraction:
+def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
     """Solve at one end, adding events until the exact optimum violates none."""
     n, m = problem.utility.shape
-    rows = _written(problem, up)
-    ratio, privacy = _ratio(problem, Fraction(1), up), problem.privacy
-    slack = ratio * Fraction(privacy.delta) if isinstance(privacy, ApproximateLDP) else Fraction(0)
+    rows = _written(problem, ties, up)
+    ratio = _ratio(ties.budget, Fraction(1), up)
+    slack = ratio * Fraction(ties.delta)
     while True:
         value, channel = _solved(problem, rows)
-        events = list(_violated(channel, ratio, slack)) if getattr(privacy, "form", "") == "event" else []
+        events = list(_violated(channel, ratio, slack)) if ties.is_shared else []
         if not events:
             return value
         for x, k, event in events:
@@ -144,54 +144,62 @@ def _violated(
                 yield x, k, tuple(y for y, v in enumerate(over) if v > 0)
 
 
-def _written(problem: Problem, up: bool) -> _Rows:
+def _written(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
-    one, privacy = Fraction(1), problem.privacy
-    tied = isinstance(privacy, (GraphDP, MetricDP))
+    one = Fraction(1)
     # A column n m that is fixed at 1 carries what is no float; then the least entries; at last the worst case.
-    rows = _Rows(n * m + 1 + (0 if tied else m) + (problem.prior is None))
+    rows = _Rows(n * m + 1 + (m if ties.is_compact else 0) + (problem.prior is None))
     for x in range(n):
         rows.add({x * m + y: one for y in range(m)}, 1.0, 1.0)
-    if tied:
-        for x, k, distance in _pairs(problem):
-            ratio = _ratio(problem, distance, up)
-            for y in range(m):
-                rows.add({x * m + y: ratio, k * m + y: -one}, upper=0.0)
-    else:
-        ratio, delta = _ratio(problem, one, up), Fraction(getattr(privacy, "delta", 0.0))
-        for x in range(n):
-            for y in range(m):
-                least = n * m + 1 + y
-                rows.add({x * m + y: one, least: -one}, lower=0.0)
-                rows.add({x * m + y: ratio, least: -one, n * m: -ratio * delta}, upper=0.0)
+    for x, y in np.argwhere(~ties.allowed(m)).tolist():
+        rows.add({x * m + y: one}, upper=0.0)
+    (_write_columns if ties.is_compact else _write_pairs)(rows, ties, m, up)
     if problem.prior is None:
-        for x in range(n):
-            worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(problem.utility.matrix[x])}
-            gain = problem.utility.sense == "gain"
-            rows.add(worth | {rows.columns - 1: one}, -np.inf if gain else 0.0, 0.0 if gain else np.inf)
+        _write_worst_case(rows, problem.utility)
     for block in problem.constraints:
-        for r in range(len(block)):
-            inside = block.row == r
-            terms: Terms = {}
-            for x, y, a in zip(block.x[inside], block.y[inside], block.coefficient[inside], strict=True):
-                terms[int(x * m + y)] = terms.get(int(x * m + y), Fraction(0)) + Fraction(float(a))
-            rows.add(terms, float(block.lower[r]), float(block.upper[r]))
+        _write_block(rows, block, m)
     return rows
 
 
-def _pairs(problem: Problem) -> Iterator[tuple[int, int, Fraction]]:
-    """Ordered pairs that a graph or metric ties, and their distances."""
-    if isinstance(problem.privacy, MetricDP):
-        for (x, k), distance in np.ndenumerate(problem.privacy.matrix(problem.inputs)):
-            if x != k:
-                yield x, k, Fraction(float(distance))
-        return
-    place = {label: x for x, label in enumerate(problem.inputs)}
-    for one, other in problem.privacy.graph.edges():
-        if one != other:
-            yield place[one], place[other], Fraction(1)
-            yield place[other], place[one], Fraction(1)
+def _write_worst_case(rows: _Rows, utility: Utility) -> None:
+    """Keep the last column on the right side of every input's expectation."""
+    (n, m), is_gain = utility.shape, utility.sense == "gain"
+    for x in range(n):
+        worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
+        rows.add(worth | {rows.columns - 1: Fraction(1)}, -np.inf if is_gain else 0.0, 0.0 if is_gain else np.inf)
+
+
+def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
+    """Every entry is at least its column's least one, and entries of capped inputs at most ``alpha`` times that."""
+    n, one, ratio, delta = ties.n, Fraction(1), _ratio(ties.budget, Fraction(1), up), Fraction(ties.delta)
+    for x in range(n):
+        for y in np.flatnonzero(ties.shared(m)).tolist():
+            least = n * m + 1 + y
+            rows.add({x * m + y: one, least: -one}, lower=0.0)
+            if ties.caps()[x]:
+                rows.add({x * m + y: ratio, least: -one, n * m: -ratio * delta}, upper=0.0)
+
+
+def _write_pairs(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
+    """Write every tied pair and output."""
+    first, second = (end.tolist() for end in ties.pairs())
+    distance = [1.0] * len(first) if ties.distance is None else ties.distance.tolist()
+    for x, k, d in zip(first, second, distance, strict=True):
+        ratio = _ratio(ties.budget, Fraction(d), up)
+        for y in np.flatnonzero(ties.shared(m)).tolist():
+            slack = -ratio * Fraction(ties.delta)
+            rows.add({x * m + y: ratio, k * m + y: Fraction(-1), ties.n * m: slack}, upper=0.0)
+
+
+def _write_block(rows: _Rows, block: RowBlock, m: int) -> None:
+    """Write the rows of a side constraint."""
+    for r in range(len(block)):
+        inside = block.row == r
+        terms: Terms = {}
+        for x, y, a in zip(block.x[inside], block.y[inside], block.coefficient[inside], strict=True):
+            terms[int(x * m + y)] = terms.get(int(x * m + y), Fraction(0)) + Fraction(float(a))
+        rows.add(terms, float(block.lower[r]), float(block.upper[r]))
 
 
 def _solved(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction]]]:

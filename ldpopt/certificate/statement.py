@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.duals import KNOWN
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.privacy.stated import MisstatedError, read_table, table_of
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
@@ -24,7 +21,7 @@ def plain_problem(problem: Problem) -> dict[str, Any]:
     Raises
     ------
     CertificateError
-        If the notion is a plug-in's, or a label is neither text nor a number.
+        If the notion has no form in a file, or a label is neither text nor a number.
     """
     return {
         "inputs": _plain_labels(problem.inputs),
@@ -33,7 +30,7 @@ def plain_problem(problem: Problem) -> dict[str, Any]:
         "prior": None if problem.prior is None else problem.prior.tolist(),
         "sense": problem.utility.sense,
         "utility": problem.utility.matrix.tolist(),
-        "privacy": _plain_privacy(problem.privacy, problem.inputs),
+        "privacy": _plain_privacy(problem),
         "constraints": [_plain_block(block) for block in problem.constraints],
     }
 
@@ -82,53 +79,32 @@ def _labels(entry: Entry) -> list[str | int | float]:
     ]
 
 
-def _plain_privacy(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
-    if type(privacy) not in KNOWN:
-        raise CertificateError(
-            f"the privacy notion {type(privacy).__name__} has no form in a certificate's file",
-            do=f"certify() holds in Python; files know {', '.join(notion.__name__ for notion in KNOWN)}",
-        )
-    stated: dict[str, Any] = {"kind": "pure", "epsilon": _plain_budget(privacy.epsilon)}
-    if isinstance(privacy, ApproximateLDP):
-        return stated | {"kind": "approximate", "delta": privacy.delta, "form": privacy.form}
-    if isinstance(privacy, GraphDP):
-        first, second = privacy.ties(inputs).pairs()
-        edges = [[int(x), int(k)] for x, k in zip(first, second, strict=True) if x < k]
-        return stated | {"kind": "graph", "edges": edges}
-    if isinstance(privacy, MetricDP):
-        return stated | {"kind": "metric", "distance": privacy.matrix(inputs).tolist()}
-    return stated
+def _plain_privacy(problem: Problem) -> dict[str, Any]:
+    """State the notion as a table.
+
+    Its rows have to be known from its ties: multipliers of other rows have no form in a file.
+    """
+    name = type(problem.privacy).__name__
+    if problem.ties() is None:
+        do = "certify() holds in Python; files know notions that derive from TiedNotion"
+        raise CertificateError(f"the privacy notion {name} has no form in a certificate's file", do=do)
+    try:
+        return table_of(problem.privacy, problem.inputs)
+    except StatementError as error:
+        raise CertificateError(error.what, do=error.do) from None
 
 
 def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
-    given = entry.value if isinstance(entry.value, dict) else {}
-    keys = {"approximate": ("delta", "form"), "graph": ("edges",), "metric": ("distance",)}
-    table = entry.table("kind", "epsilon", *keys.get(str(given.get("kind")), ()))
-    kind = table["kind"].text("pure", *keys)
-    stated = table["epsilon"]
-    epsilon = stated.text() if isinstance(stated.value, str) else stated.number()
-    if kind == "approximate":
-        form: Any = table["form"].text("event", "entry")
-        return ApproximateLDP(epsilon, table["delta"].number(), form)
-    if kind == "graph":
-        import networkx as nx
-
-        graph: nx.Graph[Any] = nx.Graph()
-        graph.add_nodes_from(inputs)
-        n = len(inputs)
-        for edge in table["edges"].list():
-            graph.add_edge(*(inputs[end.whole(n)] for end in edge.list(2)))
-        return GraphDP(epsilon, graph)
-    if kind == "metric":
-        return MetricDP(epsilon, table["distance"].numbers(len(inputs), len(inputs)))
-    return PureLDP(epsilon)
+    if not isinstance(entry.value, dict):
+        raise entry.error("the privacy notion should be an object with its kind and its keys")
+    try:
+        return read_table(entry.value, inputs)
+    except MisstatedError as error:
+        raise Entry(None, entry.path, entry.key + _below(error.key)).error(error.what, error.do) from None
 
 
-def _plain_budget(epsilon: Budget) -> float | str:
-    """State a number where the budget is that float exactly, else its own text if that is exact."""
-    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
-        return epsilon.text
-    return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
+def _below(key: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
 
 
 def _plain_block(block: RowBlock) -> dict[str, Any]:

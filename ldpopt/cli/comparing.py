@@ -110,13 +110,14 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
 
 def _extreme_points(problem: Problem) -> list[Method]:
     """Best extreme point, where an optimum is one and the list is short."""
-    from ldpopt.privacy import PureLDP
-
     n, m = problem.utility.shape
-    exact = getattr(getattr(problem.privacy, "epsilon", None), "ratio", None) is not None
-    listed = n * m <= MOST_ENTRIES[hasattr(problem.privacy, "delta") and problem.privacy.delta > 0]
+    ties = problem.ties() if n * m <= max(MOST_ENTRIES) else None
+    if ties is None or not ties.is_mutual:
+        return []
+    exact = ties.budget.ratio is not None
+    listed = n * m <= MOST_ENTRIES[ties.delta > 0]
     plain = problem.prior is not None and not problem.constraints
-    is_pure = isinstance(problem.privacy, PureLDP)
+    is_pure = ties.is_complete and not ties.delta
     return (
         [Method("best extreme point", partial(_best_point, problem))] if plain and listed and (exact or is_pure) else []
     )

@@ -135,6 +135,7 @@ def export(
     """
     import tempfile
 
+    from ldpopt.privacy.answers import is_separated
     from ldpopt.solving.formulation import default_form, formulate
     from ldpopt.statement.modelfile import read_model
 
@@ -143,7 +144,7 @@ def export(
     problem = read_model(model).problem
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
-    if chosen == "compact" and hasattr(problem.privacy, "separate"):
+    if chosen == "compact" and is_separated(problem.privacy):
         say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events to it, pairwise lists all")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program.{to}"

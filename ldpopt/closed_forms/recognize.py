@@ -16,7 +16,7 @@ from ldpopt.closed_forms.kernels import kernel
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.privacy import GraphDP, MetricDP
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import numeric
 
@@ -73,13 +73,15 @@ def recognize(problem: Problem) -> list[Candidate]:
     if n != m or problem.constraints:
         return []
     privacy: Any = problem.privacy
+    ties = problem.definition()
     is_truth = problem.utility.sense == "gain" and np.array_equal(problem.utility.matrix, np.eye(n))
     same = tuple(range(n))
-    if isinstance(privacy, (PureLDP, ApproximateLDP)) or _is_complete(privacy):
-        epsilon, delta = privacy.epsilon, getattr(privacy, "delta", 0.0)
-        return _all_pairs(problem, is_truth, epsilon, delta, same)
+    if ties is not None and ties.is_complete:
+        return _all_pairs(problem, is_truth, ties.budget, ties.delta, same)
     if problem.prior is None or not is_truth:
         return []
+    if isinstance(privacy, GraphDP) and privacy.notes(problem.inputs):
+        return []  # the families are of connected graphs
     found = []
     line = _line(privacy, problem)
     if line:
@@ -124,14 +126,6 @@ def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, sam
     rank = np.argsort(places)
     table = problem.utility.matrix[np.ix_(places, places)]
     return [Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
-
-
-def _is_complete(privacy: Any) -> bool:
-    if not isinstance(privacy, GraphDP):
-        return False
-    n = privacy.graph.number_of_nodes()
-    edges = sum(1 for u, v in privacy.graph.edges() if u != v)
-    return edges == n * (n - 1) // 2
 
 
 def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.divergence import Audit, require_notion
+from ldpopt.auditing.audits import Audit, audit_by, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.checks import Float, real_array, summed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Ties
+from ldpopt.privacy.answers import ties_of
 
 DUST = 1e-12
 """A column whose largest entry is below this is a solver's noise: its mass goes to the other outputs."""
@@ -59,6 +60,7 @@ def repair(
     *,
     inputs: Sequence[Hashable] | None = None,
     outputs: Sequence[Hashable] | None = None,
+    ties: Ties | None = None,
 ) -> Repaired:
     r"""Round a channel to integer masses that are private for the real ``e**epsilon``.
 
@@ -69,7 +71,9 @@ def repair(
     privacy : privacy notion
         What must hold.
     inputs, outputs : sequence of hashable, optional
-        Labels.
+        Labels; outputs default to the inputs where there are as many.
+    ties : Ties, optional
+        The notion's, where they are known already; default: it is asked for them.
 
     Returns
     -------
@@ -98,17 +102,20 @@ def repair(
     ('certified', [[0.75, 0.25], [0.25, 0.75]])
     """
     require_notion(privacy)
-    values = _clean(channel)
+    names = _Names.of(channel, inputs, outputs)
+    ties = ties_of(privacy, names.inputs, names.outputs) if ties is None else ties
+    values = _clean(channel, ties)
     used = np.flatnonzero(values.max(axis=0) >= (SPECK if values.size <= FEW else DUST))
     if 2 * len(used) <= values.shape[1]:
-        part = repair(values[:, used], privacy, inputs=inputs, outputs=used.tolist())
-        return _padded(part, values, used, inputs, outputs)
-    names = tuple(range(len(values))) if inputs is None else tuple(inputs)
-    ties = privacy.ties(names) if hasattr(privacy, "ties") else None
-    best, audit = _nearest(values, privacy, ties, names, outputs, DUST)
+        few = None if ties is None or ties.owner is None else replace(ties, owner=ties.owner[used])
+        part = repair(
+            values[:, used], privacy, inputs=names.inputs, outputs=[names.outputs[y] for y in used], ties=few or ties
+        )
+        return _padded(part, values, used, names)
+    best, audit = _nearest(values, privacy, ties, names, DUST)
     largest = values.max(axis=0)
     if values.size <= FEW and ((largest >= SPECK) & (largest < DUST)).any():
-        finer, _ = _nearest(values, privacy, ties, names, outputs, SPECK)
+        finer, _ = _nearest(values, privacy, ties, names, SPECK)
         best = min((found for found in (best, finer) if found is not None), key=lambda found: found.moved, default=None)
     if best is None:
         found = "" if audit is None else f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
@@ -120,8 +127,25 @@ def repair(
     return best
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Labels of a channel, as `Mechanism` has them."""
+
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+
+    @classmethod
+    def of(cls, channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> _Names:
+        values = real_array(channel, "channel")
+        if values.ndim != 2:
+            raise MechanismError(f"an array of shape {values.shape} is no channel")
+        n, m = values.shape
+        first = tuple(range(n)) if inputs is None else tuple(inputs)
+        return cls(first, tuple(outputs) if outputs is not None else first if m == n else tuple(range(m)))
+
+
 def _nearest(
-    values: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable], outputs: Any, least: float
+    values: Float, privacy: Any, ties: Ties | None, names: _Names, least: float
 ) -> tuple[Repaired | None, Audit | None]:
     """Nearest of the roundings that pass, and the last audit; columns below ``least`` are cut."""
     best: Repaired | None = None
@@ -130,8 +154,8 @@ def _nearest(
         for counts in family:
             if ties is not None and _breaks(counts, ties):
                 continue
-            mechanism = Mechanism(counts / TOTAL, inputs, outputs)
-            audit = privacy.audit(mechanism)
+            mechanism = Mechanism(counts / TOTAL, names.inputs, names.outputs)
+            audit = audit_by(privacy, mechanism)
             if audit.verdict == "certified":
                 moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
                 if best is None or moved < best.moved:
@@ -142,34 +166,35 @@ def _nearest(
     return best, audit
 
 
-def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any) -> Repaired:
+def _padded(part: Repaired, values: Float, used: Any, names: _Names) -> Repaired:
     """Give the outputs that are never reported back their columns of zeros: no notion looks at them."""
     channel = np.zeros(values.shape)
     channel[:, used] = part.mechanism.channel
-    mechanism = Mechanism(channel, inputs, outputs)
-    audit = part.audit
-    if audit.witness is not None:
-        x, k, seen = audit.witness
-        names = mechanism.outputs
-        seen = tuple(names[y] for y in seen) if isinstance(seen, tuple) else names[seen]
-        audit = replace(audit, witness=(x, k, seen))
+    mechanism = Mechanism(channel, names.inputs, names.outputs)
     moved = float(np.maximum(part.mechanism.channel - values[:, used], 0).sum(axis=1).max())
-    return Repaired(mechanism, audit, moved)
+    return Repaired(mechanism, part.audit, moved)
 
 
-def _clean(channel: ArrayLike) -> Float:
+def _clean(channel: ArrayLike, ties: Ties | None) -> Float:
+    """Cut what is negative, or not allowed to be positive, and make the rows sum to one."""
     values = real_array(channel, "channel")
     np.maximum(values, 0.0, out=values)
-    sums = summed(values, axis=1) if values.ndim == 2 else np.zeros(1)
+    sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
         raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
+    if ties is not None and ties.owner is not None:
+        allowed = ties.allowed(values.shape[1])
+        values *= allowed
+        for x in np.flatnonzero(values.sum(axis=1) <= DUST * sums):
+            values[x, int(np.argmax(allowed[x]))] = sums[x]  # it gave nothing that it may
+        sums = summed(values, axis=1)
     values /= sums[:, None]
     return values
 
 
 def _breaks(counts: Float, ties: Ties) -> bool:
     """Whether a pure claim is plainly violated: seen at once, where an audit would also find by how much."""
-    if ties.delta or not ties.is_complete or ties.distance is not None:
+    if ties.delta or not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
     extremes = zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True)
@@ -185,11 +210,15 @@ def _families(values: Float, ties: Ties | None, least: float) -> Iterator[Iterab
         swept = cone.raised(swept)
     swept /= swept.sum(axis=1, keepdims=True)
     yield [sampling.round_rows(swept).astype(float)]
+    # What rows are mixed with, or filled up by: reports that are not one input's own.
+    mean = swept.mean(axis=0) * (True if ties is None else ties.shared(swept.shape[1]))
+    if not mean.any():
+        return
     if ties is not None and ties.delta:
-        yield _by_slack(swept, ties.delta)
+        yield _by_slack(swept, ties.delta, mean)
     if cone is not None:
-        yield _by_cones(swept, cone)
-    yield _by_mixing(swept)
+        yield _by_cones(swept, cone, mean > 0)
+    yield _by_mixing(swept, mean / mean.sum())
 
 
 @dataclass(frozen=True)
@@ -232,8 +261,9 @@ class _Cone:
         slack = self._whole_slack(total, values.shape[1]) if total else self.slack
         if len(values) == 1:
             return values
-        if self.ties.is_complete and self.is_even:
-            return np.asarray(np.maximum(values, whole((values.max(axis=0) - slack) * ratio)))
+        if self.ties.is_compact and self.is_even:
+            floor = whole((values[self.ties.caps()].max(axis=0, initial=0.0) - slack) * ratio)
+            return np.asarray(np.maximum(values, floor * self.ties.shared(values.shape[1])))
         return self._swept(values.copy(), ratio, slack, whole)
 
     def _whole_slack(self, total: float, m: int) -> Any:
@@ -247,6 +277,7 @@ class _Cone:
         """Raise row after row, there and back, until nothing moves."""
         first, second = self.ties.pairs()
         ratio = np.broadcast_to(ratio, first.shape)
+        shared = self.ties.shared(values.shape[1])
         by_target = np.argsort(second, kind="stable")
         ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
         order = list(range(len(values)))
@@ -257,20 +288,20 @@ class _Cone:
                 if len(pairs):
                     spare = slack if self.is_even else slack[first[pairs], x]
                     floor = whole((values[first[pairs]] - spare) * ratio[pairs, None]).max(axis=0)
-                    np.maximum(values[x], floor, out=values[x])
+                    np.maximum(values[x], floor * shared, out=values[x])
             order.reverse()
             if np.array_equal(before, values):
                 break
         return values
 
 
-def _by_slack(values: Float, delta: float) -> Iterator[Float]:
+def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
     """Scale down by a few units over ``delta``, round every entry up (zeros stay), and fill one column in all rows.
 
     The rounding costs a pair at most ``2 m`` units of excess, the scaling frees ``delta`` times the share.
     """
     share = 4 * values.shape[1] / delta
-    column = int(np.argmax(values.min(axis=0)))
+    column = int(np.argmax(np.where(mean > 0, values.min(axis=0), -1.0)))
     while share < TOTAL / 8:
         counts = np.ceil(values * (TOTAL - np.ceil(share) - values.shape[1]))
         counts[:, column] += TOTAL - counts.sum(axis=1)
@@ -278,7 +309,7 @@ def _by_slack(values: Float, delta: float) -> Iterator[Float]:
         share *= 4
 
 
-def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
+def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     r"""Keep every column in its cone exactly, and fill the rows up.
 
     The values are scaled down by a small share, floored to the grid and raised back into the cone. A constant
@@ -287,7 +318,8 @@ def _by_cones(values: Float, cone: _Cone) -> Iterator[Float]:
     """
     values = cone.raised(values)
     values = values / values.sum(axis=1).max()
-    center = values.mean(axis=0) / values.mean(axis=0).sum()
+    center = values.mean(axis=0) * filled
+    center /= center.sum()
     even = float(cone.slack) if cone.is_even else 0.0
     spare = cone.growth + even * np.count_nonzero(center)
     lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
@@ -314,10 +346,9 @@ def _fill(values: Float, center: Float, share: float, reserve: float, even: floa
     return np.asarray(counts + constant)
 
 
-def _by_mixing(values: Float) -> Iterator[Float]:
+def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
     """``(1 - w) P + w mean`` for growing ``w``, rounded up entry by entry; the last one is constant."""
     m = values.shape[1]
-    mean = values.mean(axis=0)
     heaviest = int(np.argmax(mean))
     for power in (np.inf, *range(52, 0, -1)):
         weight = 2.0**-power

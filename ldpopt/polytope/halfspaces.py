@@ -19,7 +19,9 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
-from ldpopt.privacy.notion import Notion, Ties, no_rows
+from ldpopt.polytope.mutual import read_inputs, require_mutual
+from ldpopt.privacy import Notion, TiedNotion, Ties
+from ldpopt.privacy.ties import no_rows
 
 MOST_ROWS = 100_000
 ROOT = 64
@@ -222,10 +224,10 @@ def halfspaces(
     m = n if m is None else m
     if n < 1 or m < 1:
         raise StatementError(f"{n} inputs and {m} outputs make no channel", do="take at least one of each")
-    labels = _labels(privacy, n, inputs)
-    if not hasattr(privacy, "ties"):
+    labels = read_inputs(privacy, n, inputs)
+    if not isinstance(privacy, TiedNotion):
         raise NotRepresentableError(f"{type(privacy).__name__} does not describe which rows it ties, and how far")
-    form: Ties = privacy.ties(labels)
+    form = require_mutual(privacy, labels)
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):
@@ -239,7 +241,7 @@ def halfspaces(
     rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
     bounds = [bound + delta for _, bound in rows]
     names = [_name(tie, event, labels, slack=bool(delta)) for tie in ties for event in events]
-    if delta or not ties:
+    if delta or len({tie.first for tie in ties}) < n:  # what is tied both ways is not negative by itself
         entries = [(x, y) for x in range(n) for y in range(m)]
         signs = [_row({(x, y): Fraction(-1)}, n, m) for x, y in entries]
         rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
@@ -280,14 +282,6 @@ def _root(value: int, degree: int) -> int | None:
     while (lower := ((degree - 1) * guess + value // guess ** (degree - 1)) // degree) < guess:
         guess = lower
     return guess if guess**degree == value else None
-
-
-def _labels(privacy: Notion, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    if inputs is None:
-        inputs = tuple(getattr(privacy, "graph", range(n)))
-    if len(inputs) != n:
-        raise StatementError(f"there are {len(inputs)} inputs, not {n}")
-    return tuple(inputs)
 
 
 def _exact_ties(form: Ties) -> Iterator[Tie]:

@@ -279,7 +279,7 @@ def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
     """Whether the n-ary theorem says what the cells are."""
     n, m = points.shape
     is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
-    return is_identity and hasattr(points.privacy, "ties") and points.privacy.ties(tuple(range(n))).is_complete
+    return is_identity and points.ties.is_complete
 
 
 def _rank(region: Region) -> tuple[int, tuple[int, ...]]:

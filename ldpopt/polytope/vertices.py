@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, require_memory, short_repr, whole_number
+from ldpopt.foundation.checks import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
+from ldpopt.polytope.mutual import read_inputs, require_mutual
 from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
-from ldpopt.privacy import ApproximateLDP, PureLDP
 from ldpopt.statement.problem import Problem
 
 
@@ -89,6 +89,8 @@ class ExtremePoints(ABC):
 
     Attributes
     ----------
+    ties : Ties
+        Which inputs the notion ties.
     count : int
         How many there are.
     counts_by_columns : dict of int to int
@@ -99,6 +101,7 @@ class ExtremePoints(ABC):
 
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
+        self.ties = require_mutual(privacy, self.inputs)
 
     def __repr__(self) -> str:
         """Size of the list."""
@@ -181,7 +184,7 @@ class StaircasePoints(ExtremePoints):
 
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         super().__init__(privacy, shape, inputs)
-        budget = privacy.epsilon
+        budget = self.ties.budget
         self.alpha = budget.ratio if budget.ratio is not None else budget.enclosure()[0]
 
     @cached_property
@@ -288,8 +291,8 @@ class ListedPoints(ExtremePoints):
 
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
         """Whether renaming the inputs leaves the ties as they are."""
-        ties = self.privacy.ties(self.inputs)
-        if ties.is_complete:
+        ties = self.ties
+        if ties.first is None or ties.second is None or ties.distance is None:
             return True
         tied = {(int(x), int(k)): float(d) for x, k, d in zip(ties.first, ties.second, ties.distance, strict=True)}
         return all(tied.get((order[x], order[k])) == d for (x, k), d in tied.items())
@@ -345,22 +348,16 @@ def extreme_points(
     n = whole_number(n, "n", 1)
     m = n if m is None else whole_number(m, "m", 1)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
-    if isinstance(privacy, type) or not hasattr(privacy, "ties"):
-        raise StatementError(
-            f"{short_repr(privacy)} is no notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
-        )
-    labels = tuple(getattr(privacy, "graph", range(n)) if inputs is None else inputs)
-    if len(labels) != n:
-        raise StatementError(f"there are {len(labels)} labels for {n} inputs")
-    kind = StaircasePoints if _is_pure(privacy) else ListedPoints
-    points: ExtremePoints = kind(privacy, (n, m), labels)
+    points: ExtremePoints = _points(privacy, (n, m), read_inputs(privacy, n, inputs))
     if orbits:
         _ = points.orbits
     return points
 
 
-def _is_pure(privacy: Any) -> bool:
-    return isinstance(privacy, PureLDP) or (isinstance(privacy, ApproximateLDP) and not privacy.delta)
+def _points(privacy: Any, shape: tuple[int, int], inputs: tuple[Hashable, ...]) -> ExtremePoints:
+    ties = require_mutual(privacy, inputs)
+    kind = StaircasePoints if ties.is_complete and not ties.delta else ListedPoints
+    return kind(privacy, shape, inputs)
 
 
 def _placed(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:

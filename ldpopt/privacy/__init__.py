@@ -3,7 +3,26 @@
 from ldpopt.privacy.approximate import ApproximateLDP
 from ldpopt.privacy.graph import GraphDP
 from ldpopt.privacy.metric import MetricDP
-from ldpopt.privacy.notion import Notion, SeparableNotion, Ties, installed
+from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion
+from ldpopt.privacy.one_sided import OneSided
 from ldpopt.privacy.pure import PureLDP
+from ldpopt.privacy.stated import installed
+from ldpopt.privacy.ties import Ties
+from ldpopt.privacy.utility_optimized import UtilityOptimizedLDP
 
-__all__ = ["ApproximateLDP", "GraphDP", "MetricDP", "Notion", "PureLDP", "SeparableNotion", "Ties", "installed"]
+BUILT_IN: tuple[type[Notion], ...] = (PureLDP, ApproximateLDP, GraphDP, MetricDP, OneSided, UtilityOptimizedLDP)
+"""The library's own notions; others come by entry points."""
+
+__all__ = [
+    "ApproximateLDP",
+    "GraphDP",
+    "MetricDP",
+    "Notion",
+    "OneSided",
+    "PureLDP",
+    "SeparableNotion",
+    "TiedNotion",
+    "Ties",
+    "UtilityOptimizedLDP",
+    "installed",
+]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from ldpopt.auditing.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, real_number, short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy.notion import SeparableNotion, Ties, no_rows
+from ldpopt.privacy.notion import SeparableNotion, TiedNotion
+from ldpopt.privacy.ties import Ties, no_rows
 
 MOST_ROWS = 2_000_000
 SEPARATION = 1e-14, 1e-13
@@ -23,7 +25,7 @@ SEPARATION = 1e-14, 1e-13
 
 
 @dataclass(frozen=True)
-class ApproximateLDP(SeparableNotion):
+class ApproximateLDP(TiedNotion, SeparableNotion):
     r"""(epsilon, delta)-LDP: :math:`P_x(S) \le e^\epsilon P_{x'}(S) + \delta` for every set ``S`` of reports.
 
     Parameters
@@ -48,6 +50,7 @@ class ApproximateLDP(SeparableNotion):
     0.15
     """
 
+    kind: ClassVar[str] = "approximate"
     epsilon: Budget
     delta: float
     form: Literal["event", "entry"] = "event"
@@ -64,13 +67,14 @@ class ApproximateLDP(SeparableNotion):
 
     @property
     def is_separated(self) -> bool:
-        """Temporary."""
+        """Whether every event counts: then the events are generated."""
         return self.form == "event" and self.delta > 0
 
-    def ties(self, inputs: Sequence[Hashable]) -> Ties:
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
         """All pairs alike with slack ``delta`` in every entry: the entry-wise notion, or a relaxation."""
-        shared = self.form == "event" and self.delta > 0
-        return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=shared)
+        return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
         """Write one row for each ordered pair and output (entry-wise), or each pair and event (event-wise).
@@ -80,9 +84,10 @@ class ApproximateLDP(SeparableNotion):
         NotRepresentableError
             If the events are too many to write.
         """
-        if self.form == "entry" or not self.delta:
-            return self.ties(inputs).rows(n_outputs)
-        first, second = self.ties(inputs).pairs()
+        ties = self.ties(inputs)
+        if not self.is_separated:
+            return ties.rows(n_outputs)
+        first, second = ties.pairs()
         if len(first) * 2.0**n_outputs > MOST_ROWS:
             raise no_rows("event-wise privacy", len(first) * 2.0**n_outputs)
         events = list(chain.from_iterable(combinations(range(n_outputs), size) for size in range(1, n_outputs)))
@@ -90,14 +95,14 @@ class ApproximateLDP(SeparableNotion):
         for row, event in enumerate(events):
             member[row, list(event)] = True
         pair = np.repeat(np.arange(len(first)), len(events))
-        return self.event_rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
+        return ties.event_rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
 
     def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
         r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
 
         Exact separation in O(n^2 m), so that adding what it finds ends at the event-wise optimum.
         """
-        if self.form == "entry" or not self.delta:
+        if not self.is_separated:
             return None
         found: list[tuple[int, int, np.ndarray[Any, Any]]] = []
         least = float(np.clip(1e-9 * self.epsilon, *SEPARATION))
@@ -112,13 +117,8 @@ class ApproximateLDP(SeparableNotion):
         return self.event_rows(first, second, np.array([f[2] for f in found]))
 
     def event_rows(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
-        """Write ``b P_x(S) - P_x'(S) <= b delta``, ``b = e**-epsilon`` rounded down so that nothing true is cut."""
-        b, size = self.epsilon.b, len(first)
-        row, y = np.nonzero(member)
-        x = np.stack([first[row], second[row]], axis=1).reshape(-1)
-        value = np.tile([b, -1.0], len(row))
-        upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
-        return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+        """Write rows for pairs and events, as `Ties.event_rows` does."""
+        return Ties(self.epsilon, 0, delta=self.delta).event_rows(first, second, member)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly."""

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy.notion import Ties, positions, shape_of
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.privacy.notion import TiedNotion, positions, shape_of
+from ldpopt.privacy.stated import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
+Parts = Literal["connected", "separate"]
+
+
 @dataclass(frozen=True)
-class GraphDP:
+class GraphDP(TiedNotion):
     r"""Neighbors are hard to tell apart: :math:`P(x, y) \le e^\epsilon P(x', y)` along every edge ``x ~ x'``.
 
     Parameters
@@ -27,12 +34,15 @@ class GraphDP:
     epsilon : float or str
         Nats in [0, 10000], or ``"log(p/q)"``; inputs at hop distance ``r`` are protected at ``r epsilon``.
     graph : networkx.Graph
-        Nodes are the inputs' labels; undirected and connected.
+        Nodes are the inputs' labels; undirected.
+    parts : {"connected", "separate"}
+        ``"connected"`` refuses a graph that falls into parts. ``"separate"`` allows it: inputs are protected within
+        their part only, and reports tell the parts apart.
 
     Raises
     ------
     StatementError
-        If epsilon is out of range, or the graph is directed, empty or disconnected.
+        If epsilon is out of range, or the graph is directed, empty, or disconnected where that is not asked for.
 
     Examples
     --------
@@ -41,33 +51,84 @@ class GraphDP:
     'certified'
     """
 
+    kind: ClassVar[str] = "graph"
     epsilon: Budget
     graph: nx.Graph[Any]
+    parts: Parts = "connected"
 
-    def __init__(self, epsilon: float | str, graph: nx.Graph[Any]) -> None:
+    def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
-            raise StatementError(f"a {type(graph).__name__} is no networkx graph")
+        if not callable(getattr(graph, "is_directed", None)) or not hasattr(graph, "edges"):
+            raise StatementError(f"a {type(graph).__name__} is not a networkx graph")
         if graph.is_directed():
             raise StatementError("the neighbor graph is directed", do="privacy is mutual: pass graph.to_undirected()")
         if graph.number_of_nodes() == 0:
             raise StatementError("the neighbor graph has no nodes")
-        _require_connected(graph)
+        if not isinstance(parts, str) or parts not in ("connected", "separate"):
+            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='state "connected" or "separate"')
+        if parts == "connected":
+            _require_connected(graph)
         object.__setattr__(self, "graph", graph)
+        object.__setattr__(self, "parts", parts)
 
     def __repr__(self) -> str:
         """Budget and size of the graph."""
         nodes, edges = self.graph.number_of_nodes(), self.graph.number_of_edges()
-        return f"GraphDP(epsilon={self.epsilon!r}, graph=<{nodes} nodes, {edges} edges>)"
+        parts = ', parts="separate"' if self.parts == "separate" else ""
+        return f"GraphDP(epsilon={self.epsilon!r}, graph=<{nodes} nodes, {edges} edges>{parts})"
 
-    def ties(self, inputs: Sequence[Hashable]) -> Ties:
-        """Both directions of every edge; longer paths are implied by chaining."""
+    @property
+    def alphabet(self) -> tuple[Hashable, ...]:
+        """The graph's nodes, in its order."""
+        return tuple(self.graph.nodes)
+
+    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+        """Refuse a graph whose nodes are not the inputs."""
+        positions(self.alphabet, inputs, "the neighbor graph")
+
+    def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
+        """Which parts of the graph are told apart."""
+        found = _components(self.graph) if self.parts == "separate" else []
+        if len(found) < 2:
+            return ()
+        shown = ", ".join("{" + ", ".join(map(str, part[:6])) + (", ..." * (len(part) > 6)) + "}" for part in found[:6])
+        more = ", ..." if len(found) > 6 else ""
+        return (f"the neighbor graph has {len(found)} parts, which reports may tell apart: {shown}{more}",)
+
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """Both directions of every edge, as chains imply the rest; all pairs alike where the graph is complete."""
+        n = len(inputs)
         first, second = self._edges(inputs)
-        return Ties(self.epsilon, len(inputs), first, second, np.ones(len(first)))
+        if len(first) == n * (n - 1):
+            return Ties(self.epsilon, n)
+        return Ties(self.epsilon, n, first, second, np.ones(len(first)))
 
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write ``2 |E| m`` rows."""
-        return self.ties(inputs).rows(n_outputs)
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """``neighbors`` is a table; ``edges`` are pairs of positions, as certificates of the first format have them."""
+        return ("epsilon", "neighbors", "parts", "edges")
+
+    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+        """State the graph by its family or its edges."""
+        from ldpopt.privacy.neighbors.stated import plain_neighbors
+
+        parts = {"parts": "separate"} if self.parts == "separate" else {}
+        return {"epsilon": plain_budget(self.epsilon), "neighbors": plain_neighbors(self.graph, inputs)} | parts
+
+    @classmethod
+    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read the table ``neighbors``."""
+        from ldpopt.privacy.neighbors.stated import graph_of_places, read_neighbors
+
+        epsilon = required(table, "epsilon")
+        parts: Any = table.get("parts", "connected")
+        if "edges" in table and "neighbors" not in table:
+            return cls(epsilon, graph_of_places(table["edges"], inputs), parts)
+        if "edges" in table:
+            raise MisstatedError("edges stand inside neighbors", "edges", do="state neighbors = { edges = [...] }")
+        return cls(epsilon, read_neighbors(required(table, "neighbors"), inputs), parts)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim along the edges from the channel's numbers, exactly.
@@ -91,14 +152,21 @@ class GraphDP:
         return array[:, 0], array[:, 1]
 
 
-def _require_connected(graph: nx.Graph[Any]) -> None:
+def _components(graph: nx.Graph[Any]) -> list[list[Any]]:
+    """Connected parts in the order of the nodes."""
     import networkx as nx
 
-    components = list(nx.connected_components(graph))
-    if len(components) > 1:
-        one, other = (next(iter(component)) for component in components[:2])
+    place = {node: k for k, node in enumerate(graph.nodes)}
+    parts = [sorted(part, key=place.__getitem__) for part in nx.connected_components(graph)]
+    return sorted(parts, key=lambda part: place[part[0]])
+
+
+def _require_connected(graph: nx.Graph[Any]) -> None:
+    parts = _components(graph)
+    if len(parts) > 1:
+        one, other = (part[0] for part in parts[:2])
         raise StatementError(
-            f"the neighbor graph falls into {len(components)} parts: {one!r} and {other!r} would not be protected "
+            f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not be protected "
             "from each other",
-            do="join the parts by edges, or solve a problem for each",
+            do='join the parts by edges, or state parts = "separate" if reports may tell them apart',
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,16 @@ from numpy.typing import ArrayLike
 from ldpopt.auditing.divergence import ULPS, Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array
-from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.privacy.notion import Ties, shape_of
+from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.privacy.notion import TiedNotion, shape_of
+from ldpopt.privacy.stated import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.ties import Ties
 
 
 @dataclass(frozen=True, eq=False)
-class MetricDP:
+class MetricDP(TiedNotion):
     r"""Close answers are hard to tell apart: :math:`P(x, y) \le e^{\epsilon d(x, x')} P(x', y)`.
 
     Parameters
@@ -41,6 +44,7 @@ class MetricDP:
     0.6931471805599454
     """
 
+    kind: ClassVar[str] = "metric"
     epsilon: Budget
     distance: Float | Callable[[Any, Any], float]
 
@@ -67,15 +71,50 @@ class MetricDP:
             raise StatementError(f"the distance is {self.distance.shape} but there are {len(inputs)} inputs")
         return self.distance
 
-    def ties(self, inputs: Sequence[Hashable]) -> Ties:
-        """Pairs that no chain of shorter ones implies."""
+    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+        """Refuse a table of another size, and a callable that gives no metric."""
+        self.matrix(inputs)
+
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """Pairs that no chain of shorter ones implies, in O(n^3)."""
         distance = self.matrix(inputs)
-        first, second = _spanner(distance)
+        first, second = _spanner(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write a row for each ordered pair that is not implied, and each output."""
-        return self.ties(inputs).rows(n_outputs)
+    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
+        """All pairs."""
+        distance = self.matrix(inputs)
+        first, second = np.nonzero(distance > 0)
+        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """``distance`` is a matrix, or the name of a distance between ``values`` or ``points``."""
+        return ("epsilon", "distance", "values", "points")
+
+    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+        """State the distances as a matrix."""
+        return {"epsilon": plain_budget(self.epsilon), "distance": self.matrix(inputs).tolist()}
+
+    @classmethod
+    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"``)."""
+        epsilon, distance = required(table, "epsilon"), required(table, "distance")
+        values, points = table.get("values"), table.get("points")
+        if not isinstance(distance, str):
+            if values is not None or points is not None:
+                raise StatementError("values and points say nothing beside a distance matrix", do="remove them")
+            return cls(epsilon, real_array(distance, "distance matrix"))
+        if distance not in ("absolute", "euclidean"):
+            what = f"privacy.distance = {short_repr(distance)}: should be 'absolute' or 'euclidean', or a matrix"
+            raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
+        if distance == "absolute" and points is not None:
+            raise StatementError("points are for distance = 'euclidean'", do="state values, one number an input")
+        if distance == "euclidean" and (points is None) == (values is None):
+            raise StatementError("distance = 'euclidean' needs points", do="state points = [[x, y], ...], one an input")
+        return cls(epsilon, _between(_behind(values, inputs) if points is None else points, len(inputs)))
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""
@@ -116,11 +155,30 @@ def read_metric(distance: ArrayLike) -> Float:
     return matrix
 
 
-def _spanner(distance: Float) -> tuple[Int, Int]:
+def _behind(values: Any, inputs: Sequence[Hashable]) -> Any:
+    """Numbers behind the inputs: stated, the labels themselves, or their places."""
+    if values is not None:
+        return values
+    is_numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in inputs)
+    return list(inputs) if is_numeric else list(range(len(inputs)))
+
+
+def _between(places: Any, n: int) -> Float:
+    """Distances between n numbers or points, shape (n, n)."""
+    name = "points" if len(places) and isinstance(places[0], list) else "values"
+    where = real_array(places, f"list of {name}")
+    if len(where) != n:
+        raise StatementError(f"{name} has {len(where)} entries for {n} inputs")
+    gap = where[:, None] - where[None, :]
+    return np.abs(gap) if gap.ndim == 2 else np.asarray(np.sqrt((gap**2).sum(axis=2)))
+
+
+def _spanner(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
     """Pairs left when those implied by a chain through a third input are dropped; float sums are decided exactly."""
     n = len(distance)
     keep = distance > 0
     for x in range(n):
+        deadline.check("dropping the metric's implied pairs")
         through = distance[x][:, None] + distance
         through[x] = np.inf
         np.fill_diagonal(through, np.inf)

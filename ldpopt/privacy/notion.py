@@ -1,130 +1,153 @@
-"""What a privacy notion is: rows that write it, an audit that recomputes it, ties that describe its shape."""
+"""What a privacy notion is, and what it may be able to do besides: capabilities are classes to derive from."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import ULPS, Audit
-from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
+from ldpopt.auditing.divergence import Audit
+from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.labels import first_duplicate
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.stated import Table, parameters, plain_fields, read_fields
+from ldpopt.privacy.ties import Ties
 
 
-@runtime_checkable
-class Notion(Protocol):
+class Notion(ABC):
     """A linear privacy notion.
 
-    A plug-in needs `rows` and `audit`. It may also have ``ties(inputs) -> Ties`` (then the compact form and the exact
-    repair of columns serve it) and ``separate(channel, inputs) -> RowBlock | None`` (then `rows` may be too many to
-    write: they are generated as they are violated).
+    A notion has `rows` and `audit`; an object of any class with these two methods counts as one. Derive from `Notion`
+    for a form in files, from `TiedNotion` for the compact program and the exact repair of columns, from
+    `SeparableNotion` where the rows are too many to write.
     """
 
+    kind: ClassVar[str] = ""
+    """Name in model files and certificates; that of the entry point."""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        """Count a class with callable ``rows`` and ``audit`` as a notion, and nothing more than that."""
+        if cls is not Notion:
+            return NotImplemented
+        methods = (getattr(other, name, None) for name in ("rows", "audit"))
+        return True if all(map(callable, methods)) else NotImplemented
+
+    @abstractmethod
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
         """Write the definition as linear rows over the channel's entries."""
-        ...
 
+    @abstractmethod
     def audit(self, channel: Any) -> Audit:
         """Recompute epsilon and delta from the numbers, without looking at `rows`."""
-        ...
 
+    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+        """Refuse an alphabet that the notion does not fit; cheap, as every problem asks.
 
-@dataclass(frozen=True)
-class Ties:
-    r"""Rows tied output by output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
-
-    Attributes
-    ----------
-    budget : Budget
-        epsilon.
-    n : int
-        Number of inputs.
-    first, second : int arrays or None
-        Ordered pairs (x, x'); None ties all pairs at distance 1.
-    distance : float array or None
-        ``d`` of each pair, positive.
-    delta : float
-        Slack of every entry.
-    is_shared : bool
-        Whether a pair's outputs share one ``delta`` (an event-wise notion): then the ties are its relaxation.
-    """
-
-    budget: Budget
-    n: int
-    first: Int | None = None
-    second: Int | None = None
-    distance: Float | None = None
-    delta: float = 0.0
-    is_shared: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pairs of inputs are tied alike, so that column minima describe the notion."""
-        return self.first is None
-
-    @property
-    def is_compact(self) -> bool:
-        """Whether extremes of columns describe the ties, so that they have a compact program."""
-        return self.first is None
-
-    def event_rows(self, first: Int, second: Int, member: Any) -> RowBlock:
-        """Temporary."""
-        from ldpopt.privacy.approximate import ApproximateLDP
-
-        return ApproximateLDP(self.budget, self.delta).event_rows(first, second, member)
-
-    def pairs(self) -> tuple[Int, Int]:
-        """Ordered pairs, written out."""
-        if self.first is not None and self.second is not None:
-            return self.first, self.second
-        first, second = np.nonzero(~np.eye(self.n, dtype=bool))
-        return first, second
-
-    def ratio(self, *, up: bool) -> Float:
-        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below (shape () where all are alike)."""
-        if self.distance is None:
-            b = self.budget.b
-            return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
-        exponent = float(self.budget) * self.distance
-        slack = (4 + exponent) * ULPS
-        return np.minimum(np.exp(-exponent) * (1 + slack if up else 1 - slack), 1.0)
-
-    def rows(self, n_outputs: int) -> RowBlock:
-        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients lie in [-1, 1].
-
-        The ratio is rounded down: what the row excludes is excluded for the real ``e**epsilon`` as well, so a bound
-        that holds under these rows holds for the notion.
+        Raises
+        ------
+        StatementError
+            If a graph, a distance or a sensitive label speaks of other inputs or outputs.
         """
-        first, second = self.pairs()
-        ratio = np.broadcast_to(self.ratio(up=False), first.shape)
-        size, m = len(first) * n_outputs, n_outputs
-        entry = np.empty((len(first), m, 2), np.int64)
-        entry[:, :, 0], entry[:, :, 1] = first[:, None], second[:, None]
-        value = np.empty((len(first), m, 2))
-        value[:, :, 0], value[:, :, 1] = ratio[:, None], -1.0
-        upper = np.repeat(np.nextafter(ratio * self.delta, 1.0) if self.delta else np.zeros(len(first)), m)
-        y = np.broadcast_to(np.arange(m)[None, :, None], entry.shape)
-        row = np.repeat(np.arange(size), 2)
-        return RowBlock(
-            "privacy", row, entry.reshape(-1), y.reshape(-1), value.reshape(-1), np.full(size, -np.inf), upper
-        )
+        return
+
+    def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
+        """What a reader of a solution should know of the notion, in sentences."""
+        return ()
+
+    @property
+    def alphabet(self) -> tuple[Hashable, ...] | None:
+        """Inputs in the notion's own order, for arrays without labels; None where any inputs will do."""
+        return None
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""
+        return parameters(cls)
+
+    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+        """State the notion in plain TOML and JSON values; default: the fields of its dataclass."""
+        return plain_fields(self)
+
+    @classmethod
+    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read what `stated` returned, or what a user wrote in its place.
+
+        Raises
+        ------
+        StatementError
+            If a key is missing or a value is wrong; as MisstatedError where the key is known.
+        """
+        found: Self = read_fields(cls, table)
+        return found
 
 
-class SeparableNotion:
-    """Temporary."""
+class TiedNotion(Notion):
+    """A notion that ties rows of the channel output by output: `ties` says which, `rows` follows."""
 
-    is_separated = True
+    @abstractmethod
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """Describe the ties that have to be written; implied ones may be left out.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of hashable
+            Labels; outputs are those of the inputs by default.
+        deadline : Deadline
+            What takes long calls ``deadline.check(...)`` now and then.
+        """
+
+    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
+        """Describe all ties of the definition at once, implied ones included: what certificates are checked against.
+
+        Default: `ties`.
+        """
+        return self.ties(inputs, outputs)
+
+    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+        """Write a row for each tie and output."""
+        return self.ties(inputs).rows(n_outputs)
 
 
-def installed() -> dict[str, type]:
-    """Notions that other packages offer under the entry point group ``ldpopt.privacy``, by name."""
-    from importlib.metadata import entry_points
+class SeparableNotion(Notion):
+    """A notion whose rows may be too many to write: they are generated as a channel violates them."""
 
-    return {point.name: point.load() for point in entry_points(group="ldpopt.privacy")}
+    @property
+    def is_separated(self) -> bool:
+        """Whether there are rows to generate."""
+        return True
+
+    @abstractmethod
+    def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
+        """Find rows that a channel violates, shape (n, m); None if there are none."""
+
+
+def is_declared(privacy: Any) -> bool:
+    """Whether a notion derives from `Notion`, so that it has all of its methods."""
+    return Notion in type(privacy).__mro__
+
+
+def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
+    """Return the same notion at another budget.
+
+    Raises
+    ------
+    StatementError
+        If it is no dataclass with a field ``epsilon``.
+    """
+    is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
+    if not is_budgeted or isinstance(privacy, type):
+        what = f"{short_repr(privacy)} has no epsilon to sweep"
+        raise StatementError(what, do="use a notion that is a dataclass with epsilon")
+    return replace(privacy, epsilon=epsilon)
 
 
 def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
@@ -157,8 +180,38 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     return tuple(range(len(channel))), False
 
 
-def no_rows(what: str, count: float) -> NotRepresentableError:
-    """Error for a definition that has too many rows to write down."""
-    return NotRepresentableError(
-        f"{what} has {count:.3g} rows", do="let solve() generate the violated ones, or take fewer outputs"
-    )
+def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
+    """Read a list of distinct labels of a notion, such as the sensitive inputs.
+
+    Raises
+    ------
+    StatementError
+        If it is no list, or a label stands in it twice.
+    """
+    do = f"pass {what} as a list of labels"
+    is_list = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1
+    if isinstance(given, (str, bytes, dict)) or not is_list:
+        raise StatementError(f"{what} = {short_repr(given)} is not a list of labels", do=do)
+    names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    try:
+        duplicate = first_duplicate(names)
+    except TypeError:
+        raise StatementError(f"{what} = {short_repr(given)} has a label that is not hashable", do=do) from None
+    if duplicate is not None:
+        raise StatementError(f"duplicate {what} label {short_repr(duplicate[0])}")
+    return names
+
+
+def require_known(names: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> None:
+    """Refuse labels of a notion that are not in the alphabet.
+
+    Raises
+    ------
+    StatementError
+        Naming the first.
+    """
+    known = set(alphabet)
+    for name in names:
+        if name not in known:
+            do = f"the {kind}s are {list(alphabet)[:8]}"
+            raise StatementError(f"{what} names {short_repr(name)}, which is not an {kind}", do=do)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ldpopt.auditing.divergence import Audit, max_divergence
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.notion import Ties
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.privacy.notion import TiedNotion
+from ldpopt.privacy.ties import Ties
 
 
 @dataclass(frozen=True)
-class PureLDP:
+class PureLDP(TiedNotion):
     r"""Any two answers give every report with probabilities within a factor: :math:`P(x, y) \le e^\epsilon P(x', y)`.
 
     Parameters
@@ -36,18 +37,17 @@ class PureLDP:
     'certified'
     """
 
+    kind: ClassVar[str] = "pure"
     epsilon: Budget
 
     def __init__(self, epsilon: float | str) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
 
-    def ties(self, inputs: Sequence[Hashable]) -> Ties:
-        """All pairs of inputs, alike."""
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """All pairs of inputs, alike: ``n (n-1) m`` rows where they are written."""
         return Ties(self.epsilon, len(inputs))
-
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write ``n (n-1) m`` rows, one for each ordered pair and output."""
-        return self.ties(inputs).rows(n_outputs)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly."""

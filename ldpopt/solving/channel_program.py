@@ -9,6 +9,7 @@ import numpy as np
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.privacy import Ties
 from ldpopt.solvers.program import LinearProgram
 
 Form = Literal["compact", "pairwise"]
@@ -28,6 +29,8 @@ class Structure:
         Direction.
     b, beta, delta : float
         Of the compact form: :math:`e^{-\epsilon}` rounded down, its complement rounded up, slack.
+    ties : Ties or None
+        What the compact form was made from.
     """
 
     form: Form
@@ -36,6 +39,17 @@ class Structure:
     b: float = 0.0
     beta: float = 0.0
     delta: float = 0.0
+    ties: Ties | None = None
+
+    @classmethod
+    def of_ties(cls, ties: Ties, weighted: Float, maximize: bool) -> Structure:
+        """Structure of a compact program."""
+        return cls("compact", weighted, maximize, ties.budget.b, ties.budget.beta, ties.delta, ties)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is a compact form that caps every input in every column: what pricing and interior points take."""
+        return self.form == "compact" and (self.ties is None or self.ties.is_complete)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,8 +85,8 @@ class ChannelProgram(LinearProgram):
 
     @property
     def is_plain_compact(self) -> bool:
-        """Whether it has the rows of the compact form only: row sums and caps."""
-        return self.structure.form == "compact" and [span.name for span in self.rows] == ["row_sum", "privacy"]
+        """Whether it has the rows of the complete compact form only: row sums and caps."""
+        return self.structure.is_complete and [span.name for span in self.rows] == ["row_sum", "privacy"]
 
 
 def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:

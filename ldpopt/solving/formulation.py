@@ -7,6 +7,8 @@ Two forms of one polytope are kept, because each checks the other:
 * ``"compact"``, where all pairs are tied alike: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
   ``P[x, y] = Q[x, y] + b M[y]``, so that ``b M[y]`` is at most the column's minimum; ``n m`` rows
   ``Q[x, y] - beta M[y] <= delta``. With ``b = exp(-epsilon)`` and ``beta = 1 - b`` every coefficient lies in [0, 1].
+  Where only some inputs are tied to all others, only they have these rows; an output that one input alone may report
+  has ``M[y] = 0`` and zeros elsewhere.
 
 ``b`` is rounded down and ``beta`` up, so that a program is a relaxation of the problem for the real ``e**epsilon``: a
 bound proved for the program, its floats read exactly, holds for the problem.
@@ -22,6 +24,8 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, require_memory, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.privacy import Ties
+from ldpopt.privacy.answers import rows_of
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Form, Structure, compress
 from ldpopt.statement.problem import Problem
@@ -49,9 +53,9 @@ class Size:
 
 
 def default_form(problem: Problem) -> Form:
-    """Compact wherever all pairs of inputs are tied alike."""
-    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
-    return "compact" if ties is not None and ties.is_complete else "pairwise"
+    """Compact wherever extremes of columns describe the ties."""
+    ties = problem.ties()
+    return "compact" if ties is not None and ties.is_compact else "pairwise"
 
 
 def size(problem: Problem, form: Form) -> Size:
@@ -67,16 +71,17 @@ def size(problem: Problem, form: Form) -> Size:
     rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
-    ties = problem.privacy.ties(problem.inputs) if hasattr(problem.privacy, "ties") else None
+    ties = problem.ties()
     if form == "compact":
-        if ties is None or not ties.is_complete:
-            raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
-        return Size(form, rows + n * m, columns + m, 2 * nonzeros + 2 * n * m)
-    pairs = n * (n - 1) if ties is None or ties.first is None else len(ties.first)
-    each, width = float(m), 2.0 * m
-    if getattr(problem.privacy, "form", "") == "event" and problem.privacy.delta:
+        ties = _compact_ties(problem)
+        caps = float(np.count_nonzero(ties.caps()) * np.count_nonzero(ties.shared(m)))
+        return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
+    pairs = n * (n - 1) if ties is None else _n_pairs(ties)
+    shared = m if ties is None else int(np.count_nonzero(ties.shared(m)))
+    each, width, zeros = float(shared), 2.0 * shared, n * m - (0 if ties is None else _n_allowed(ties, m))
+    if ties is not None and ties.is_shared:
         each, width = 2.0**m - 2 if m < 1000 else np.inf, m * 2.0**m if m < 1000 else np.inf
-    return Size(form, rows + pairs * each, columns, nonzeros + pairs * width)
+    return Size(form, rows + pairs * each + zeros, columns, nonzeros + pairs * width + zeros)
 
 
 def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
@@ -148,33 +153,48 @@ def _axes(problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str, problem.inputs)), tuple(map(str, problem.outputs))
 
 
-def _compact(problem: Problem) -> ChannelProgram:
-    ties = problem.privacy.ties(problem.inputs)
-    if not ties.is_complete:
+def _compact_ties(problem: Problem) -> Ties:
+    ties = problem.ties()
+    if ties is None or not ties.is_compact:
         raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
+    return ties
+
+
+def _n_pairs(ties: Ties) -> float:
+    return float(np.count_nonzero(ties.caps()) * (ties.n - 1) if ties.first is None else len(ties.first))
+
+
+def _n_allowed(ties: Ties, m: int) -> int:
+    return ties.n * m if ties.owner is None else int(np.count_nonzero(ties.allowed(m)))
+
+
+def _compact(problem: Problem) -> ChannelProgram:
+    ties = _compact_ties(problem)
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
-    maximize = problem.utility.sense == "gain"
-    structure = Structure("compact", _weighted(problem), maximize, ties.budget.b, ties.budget.beta, ties.delta)
+    structure = Structure.of_ties(ties, _weighted(problem), problem.utility.sense == "gain")
+    capped, shared = np.flatnonzero(ties.caps()), np.flatnonzero(ties.shared(m))
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
-    caps = np.stack([q, np.broadcast_to(floors, (n, m))], axis=2)
+    caps = np.stack(np.broadcast_arrays(q[np.ix_(capped, shared)], floors[shared]), axis=2)
+    size = len(capped) * len(shared)
     index = np.concatenate([sums.reshape(-1), caps.reshape(-1)])
-    value = np.concatenate([np.tile(np.repeat([1.0, structure.b], m), n), np.tile([1.0, -structure.beta], n * m)])
-    start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(n * m + 1) * 2])
+    value = np.concatenate([np.tile(np.repeat([1.0, structure.b], m), n), np.tile([1.0, -structure.beta], size)])
+    start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(size + 1) * 2])
+    axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
     weighted = structure.weighted
     return _without_zeros(
         ChannelProgram(
             np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
-            maximize,
+            structure.maximize,
             start,
             index,
             value,
-            np.concatenate([np.ones(n), np.full(n * m, -np.inf)]),
-            np.concatenate([np.ones(n), np.full(n * m, structure.delta)]),
+            np.concatenate([np.ones(n), np.full(size, -np.inf)]),
+            np.concatenate([np.ones(n), np.full(size, structure.delta)]),
             np.zeros(n * m + m),
-            np.full(n * m + m, np.inf),
-            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + n * m, (inputs, outputs))),
+            np.where(np.append(ties.allowed(m).reshape(-1), ties.shared(m)), np.inf, 0.0),
+            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
             (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
             structure,
         )
@@ -199,7 +219,10 @@ def _pairwise(problem: Problem) -> ChannelProgram:
         (Span("P", 0, n * m, (inputs, outputs)),),
         structure,
     )
-    return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
+    ties = problem.ties()
+    if ties is None or ties.is_shared:
+        return add_rows(program, rows_of(problem.privacy, problem.inputs, m), problem)
+    return add_rows(program, ties.rows(m), problem)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:

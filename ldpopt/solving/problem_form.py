@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
-from ldpopt.privacy import SeparableNotion, Ties
+from ldpopt.privacy import Ties
+from ldpopt.privacy.answers import is_separated
 from ldpopt.solving.channel_program import Form
 from ldpopt.statement.problem import Problem
 
@@ -41,9 +42,9 @@ class ProblemForm:
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
         """Read the facts; a metric's implied pairs are dropped here, which takes the time of ``n**3`` operations."""
-        (n, m), privacy = problem.utility.shape, problem.privacy
+        n, m = problem.utility.shape
         ties = problem.ties(deadline)
-        generated = isinstance(privacy, SeparableNotion) and privacy.is_separated
+        generated = is_separated(problem.privacy)
         expected = problem.objective == "expected"
         return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None)
 
@@ -72,7 +73,7 @@ class ProblemForm:
     def is_mutual(self) -> bool:
         """Whether every tie has its reverse, and every input a tie: graphs and metrics."""
         if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
-            return False
+            return False  # ties without pairs have a compact program
         first, second = self.ties.first, self.ties.second
         there, back = np.unique(first * self.n + second), np.unique(second * self.n + first)
         return bool(np.array_equal(there, back)) and len(np.unique(first)) == self.n

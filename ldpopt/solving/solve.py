@@ -11,6 +11,7 @@ from ldpopt.foundation.checks import Float, real_number
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.mechanism.repair import Repaired, repair
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import default_form, formulate
@@ -96,7 +97,8 @@ def solve(
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.channel is not None:
-        fixed = repair(raw.channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        names = {"inputs": problem.inputs, "outputs": problem.outputs}
+        fixed = repair(raw.channel, problem.privacy, **names, ties=problem.ties())
         notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
         solution = replace(solution, repaired=fixed, notes=notes)
     return replace(solution, runtime=time.perf_counter() - began)
@@ -232,7 +234,7 @@ def _notes(problem: Problem) -> tuple[str, ...]:
             f"epsilon = {float(epsilon):.6g} asks for masses below 2**-{BITS}; they are one unit of it instead, "
             "which is more private and costs at most 2**-53 per entry"
         )
-    return tuple(notes)
+    return (*notes, *notes_of(problem.privacy, problem.inputs))
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
+from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
 from ldpopt.statement.utility import Utility, resolve
 
 PRIOR_TOLERANCE = 1e-9
@@ -82,14 +83,7 @@ class Problem:
             raise StatementError(
                 f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"'
             )
-        is_class = isinstance(privacy, type)
-        if privacy is None or is_class or not (hasattr(privacy, "rows") and hasattr(privacy, "audit")):
-            raise StatementError(
-                "the problem has no privacy notion"
-                if privacy is None
-                else f"{short_repr(privacy)} is no privacy notion",
-                do="pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in",
-            )
+        require_notion(privacy)
         for given, kind in ((inputs, "input"), (outputs, "output")):
             if given is not None:
                 _require_labels(given, kind)
@@ -114,8 +108,7 @@ class Problem:
             ("constraints", blocks),
         ):
             object.__setattr__(self, name, value)
-        if hasattr(privacy, "ties"):
-            privacy.ties(names)  # a graph or distance that does not fit the alphabet is an error of the statement
+        check_alphabet(privacy, names, targets)
 
     def __repr__(self) -> str:
         """Sizes and notion."""
@@ -123,12 +116,24 @@ class Problem:
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once and kept; None where the notion is not a tied one."""
-        known = self.__dict__
+        """Ties of the notion on this alphabet, computed once and kept; None where the notion is not a tied one.
+
+        Parameters
+        ----------
+        deadline : Deadline
+            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over.
+        """
+        known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
-            known["_ties"] = self.privacy.ties(self.inputs) if hasattr(self.privacy, "ties") else None
-        found: Ties | None = known["_ties"]
-        return found
+            known["_ties"] = ties_of(self.privacy, self.inputs, self.outputs, deadline)
+        return known["_ties"]
+
+    def definition(self) -> Ties | None:
+        """All ties of the notion's definition, implied ones included; kept. None where it is not a tied notion."""
+        known: dict[str, Ties | None] = self.__dict__
+        if "_definition" not in known:
+            known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
+        return known["_definition"]
 
     @property
     def is_trivial(self) -> bool:

@@ -7,7 +7,7 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array
 from ldpopt.foundation.files import replacing
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solvers import Status
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
@@ -181,7 +182,7 @@ def sweep(
     points = len(budgets) * (1 if weights is None else len(weights))
     if not 0 < points <= LARGEST_GRID:
         raise StatementError(f"a grid of {points} points", where="sweep", do=f"ask for 1 to {LARGEST_GRID} points")
-    notions = [_at(problem.privacy, budget) for budget in budgets]
+    notions = [with_epsilon(problem.privacy, budget) for budget in budgets]
     # Each prior is checked before the first point is solved; the other points are stated as their turn comes.
     stated = [_restate(problem, notions[0], prior) for prior in ([None] if weights is None else weights)]
     tasks = (
@@ -230,13 +231,6 @@ def _parallel(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
         raise StatementError(f"jobs = {jobs} is no number of processes", do="state 1, 2, ..., or -1 for all cores")
     found: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator")(delayed(_point)(*task) for task in tasks)
     return found
-
-
-def _at(privacy: Any, epsilon: Budget) -> Any:
-    """Return the same notion at another budget."""
-    if not is_dataclass(privacy) or isinstance(privacy, type) or not hasattr(privacy, "epsilon"):
-        raise StatementError(f"{privacy!r} has no epsilon to sweep", do="use a notion that is a dataclass with epsilon")
-    return replace(privacy, epsilon=epsilon)
 
 
 def _restate(problem: Problem, privacy: Any, prior: Float | None) -> Problem:

@@ -138,7 +138,7 @@ def test_a_graph_is_its_hop_distance_is_plain(name, epsilon):
 class AllPairs(lo.MetricDP):
     """Metric privacy with every pair written down, implied or not."""
 
-    def ties(self, inputs):
+    def ties(self, inputs, outputs=None, deadline=None):
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])

@@ -17,7 +17,7 @@ from ldpopt.solving.interior import graphs
 class AllPairs(lo.MetricDP):
     """The definition: a row for every ordered pair, implied or not."""
 
-    def ties(self, inputs):
+    def ties(self, inputs, outputs=None, deadline=None):
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])

@@ -32,7 +32,7 @@ MEMBERS = {
     "repair": "repair",
     "solvers": "Solver Feature Outcome Status find installed",
     "privacy": "PureLDP ApproximateLDP GraphDP MetricDP Notion installed",
-    "testing": "check_solver Tolerances checks",
+    "testing": "check_notion check_solver Tolerances checks",
     "Mechanism": "channel inputs outputs masses denominator audit sample expected posterior then to_frame to_json "
     "from_json _repr_html_",
     "Solution": "problem status raw_status value mechanism duals reduced_costs solver runtime",

@@ -24,6 +24,9 @@ NOTIONS = {
     "half metric": lambda epsilon: lo.MetricDP(epsilon, HOPS / 2),
     "entry": lambda epsilon: lo.ApproximateLDP(epsilon, 0.05, "entry"),
     "event": lambda epsilon: lo.ApproximateLDP(epsilon, 0.05),
+    "one-sided": lambda epsilon: lo.OneSided(epsilon, [0, 2]),
+    "utility-optimized": lambda epsilon: lo.UtilityOptimizedLDP(epsilon, [0, 2]),
+    "separate parts": lambda epsilon: lo.GraphDP(epsilon, nx.Graph([(0, 1), (2, 3)]), "separate"),
 }
 
 

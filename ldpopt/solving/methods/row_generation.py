@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.answers import separated
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.limits import Limits
@@ -120,16 +121,16 @@ class _Generation:
 
     def _violated_rows(self, outer: Float) -> list[RowBlock]:
         """Move the inner point on while it stays private; return rows violated near it and at the outer point."""
-        separate, inputs = self.problem.privacy.separate, self.problem.inputs
+        privacy, inputs = self.problem.privacy, self.problem.inputs
         # A constant row keeps every notion, but not every side constraint.
         if self.inner is None and not self.problem.constraints:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
-        block = separate(outer, inputs)
+        block = separated(privacy, outer, inputs)
         if block is None or self.inner is None:
             return [] if block is None else [block]
         while not _is_near(self.problem, self.inner, outer):
             middle = STEP * outer + (1 - STEP) * self.inner
-            deep = separate(middle, inputs)
+            deep = separated(privacy, middle, inputs)
             if deep is not None:
                 return [deep, block]
             self.inner = middle

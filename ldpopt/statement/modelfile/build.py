@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed, neighbors
+from ldpopt.foundation.words import nearest
+from ldpopt.privacy.stated import keys_of, kinds, notion_of, read_table
 from ldpopt.statement import constraints, datasets
 from ldpopt.statement import utility as utilities
 from ldpopt.statement.modelfile.schema import (
     CONSTRAINTS,
-    NOTIONS,
     Section,
-    StatedApproximate,
     StatedFile,
-    StatedGraph,
     StatedLinear,
-    StatedMetric,
-    StatedNeighbors,
-    StatedPure,
     StatedUnbiased,
     check,
+    unknown_key,
 )
-from ldpopt.statement.modelfile.text import Key, Page, dotted, nearest
+from ldpopt.statement.modelfile.text import Key, Page, dotted
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
@@ -147,20 +139,15 @@ class Builder:
         return str(value)
 
     def _privacy(self) -> Any:
+        """Build the notion by the one codec; its unknown keys may belong to other tables."""
         data = self.stated.privacy
-        kind = self._kind(data, ("privacy",), NOTIONS)
-        if kind not in NOTIONS:
-            return self._plugin(kind, {key: value for key, value in data.items() if key != "kind"})
-        stated = check(self.page, NOTIONS[kind], data, "privacy")
+        self._kind(data, ("privacy",), kinds())
         with self.page.at("privacy"):
-            if isinstance(stated, StatedApproximate):
-                return ApproximateLDP(stated.epsilon, stated.delta, form=stated.form)
-            if isinstance(stated, StatedGraph):
-                return GraphDP(stated.epsilon, self._graph(stated.neighbors))
-            if isinstance(stated, StatedMetric):
-                return MetricDP(stated.epsilon, self._distance(stated))
-            assert isinstance(stated, StatedPure)
-            return PureLDP(stated.epsilon)
+            known = keys_of(notion_of(data["kind"]))
+            for key in data:
+                if key not in ("kind", *known):
+                    raise unknown_key(self.page, ("privacy", key), known)
+            return read_table(data, self.inputs)
 
     def _kind(self, data: dict[str, Any], key: Key, known: Iterable[str]) -> str:
         kind = data.get("kind")
@@ -168,73 +155,6 @@ class Builder:
             what = f"the key {dotted((*key, 'kind'))} is missing or no text"
             raise self.page.error((*key, "kind"), what, f"state kind as one of {', '.join(known)}")
         return kind
-
-    def _plugin(self, kind: str, given: dict[str, Any]) -> Any:
-        """Build an installed notion: the keys of the table are the parameters of its class."""
-        plugins = installed()
-        if kind not in plugins:
-            do = nearest(kind, [*NOTIONS, *plugins])
-            raise self.page.error(("privacy", "kind"), f"unknown privacy notion {kind!r}", do)
-        known = list(inspect.signature(plugins[kind]).parameters)
-        for key in given:
-            if key not in known:
-                raise self.page.error(("privacy", key), f"unknown key {key!r}", nearest(key, known))
-        with self.page.at("privacy"):
-            try:
-                return plugins[kind](**given)
-            except TypeError as error:
-                raise StatementError(f"the notion {kind!r} refused its keys: {error}") from None
-
-    def _graph(self, stated: StatedNeighbors) -> Any:
-        key: Key = ("privacy", "neighbors")
-        sizes, is_grid = (stated.rows, stated.columns), stated.kind == "grid"
-        if (None in sizes) if is_grid else (sizes != (None, None)):
-            do = "state rows and columns with kind = 'grid' and nowhere else"
-            raise self.page.error(key, f"neighbors of kind {stated.kind!r} with rows, columns = {sizes}", do)
-        if (stated.edges is None) == (stated.kind == "edges"):
-            raise self.page.error(key, "state either a kind of neighbors or their edges", 'such as { kind = "path" }')
-        with self.page.at(*key):
-            if stated.kind == "complete":
-                return neighbors.complete(self.inputs)
-            if stated.kind in ("path", "cycle"):
-                return (neighbors.path if stated.kind == "path" else neighbors.cycle)(self.inputs)
-            if stated.rows is not None and stated.columns is not None:
-                return neighbors.grid(stated.rows, stated.columns, self.inputs)
-        graph = neighbors.complete(self.inputs[:1])
-        graph.add_nodes_from(self.inputs)
-        for place, edge in enumerate(stated.edges or ()):
-            for label in edge:
-                if label not in graph:
-                    what = f"the edge {edge} names {label!r}, which is no input"
-                    raise self.page.error((*key, "edges", place), what, nearest(label, self.inputs))
-            if edge[0] == edge[1]:
-                raise self.page.error((*key, "edges", place), f"the edge {edge} ties an input to itself", "remove it")
-            graph.add_edge(*edge)
-        return graph
-
-    def _distance(self, stated: StatedMetric) -> Any:
-        """Distances as an (n, n) array; what lies beside a matrix, or is doubled, is refused."""
-        if not isinstance(stated.distance, str):
-            if stated.values is not None or stated.points is not None:
-                raise StatementError("values and points say nothing beside a distance matrix", do="remove them")
-            return real_array(stated.distance, "distance matrix")
-        if stated.distance == "absolute":
-            if stated.points is not None:
-                raise StatementError("points are for distance = 'euclidean'", do="state values, one number an input")
-            return utilities.absolute_error(self._numbers(stated.values)).matrix
-        if (stated.points is None) == (stated.values is None):
-            raise StatementError("distance = 'euclidean' needs points", do="state points = [[x, y], ...], one an input")
-        where = real_array(stated.points or stated.values or (), "list of points")
-        if len(where) != len(self.inputs):
-            raise StatementError(f"points has {len(where)} entries for {len(self.inputs)} inputs")
-        gap = where[:, None] - where[None, :]
-        return np.abs(gap) if gap.ndim == 2 else np.sqrt((gap**2).sum(axis=2))
-
-    def _numbers(self, values: list[float] | None) -> list[float]:
-        """Numbers behind the inputs: stated, the labels themselves, or their places."""
-        if values is None and not utilities.numeric(self.inputs):
-            return list(range(len(self.inputs)))
-        return _behind(values, self.inputs, "values")
 
     def _constraint(self, place: int, data: dict[str, Any]) -> RowBlock:
         key: Key = ("constraints", place)

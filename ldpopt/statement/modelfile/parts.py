@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
-from fractions import Fraction
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed, neighbors
+from ldpopt.privacy.stated import table_of
 from ldpopt.statement import constraints
 from ldpopt.statement import utility as utilities
 from ldpopt.statement.problem import Problem
@@ -32,7 +29,7 @@ def problem_tables(problem: Problem) -> dict[str, Any]:
     if problem.prior is not None:
         tables["prior"] = {"values": problem.prior.tolist()}
     tables["utility"] = _utility_table(problem)
-    tables["privacy"] = _privacy_table(problem.privacy, problem.inputs)
+    tables["privacy"] = table_of(problem.privacy, problem.inputs)
     tables["constraints"] = [_constraint_table(block, problem) for block in problem.constraints]
     return tables
 
@@ -58,55 +55,6 @@ def _utility_table(problem: Problem) -> dict[str, Any]:
         if same.sense == utility.sense and np.array_equal(same.matrix, utility.matrix):
             return {"kind": name}
     return {utility.sense: utility.matrix.tolist()}
-
-
-def _privacy_table(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
-    if not isinstance(privacy, (PureLDP, ApproximateLDP, GraphDP, MetricDP)):
-        return _plugin_table(privacy)
-    stated: dict[str, Any] = {"kind": "pure", "epsilon": _budget_table(privacy.epsilon)}
-    if isinstance(privacy, ApproximateLDP):
-        return stated | {"kind": "approximate", "delta": float(privacy.delta), "form": privacy.form}
-    if isinstance(privacy, GraphDP):
-        return stated | {"kind": "graph", "neighbors": _neighbors_table(privacy.graph, inputs)}
-    if isinstance(privacy, MetricDP):
-        given: Any = privacy.distance
-        matrix = [[given(x, y) for y in inputs] for x in inputs] if callable(given) else given
-        return stated | {"kind": "metric", "distance": np.asarray(matrix, dtype=float).tolist()}
-    return stated
-
-
-def _budget_table(epsilon: Budget) -> float | str:
-    """State a number where the budget is that float exactly, else the text of its exact value."""
-    if epsilon.ratio is not None:
-        return f"log({epsilon.ratio})"
-    return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
-
-
-def _neighbors_table(graph: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
-    edges = {frozenset(edge) for edge in graph.edges}
-    for kind, build in (("path", neighbors.path), ("cycle", neighbors.cycle), ("complete", neighbors.complete)):
-        # Two labels make no cycle, and a path has told them already.
-        if (kind != "cycle" or len(inputs) > 2) and edges == {frozenset(edge) for edge in build(inputs).edges}:
-            return {"kind": kind}
-    place = {label: x for x, label in enumerate(inputs)}
-    pairs = sorted(tuple(sorted(place[label] for label in edge)) for edge in edges if len(edge) == 2)
-    return {"edges": [[inputs[x] for x in pair] for pair in pairs]}
-
-
-def _plugin_table(privacy: Any) -> dict[str, Any]:
-    """State an installed notion by its name and the fields of its dataclass."""
-    for name, notion in installed().items():
-        if notion is type(privacy) and is_dataclass(privacy):
-            given = {field.name: getattr(privacy, field.name) for field in fields(privacy) if field.init}
-            return {"kind": name} | {key: _plain(value) for key, value in given.items()}
-    do = "install it under the entry-point group ldpopt.privacy, as a dataclass of plain values"
-    raise StatementError(f"the privacy notion {type(privacy).__name__} has no form in a model file", do=do)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Budget):
-        return _budget_table(value)
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:

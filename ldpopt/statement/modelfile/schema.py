@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ldpopt.errors import ModelFileError
+from ldpopt.privacy import BUILT_IN
+from ldpopt.privacy.stated import keys_of
 from ldpopt.statement.modelfile.text import Key, Page, dotted, short
 
 Label = str | int | float
@@ -45,43 +47,6 @@ class StatedUtility(Section):
     outputs: list[float] | None = None
     gain: list[list[float]] | None = None
     loss: list[list[float]] | None = None
-
-
-class StatedNeighbors(Section):
-    """``privacy.neighbors``: a graph on the inputs."""
-
-    kind: Literal["complete", "path", "cycle", "grid", "edges"] = "edges"
-    rows: int | None = None
-    columns: int | None = None
-    edges: list[Annotated[list[Label], Field(min_length=2, max_length=2)]] | None = None
-
-
-class StatedPure(Section):
-    """``[privacy]`` of kind ``pure``."""
-
-    kind: str
-    epsilon: float | str
-
-
-class StatedApproximate(StatedPure):
-    """``[privacy]`` of kind ``approximate``."""
-
-    delta: float
-    form: Literal["event", "entry"] = "event"
-
-
-class StatedGraph(StatedPure):
-    """``[privacy]`` of kind ``graph``."""
-
-    neighbors: StatedNeighbors
-
-
-class StatedMetric(StatedPure):
-    """``[privacy]`` of kind ``metric``: a named distance of values or points, or a matrix."""
-
-    distance: Literal["absolute", "euclidean"] | list[list[float]]
-    values: list[float] | None = None
-    points: list[list[float]] | None = None
 
 
 class StatedUnbiased(Section):
@@ -131,18 +96,11 @@ class StatedFile(Section):
     expect: StatedExpect | None = None
 
 
-NOTIONS: dict[str, type[Section]] = {
-    "pure": StatedPure,
-    "approximate": StatedApproximate,
-    "graph": StatedGraph,
-    "metric": StatedMetric,
-}
 CONSTRAINTS: dict[str, type[Section]] = {"unbiased": StatedUnbiased, "linear": StatedLinear}
 TABLES: dict[str, tuple[type[Section], ...]] = {
     "alphabet": (StatedAlphabet,),
     "prior": (StatedPrior,),
     "utility": (StatedUtility,),
-    "privacy": tuple(NOTIONS.values()),
     "constraints": tuple(CONSTRAINTS.values()),
     "solver": (StatedSolver,),
     "expect": (StatedExpect,),
@@ -180,18 +138,22 @@ def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
 
 
 def _unknown(page: Page, key: Key, schema: type[Section]) -> ModelFileError:
-    """Name the nearest known key, or the table that the key belongs to."""
-    name = str(key[-1])
+    """Refuse a key by the schema, or the inner one, that does not know it."""
     inner = schema
     for part in key[:-1]:
-        # The field of an inner table, such as privacy.neighbors, leads to the schema that refused the key.
         field = inner.model_fields.get(str(part))
         annotation = field.annotation if field else None
         forms = [form for form in (*get_args(annotation), annotation) if _is_schema(form)]
         inner = forms[0] if forms else inner
-    known = sorted(inner.model_fields)
+    return unknown_key(page, key, inner.model_fields)
+
+
+def unknown_key(page: Page, key: Key, names: Iterable[str]) -> ModelFileError:
+    """Name the nearest known key, or the table that the key belongs to."""
+    name, known = str(key[-1]), sorted(names)
     near = difflib.get_close_matches(name, known, 1, 0.6)
     home = [f"[{table}]" for table, forms in TABLES.items() if any(name in form.model_fields for form in forms)]
+    home += ["[privacy]"] if any(name in keys_of(notion) for notion in BUILT_IN) else []
     home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
     hint = f"did you mean {near[0]!r}? " if near else f"it belongs to {' or '.join(home)}; " if home else ""
     return page.error(key, f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable
+from ldpopt.privacy.stated import MisstatedError
 
 LARGEST_FILE = 64 * 2**20
 """Bytes of the largest file that is read or written: a gain of 1000 x 1000 numbers takes a third of it."""
@@ -104,7 +104,9 @@ class Page:
         except ModelFileError:
             raise
         except (StatementError, MechanismError) as error:
-            raise self.error(self._sharpened(key, error.what), error.what, error.do) from None
+            inner = error.key if isinstance(error, MisstatedError) else None
+            place = self._sharpened(key, error.what) if inner is None else (*key, *inner)
+            raise self.error(place, error.what, error.do) from None
 
     def _sharpened(self, key: Key, what: str) -> Key:
         table: Any = self.data
@@ -200,14 +202,6 @@ def short(value: Any) -> str:
     """Show a value of a file in at most 60 characters."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:56] + " ..."
-
-
-def nearest(name: Any, known: Iterable[Any]) -> str:
-    """Suggest the nearest of the known names, and list them."""
-    names = [str(one) for one in known]
-    near = difflib.get_close_matches(str(name), names, 1, 0.5)
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
 
 
 def format_tables(stated: Mapping[str, Any]) -> str:

@@ -18,10 +18,12 @@ from ldpopt import (
     ApproximateLDP,
     GraphDP,
     MetricDP,
+    OneSided,
     Problem,
     PureLDP,
     RowBlock,
     Utility,
+    UtilityOptimizedLDP,
     certify,
     constraints,
     solve,
@@ -39,6 +41,8 @@ NOTIONS = {
     "entry": ApproximateLDP(0.5, 0.1, "entry"),
     "graph": GraphDP(1.0, nx.path_graph(LABELS)),
     "metric": MetricDP(1.0, HOPS),
+    "one-sided": OneSided(0.7, ["b"]),
+    "utility-optimized": UtilityOptimizedLDP(0.7, ["b"]),
 }
 GAIN = (np.random.default_rng(5).random((4, 3)) / 4 + np.eye(4, 3)).round(3)
 HALF = constraints.linear(GAIN.round(1), lower=0.5, upper=2.2, name="half")
@@ -70,6 +74,23 @@ def test_a_file_says_everything(tmp_path, notion, objective, sense, form):
     assert checked.is_same
     read.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "proof.json").read_bytes()
+
+
+def test_a_graph_by_positions_of_the_inputs_is_still_read(tmp_path):
+    proof = proof_of("graph")
+    proof.save(tmp_path / "proof.json")
+    data = json.loads((tmp_path / "proof.json").read_text())
+    assert data["statement"]["privacy"].pop("neighbors") == {"kind": "path"}
+    data["statement"]["privacy"]["edges"] = [[0, 1], [1, 2], [2, 3]]  # as files were written at first
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    read = Certificate.load(tmp_path / "old.json")
+    assert read == proof
+    assert recheck(read).is_same
+    data["statement"]["privacy"]["edges"][1] = [1, 4]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    with pytest.raises(ModelFileError, match=r"positions of inputs") as caught:
+        Certificate.load(tmp_path / "old.json")
+    assert caught.value.where.endswith("statement.privacy.edges[1]")
 
 
 def test_generated_events_are_in_the_file(tmp_path):
@@ -156,7 +177,7 @@ def test_what_was_tampered_with_is_found(tmp_path, unbiased, name):
 
 
 @pytest.mark.parametrize("notion, change", [
-    ("graph", put("statement", "privacy", "edges", [[0, 1], [1, 2], [0, 3]])),
+    ("graph", put("statement", "privacy", "neighbors", {"edges": [["a", "b"], ["b", "c"], ["a", "d"]]})),
     ("event", put("statement", "privacy", "form", "entry")),
     ("graph", put("multipliers", "form", "compact")),
     ("metric", put("multipliers", "privacy", 0, 1, lambda _: None)),

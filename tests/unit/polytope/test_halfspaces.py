@@ -161,7 +161,7 @@ def test_a_chord_that_a_chain_implies_is_redundant():
         (PureLDP(0), {"n": 2}, "no interior"),
         (PureLDP("log(3)"), {"n": 0}, "0 inputs"),
         (PureLDP("log(3)"), {"n": 2, "m": 0}, "0 outputs"),
-        (GraphDP("log(3)", nx.path_graph(3)), {"n": 2}, "3 inputs, not 2"),
+        (GraphDP("log(3)", nx.path_graph(3)), {"n": 2}, "3 labels for 2 inputs"),
     ],
 )
 def test_refusals(privacy, kwargs, message):

@@ -1,0 +1,97 @@
+r"""Divergence of some rows from all: what one-sided and utility-optimized privacy a channel really has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.audits import Audit
+from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, worst_of_all
+from ldpopt.auditing.exact_matrices import Exact, exact
+from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+
+
+def one_sided_divergence(
+    channel: Any, budget: Budget, over: Sequence[int] | None = None, owners: Mapping[Hashable, int] | None = None
+) -> Audit:
+    r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, but for outputs with owners.
+
+    Parameters
+    ----------
+    channel : Mechanism or array_like, shape (n, m)
+        Read exactly.
+    budget : Budget
+        Claimed epsilon.
+    over : sequence of int, optional
+        Places of the inputs ``x``; default: all.
+    owners : mapping label -> int, optional
+        Outputs that one input alone may report, and its place.
+
+    Returns
+    -------
+    Audit
+        Where another input reports such an output, epsilon is infinite, and the largest mass of it is part of delta.
+
+    Notes
+    -----
+    O(n m).
+    """
+    matrix, foreign = _without_owned(exact(channel), owners or {})
+    rows = range(matrix.shape[0]) if over is None else sorted(over)
+    claim = f"epsilon = {budget!r}" + (f" for {len(rows)} of {matrix.shape[0]} inputs" if over is not None else "")
+    if owners is not None:
+        claim += f" but for {len(owners)} invertible reports"
+    first = np.repeat(np.array(rows, np.int64), matrix.shape[0])
+    second = np.tile(np.arange(matrix.shape[0]), len(rows))
+    pairs = Pairs(first[first != second], second[first != second], np.ones(int((first != second).sum())))
+    found = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
+    if foreign is None:
+        return found
+    mass, witness = foreign
+    delta = min(found.delta + mass, 1.0)
+    return replace(found, epsilon=math.inf, delta=delta, witness=witness, verdict="violated", curve=lambda _: delta)
+
+
+def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str) -> Audit:
+    """Compare the largest entry of some rows with the least of all, column by column."""
+    if not len(rows) or not matrix.shape[1]:
+        return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
+    epsilon, witness = worst_of_all(matrix, rows)
+    verdict = decide_all(matrix, budget, rows)
+    if verdict == "certified":
+        epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))
+
+    def curve(at: Budget) -> float:
+        return 0.0 if decide_all(matrix, at, rows) == "certified" else hockey_stick(matrix, at, pairs)[0]
+
+    return Audit(epsilon, 0.0 if verdict == "certified" else curve(budget), witness, verdict, claim, curve)
+
+
+def _without_owned(
+    matrix: Exact, owners: Mapping[Hashable, int]
+) -> tuple[Exact, tuple[float, tuple[Any, Any, Any]] | None]:
+    """Leave out the outputs with owners; return the largest mass of them at other inputs too, with a witness."""
+    owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
+    kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
+    rest = replace(
+        matrix,
+        whole=matrix.whole[:, kept],
+        floats=matrix.floats[:, kept],
+        outputs=tuple(matrix.outputs[y] for y in kept),
+    )
+    worst, where = 0, None
+    by_input = np.zeros(matrix.shape[0], dtype=object)
+    for y in owned:
+        owner = owners[matrix.outputs[y]]
+        for x in np.flatnonzero(matrix.whole[:, y] != 0):
+            if x != owner:
+                by_input[x] += int(matrix.whole[x, y])
+                if by_input[x] > worst:
+                    worst, where = by_input[x], (matrix.inputs[x], matrix.inputs[owner], matrix.outputs[y])
+    return rest, None if where is None else (round_up(Fraction(int(worst), matrix.denominator)), where)

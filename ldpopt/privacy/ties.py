@@ -1,0 +1,152 @@
+r"""Ties: which inputs a notion ties, how closely, and for which outputs: the shape that programs and repairs use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import ULPS
+from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int, RowBlock
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ties:
+    r"""Rows tied output by output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
+
+    Attributes
+    ----------
+    budget : Budget
+        epsilon.
+    n : int
+        Number of inputs.
+    first, second : int arrays or None
+        Ordered pairs (x, x'); None ties every capped input to all others, at distance 1.
+    distance : float array or None
+        ``d`` of each pair, positive.
+    delta : float
+        Slack of every entry.
+    is_shared : bool
+        Whether a pair's outputs share one ``delta`` (an event-wise notion): then the ties are its relaxation.
+    capped : bool array, shape (n,), or None
+        Where there are no pairs: the inputs ``x`` that are tied to all others; None for every input.
+    owner : int array, shape (m,), or None
+        For each output the only input that may report it, or -1 for an output that the ties are about; None where
+        all outputs are of that kind.
+    """
+
+    budget: Budget
+    n: int
+    first: Int | None = None
+    second: Int | None = None
+    distance: Float | None = None
+    delta: float = 0.0
+    is_shared: bool = False
+    capped: Mask | None = None
+    owner: Int | None = None
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether extremes of columns describe the ties, so that they have a compact program."""
+        return self.first is None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs of inputs are tied alike, for every output: then column minima describe the notion."""
+        return self.first is None and self.capped is None and self.owner is None
+
+    @property
+    def is_mutual(self) -> bool:
+        """Whether each pair is tied both ways at the same distance, for every output."""
+        if self.owner is not None or self.is_complete:
+            return self.is_complete
+        first, second = (end.tolist() for end in self.pairs())
+        distance = [1.0] * len(first) if self.distance is None else self.distance.tolist()
+        tied = dict(zip(zip(first, second, strict=True), distance, strict=True))
+        return all(tied.get((k, x)) == d for (x, k), d in tied.items())
+
+    def caps(self) -> Mask:
+        """Inputs whose entries bound those of all others, shape (n,); for ties without pairs."""
+        return np.ones(self.n, bool) if self.capped is None else self.capped
+
+    def shared(self, m: int) -> Mask:
+        """Outputs that the ties are about, shape (m,): those without an owner."""
+        return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
+
+    def allowed(self, m: int) -> Mask:
+        """Entries that may be positive, shape (n, m): an output with an owner is reported by nobody else."""
+        if self.owner is None:
+            return np.ones((self.n, m), bool)
+        return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
+
+    def pairs(self) -> tuple[Int, Int]:
+        """Ordered pairs, written out."""
+        if self.first is not None and self.second is not None:
+            return self.first, self.second
+        first, second = np.nonzero(~np.eye(self.n, dtype=bool) & self.caps()[:, None])
+        return first, second
+
+    def ratio(self, *, up: bool) -> Float:
+        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below (shape () where all are alike)."""
+        if self.distance is None:
+            b = self.budget.b
+            return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
+        exponent = float(self.budget) * self.distance
+        slack = (4 + exponent) * ULPS
+        return np.minimum(np.exp(-exponent) * (1 + slack if up else 1 - slack), 1.0)
+
+    def rows(self, n_outputs: int) -> RowBlock:
+        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients lie in [-1, 1].
+
+        The ratio is rounded down: what the row excludes is excluded for the real ``e**epsilon`` as well, so a bound
+        that holds under these rows holds for the notion. Entries that have to be 0 follow, one row each.
+        """
+        first, second = self.pairs()
+        ratio = np.broadcast_to(self.ratio(up=False), first.shape)
+        outputs = np.flatnonzero(self.shared(n_outputs))
+        size, m = len(first) * len(outputs), len(outputs)
+        entry = np.empty((len(first), m, 2), np.int64)
+        entry[:, :, 0], entry[:, :, 1] = first[:, None], second[:, None]
+        value = np.empty((len(first), m, 2))
+        value[:, :, 0], value[:, :, 1] = ratio[:, None], -1.0
+        upper = np.repeat(np.nextafter(ratio * self.delta, 1.0) if self.delta else np.zeros(len(first)), m)
+        y = np.broadcast_to(outputs[None, :, None], entry.shape)
+        row = np.repeat(np.arange(size), 2)
+        zero_x, zero_y = np.nonzero(~self.allowed(n_outputs))
+        total = size + len(zero_x)
+        return RowBlock(
+            "privacy",
+            np.concatenate([row, size + np.arange(len(zero_x))]),
+            np.concatenate([entry.reshape(-1), zero_x]),
+            np.concatenate([y.reshape(-1), zero_y]),
+            np.concatenate([value.reshape(-1), np.ones(len(zero_x))]),
+            np.full(total, -np.inf),
+            np.concatenate([upper, np.zeros(len(zero_x))]),
+        )
+
+    def event_rows(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
+        """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at distance 1.
+
+        ``b = e**-epsilon`` is rounded down, so that no private channel is cut off. ``member`` says for each row which
+        outputs its event has, shape (rows, m).
+        """
+        b, size = self.budget.b, len(first)
+        row, y = np.nonzero(member)
+        x = np.stack([first[row], second[row]], axis=1).reshape(-1)
+        value = np.tile([b, -1.0], len(row))
+        upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
+        return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+
+
+def no_rows(what: str, count: float) -> NotRepresentableError:
+    """Error for a definition that has too many rows to write down."""
+    return NotRepresentableError(
+        f"{what} has {count:.3g} rows", do="let solve() generate the violated ones, or take fewer outputs"
+    )

@@ -1,0 +1,138 @@
+"""Utility-optimized privacy: sensitive and other answers, protected and invertible reports."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.auditing.one_sided import one_sided_divergence
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
+from ldpopt.privacy.ties import Ties
+
+
+@dataclass(frozen=True)
+class UtilityOptimizedLDP(TiedNotion):
+    r"""Sensitive answers are protected from all others; other answers may be told.
+
+    Protected reports obey :math:`P(x, y) \le e^\epsilon P(x', y)` for all inputs. Every other report is invertible: it
+    has the label of an input that is not sensitive, and no other input gives it.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Nats in [0, 10000], or ``"log(p/q)"``.
+    sensitive : sequence of hashable
+        Labels of the sensitive inputs; all of them make this pure privacy.
+    protected : sequence of hashable, optional
+        Labels of the protected reports; default: the sensitive labels, and every output that is not an input's label.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is out of range, or the labels are not a list of distinct ones.
+
+    Notes
+    -----
+    The definition calls an invertible report positive for exactly one input. A report that is never given is allowed
+    here: it tells nothing.
+
+    References
+    ----------
+    Murakami and Kawamoto 2019, "Utility-optimized local differential privacy mechanisms for distribution estimation",
+    definition 3.
+
+    Examples
+    --------
+    >>> from ldpopt import Problem, solve
+    >>> notion = UtilityOptimizedLDP("log(4)", ["ill"])
+    >>> solve(Problem({"ill": 1, "well": 1}, "identity", notion)).mechanism.channel.tolist()
+    [[1.0, 0.0], [0.25, 0.75]]
+    """
+
+    kind: ClassVar[str] = "utility_optimized"
+    epsilon: Budget
+    sensitive: tuple[Hashable, ...]
+    protected: tuple[Hashable, ...] | None = None
+
+    def __init__(
+        self, epsilon: float | str, sensitive: Sequence[Hashable], protected: Sequence[Hashable] | None = None
+    ) -> None:
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
+        reports = None if protected is None else read_labels(protected, "protected")
+        object.__setattr__(self, "protected", reports)
+
+    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+        """Refuse labels that are not in the alphabets, and inputs without a report of their own or a protected one."""
+        self._owners(inputs, outputs)
+
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """All pairs of inputs for protected reports; the others have an owner."""
+        owner = self._owners(inputs, inputs if outputs is None else outputs)
+        return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
+
+    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+        """Write the ties of outputs that are named as the inputs.
+
+        Raises
+        ------
+        NotRepresentableError
+            If there are more or fewer outputs, whose names matter; `ties` takes them.
+        """
+        if n_outputs == len(inputs):
+            return self.ties(inputs).rows(n_outputs)
+        if set(inputs) == set(self.sensitive) and self.protected is None:
+            return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # whatever they are named, all are protected
+        what = f"which reports are protected depends on their labels, and {n_outputs} outputs are not those of the "
+        raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="ask for ties(inputs, outputs).rows(n_outputs)")
+
+    def audit(self, channel: Any) -> Audit:
+        """Decide the claim from the channel's numbers, exactly; a plain array has positions for labels."""
+        inputs, is_labelled = shape_of(channel)
+        require_known(self.sensitive, inputs, "sensitive", "input")
+        outputs = channel.outputs if is_labelled else range(len(channel[0]))
+        place, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
+        others = {y for y in outputs if y in place and y not in sensitive}
+        if self.protected is not None:
+            unfit = [y for y in outputs if y not in others and y not in self.protected]
+            if unfit:
+                raise _unfit(unfit[0])
+            others -= set(self.protected)
+        return one_sided_divergence(channel, self.epsilon, None, {y: place[y] for y in others})
+
+    def _owners(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Int:
+        """Input that alone may give each report, or -1 for a protected one, shape (m,)."""
+        require_known(self.sensitive, inputs, "sensitive", "input")
+        require_known(self.protected or (), outputs, "protected", "output")
+        place = {label: x for x, label in enumerate(inputs)}
+        sensitive = set(self.sensitive)
+        is_own = {y: y in place and y not in sensitive for y in outputs}
+        if self.protected is not None:
+            chosen = set(self.protected)
+            unfit = [y for y in outputs if y not in chosen and not is_own[y]]
+            if unfit:
+                raise _unfit(unfit[0])
+            is_own = {y: y not in chosen for y in outputs}
+        owner = np.array([place[y] if is_own[y] else -1 for y in outputs], np.int64)
+        if (owner >= 0).all():
+            silent = sorted(set(range(len(inputs))) - set(owner.tolist()))
+            if silent:
+                what = f"no report is protected, so input {short_repr(inputs[silent[0]])} has nothing to report"
+                raise StatementError(what, do="add an output, or name a protected one")
+        return owner
+
+
+def _unfit(label: Hashable) -> StatementError:
+    what = f"report {short_repr(label)} is neither protected nor the label of an input that is not sensitive"
+    return StatementError(what, do="add it to protected")

@@ -1,0 +1,120 @@
+"""One-sided privacy: its optimum by theory, its audit by hand, its extremes, its file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.certificate import recheck
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.mechanism.repair import repair
+from ldpopt.testing import check_notion
+
+LABELS = tuple("abcd")
+
+
+def best_with_one_sensitive(prior, epsilon):
+    """Value for the identity: docs, "Privacy notions"."""
+    b, first, others = np.exp(-epsilon), prior[0], prior[1:]
+    return (1 - first) * (1 - b) + max(first, b * others.max())
+
+
+@pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])
+@pytest.mark.parametrize("outputs", [None, "xyz"])
+def test_it_keeps_what_a_notion_has_to(sensitive, outputs):
+    check_notion(lo.OneSided(1.0, list(sensitive)), LABELS, outputs, post_processing=True)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 3.0, 40.0, 800.0])
+@pytest.mark.parametrize("prior", [(0.1, 0.6, 0.2, 0.1), (0.7, 0.1, 0.1, 0.1), (0.25,) * 4])
+def test_one_sensitive_answer_has_a_closed_form(prior, epsilon):
+    answer = lo.solve(lo.Problem(prior, "identity", lo.OneSided(epsilon, ["a"]), inputs=LABELS))
+    assert answer.value == pytest.approx(best_with_one_sensitive(np.array(prior), epsilon), abs=1e-9)
+    assert lo.certify(answer).relative_gap < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, "log(3)"])
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+def test_all_sensitive_is_pure(epsilon, sense):
+    utility = lo.Utility(np.random.default_rng(3).random((4, 5)), sense)
+    one, pure = (
+        lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], utility, notion, inputs=LABELS))
+        for notion in (lo.OneSided(epsilon, LABELS), lo.PureLDP(epsilon))
+    )
+    assert one.value == pytest.approx(pure.value, abs=1e-12)
+    assert one.problem.ties().is_complete
+
+
+def test_none_sensitive_tells_the_truth():
+    answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, []), inputs=LABELS))
+    assert np.array_equal(answer.mechanism.channel, np.eye(4))
+    assert answer.repaired.audit.epsilon == 0.0
+
+
+def test_the_audit_looks_one_way():
+    notion = lo.OneSided("log(2)", [0])
+    assert lo.audit([[0.5, 0.5], [0.25, 0.75]], notion).verdict == "certified"
+    # From the other answer to the sensitive one the ratio is unbounded, and nobody minds.
+    found = lo.audit([[1.0, 0.0], [0.5, 0.5]], notion)
+    assert (found.verdict, found.witness) == ("certified", (0, 1, 0))
+    found = lo.audit([[1.0, 0.0], [0.25, 0.75]], notion)
+    assert (found.verdict, found.delta) == ("violated", 0.5)
+    assert found.epsilon == pytest.approx(np.log(4), abs=1e-15)
+    assert found.delta_at("log(4)") == 0.0
+    assert lo.audit([[1.0, 0.0], [0.0, 1.0]], notion).epsilon == np.inf
+    assert lo.audit([[0.0, 1.0], [1.0, 0.0]], lo.OneSided("log(2)", [0, 1])).verdict == "violated"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_repair_of_any_channel(seed):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 7))
+    notion = lo.OneSided(float(rng.choice([0.0, 1e-9, 0.3, 2.0, 50.0])), list(range(int(rng.integers(0, n + 1)))))
+    channel = rng.dirichlet(np.full(m, 0.2), n)
+    assert repair(channel, notion).audit.verdict == "certified"
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_certificates_and_files_read_back(tmp_path, objective):
+    prior = [0.4, 0.3, 0.2, 0.1] if objective == "expected" else None
+    utility = lo.utility.absolute_error(range(4))
+    problem = lo.Problem(prior, utility, lo.OneSided("0.3", ["d", "b"]), inputs=LABELS, objective=objective)
+    for form in ("compact", "pairwise"):
+        proof = lo.certify(lo.solve(problem, form=form, solver="highs"))
+        assert proof.relative_gap < 1e-9
+        proof.save(tmp_path / "proof.json")
+        again = lo.Certificate.load(tmp_path / "proof.json")
+        assert again == proof
+        assert again.problem.privacy == problem.privacy
+    lo.save_model(problem, tmp_path / "model.toml")
+    assert lo.load_model(tmp_path / "model.toml").privacy == problem.privacy
+    assert 'kind = "one_sided"' in (tmp_path / "model.toml").read_text()
+
+
+def test_multipliers_of_ties_that_are_not_there_prove_nothing(tmp_path):
+    problem = lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, ["b"]), inputs=LABELS)
+    proof = lo.certify(lo.solve(problem, form="pairwise"))
+    other = lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, ["c"]), inputs=LABELS)
+    checked = recheck(replace(proof, problem=other))
+    assert not checked.holds
+    assert "does not tie 'b' to" in checked.failures[0]
+
+
+def test_refusals():
+    with pytest.raises(StatementError, match="sensitive names 'z', which is not an input"):
+        lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, ["z"]), inputs=["a", "b"])
+    with pytest.raises(StatementError, match="duplicate sensitive label 'a'"):
+        lo.OneSided(1.0, ["a", "a"])
+    for odd in ("ab", 3, {"a": 1}, [["a"]]):
+        with pytest.raises(StatementError, match="sensitive = "):
+            lo.OneSided(1.0, odd)
+    with pytest.raises(StatementError, match="sensitive names 'a'"):
+        lo.audit(np.eye(2), lo.OneSided(1.0, ["a"]))
+    problem = lo.Problem([0.5, 0.5], "identity", lo.OneSided("log(2)", [0]))
+    with pytest.raises(NotRepresentableError, match="need mutual ties"):
+        lo.extreme_points(problem.privacy, 2)
+    with pytest.raises(NotRepresentableError, match="cannot be sifted"):
+        lo.solve(problem, solver="interior")

@@ -1,0 +1,166 @@
+"""Utility-optimized privacy: its optimum by theory, its audit by hand, its extremes, its file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import repair
+from ldpopt.testing import check_notion
+
+LABELS = tuple("abcd")
+
+
+def utility_optimized_rr(n, sensitive, epsilon):
+    """Murakami and Kawamoto 2019, section 4.1: the first inputs are sensitive."""
+    a = np.exp(epsilon)
+    channel = np.zeros((n, n))
+    channel[:, :sensitive] = 1 / (sensitive + a - 1)
+    diagonal = np.where(np.arange(n) < sensitive, a, a - 1) / (sensitive + a - 1)
+    channel[np.diag_indices(n)] = diagonal
+    return channel
+
+
+def best_by_theory(prior, sensitive, epsilon):
+    """Value for the identity: the best number k of sensitive answers that are reported; docs, "Privacy notions"."""
+    b, own = np.exp(-epsilon), np.sort(prior[:sensitive])[::-1]
+    others = prior[sensitive:].sum()
+    if not sensitive:
+        return float(others)
+    k = np.arange(1, sensitive + 1)
+    return float(((own.cumsum() + (1 - b) * others) / (1 + (k - 1) * b)).max())
+
+
+@pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])
+def test_it_keeps_what_a_notion_has_to(sensitive):
+    check_notion(lo.UtilityOptimizedLDP(1.0, list(sensitive)), LABELS)
+
+
+@pytest.mark.parametrize("outputs, protected", [("abcdx", None), ("abcdx", "abcx"), ("xy", None), ("cdx", None)])
+def test_other_reports(outputs, protected):
+    notion = lo.UtilityOptimizedLDP(1.0, ["a", "b"], None if protected is None else list(protected))
+    check_notion(notion, LABELS, outputs)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0, 30.0, 800.0])
+@pytest.mark.parametrize("sensitive", [0, 1, 3, 5])
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_the_identity_has_a_closed_form(seed, sensitive, epsilon):
+    prior = np.full(5, 0.2) if seed is None else np.random.default_rng(seed).dirichlet(np.ones(5))
+    answer = lo.solve(lo.Problem(prior, "identity", lo.UtilityOptimizedLDP(epsilon, range(sensitive))))
+    assert answer.value == pytest.approx(best_by_theory(prior, sensitive, epsilon), abs=1e-9)
+    assert lo.certify(answer).relative_gap < 1e-9
+
+
+def test_the_published_mechanism_is_private_and_not_always_best():
+    prior, notion = np.full(6, 1 / 6), lo.UtilityOptimizedLDP(1.0, range(4))
+    channel = utility_optimized_rr(6, 4, 1.0)
+    assert repair(channel, notion).moved < 1e-12
+    best = lo.solve(lo.Problem(prior, "identity", notion)).value
+    assert best == pytest.approx(np.trace(channel) / 6, abs=1e-12)
+    # With many answers that are not sensitive it is better to let all sensitive ones give one report.
+    prior, notion = np.full(6, 1 / 6), lo.UtilityOptimizedLDP(0.5, range(2))
+    best = lo.solve(lo.Problem(prior, "identity", notion)).value
+    assert best > np.trace(utility_optimized_rr(6, 2, 0.5)) / 6 + 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, "log(3)"])
+def test_all_sensitive_is_pure(epsilon):
+    utility = lo.Utility(np.random.default_rng(3).random((4, 4)), "gain")
+    one, pure = (
+        lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], utility, notion, inputs=LABELS))
+        for notion in (lo.UtilityOptimizedLDP(epsilon, LABELS), lo.PureLDP(epsilon))
+    )
+    assert one.value == pytest.approx(pure.value, abs=1e-12)
+
+
+def test_none_sensitive_tells_the_truth():
+    answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.UtilityOptimizedLDP(1.0, []), inputs=LABELS))
+    assert np.array_equal(answer.mechanism.channel, np.eye(4))
+
+
+def test_the_audit_by_hand():
+    notion = lo.UtilityOptimizedLDP("log(2)", [0])
+    assert lo.audit([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion).verdict == "certified"
+    # Input 0 gives the report of input 1: no budget allows that.
+    found = lo.audit([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion)
+    assert (found.verdict, found.epsilon, found.delta, found.witness) == ("violated", np.inf, 0.25, (0, 1, 1))
+    found = lo.audit([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.0, 0.5]], notion)
+    assert (found.verdict, found.delta, found.witness) == ("violated", 0.5, (0, 1, 0))
+    # Both ways: the sensitive answer may not be denied either.
+    assert lo.audit([[0.2, 0.8], [1.0, 0.0]], lo.UtilityOptimizedLDP("log(2)", [0], [0, 1])).verdict == "violated"
+    named = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["ill", "well"], ["?", "well"])
+    assert named.audit(lo.UtilityOptimizedLDP("log(2)", ["ill"])).verdict == "certified"
+    assert named.audit(lo.UtilityOptimizedLDP("log(2)", ["ill"], ["?", "well"])).verdict == "violated"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_repair_of_any_channel(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    notion = lo.UtilityOptimizedLDP(float(rng.choice([0.0, 1e-9, 0.3, 2.0, 50.0])), range(int(rng.integers(0, n + 1))))
+    channel = rng.dirichlet(np.full(n, 0.2), n)
+    assert repair(channel, notion).audit.verdict == "certified"
+    wide = rng.dirichlet(np.full(n + 2, 0.2), n)
+    wide[:, 0] = 0.0  # a report that nobody gives
+    wide /= wide.sum(axis=1, keepdims=True)
+    assert repair(wide, notion, outputs=range(n + 2)).audit.verdict == "certified"
+
+
+def test_unused_outputs_keep_their_names():
+    # Two of ten reports are used: what is repaired is a part of the channel, under the right labels.
+    names = [f"r{k}" for k in range(8)] + ["a", "b"]
+    channel = np.zeros((2, 10))
+    channel[:, 8:] = [[1.0, 0.0], [0.4, 0.6]]
+    fixed = repair(channel, lo.UtilityOptimizedLDP("log(2)", ["a"]), inputs=["a", "b"], outputs=names)
+    assert fixed.audit.verdict == "certified"
+    assert fixed.mechanism.channel[0].tolist() == channel[0].tolist()
+    assert fixed.audit.witness == ("a", "b", "a")
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_certificates_and_files_read_back(tmp_path, objective):
+    prior = [0.4, 0.3, 0.2, 0.1] if objective == "expected" else None
+    notion = lo.UtilityOptimizedLDP("log(7/2)", ["b", "d"], ["b", "d", "x"])
+    problem = lo.Problem(prior, np.eye(4, 5) + 0.1, notion, inputs=LABELS, outputs=[*LABELS, "x"], objective=objective)
+    for form in ("compact", "pairwise"):
+        proof = lo.certify(lo.solve(problem, form=form, solver="highs"))
+        assert proof.relative_gap < 1e-9
+        proof.save(tmp_path / "proof.json")
+        again = lo.Certificate.load(tmp_path / "proof.json")
+        assert again == proof
+        assert again.problem.privacy == notion
+    lo.save_model(problem, tmp_path / "model.toml")
+    assert lo.load_model(tmp_path / "model.toml").privacy == notion
+
+
+def test_rows_need_names():
+    notion = lo.UtilityOptimizedLDP(1.0, ["a"])
+    assert len(notion.rows("abc", 3)) == 6 + 4  # all pairs for report a, and two zeros for each of b and c
+    with pytest.raises(NotRepresentableError, match="4 outputs are not those of the 3 inputs"):
+        notion.rows("abc", 4)
+    assert len(lo.UtilityOptimizedLDP(1.0, list("abc")).rows("abc", 4)) == 24
+
+
+def test_refusals():
+    def stated(*args, outputs="abc"):
+        return lo.Problem([0.5, 0.3, 0.2], np.ones((3, len(outputs))), lo.UtilityOptimizedLDP(1.0, *args),
+                          inputs="abc", outputs=outputs)  # fmt: skip
+
+    with pytest.raises(StatementError, match="sensitive names 'z', which is not an input"):
+        stated(["z"])
+    with pytest.raises(StatementError, match="protected names 'z', which is not an output"):
+        stated(["a"], ["z"])
+    with pytest.raises(StatementError, match="report 'a' is neither protected nor"):
+        stated(["a"], ["b"])
+    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+        stated(["a"], outputs="bc")
+    with pytest.raises(StatementError, match="duplicate protected label 'b'"):
+        lo.UtilityOptimizedLDP(1.0, ["a"], ["b", "b"])
+    with pytest.raises(StatementError, match="report 'y' is neither"):
+        Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(lo.UtilityOptimizedLDP(1.0, ["a"], ["a"]))
+    with pytest.raises(NotRepresentableError, match="need mutual ties"):
+        lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)
