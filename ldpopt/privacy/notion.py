@@ -12,6 +12,7 @@ from ldpopt.auditing.divergence import ULPS, Audit
 from ldpopt.errors import MechanismError, NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.rows import Int, RowBlock
 
 
@@ -130,9 +131,12 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism, or positions of a plain array; and whether they are real labels."""
+    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are real labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
+    channel, (rows, _) = take_labels(channel, "channel")
+    if rows is not None:
+        return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
         raise MechanismError(
             f"{short_repr(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)"

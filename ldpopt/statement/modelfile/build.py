@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import real_array
+from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP, installed, neighbors
 from ldpopt.statement import constraints, datasets
@@ -29,7 +30,7 @@ from ldpopt.statement.modelfile.schema import (
     StatedUnbiased,
     check,
 )
-from ldpopt.statement.modelfile.text import Key, Page, dotted, nearest
+from ldpopt.statement.modelfile.text import Key, Page, dotted
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 

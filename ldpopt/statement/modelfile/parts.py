@@ -69,9 +69,7 @@ def _privacy_table(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     if isinstance(privacy, GraphDP):
         return stated | {"kind": "graph", "neighbors": _neighbors_table(privacy.graph, inputs)}
     if isinstance(privacy, MetricDP):
-        given: Any = privacy.distance
-        matrix = [[given(x, y) for y in inputs] for x in inputs] if callable(given) else given
-        return stated | {"kind": "metric", "distance": np.asarray(matrix, dtype=float).tolist()}
+        return stated | {"kind": "metric", "distance": privacy.matrix(inputs).tolist()}
     return stated
 
 

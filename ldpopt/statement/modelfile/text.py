@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -200,14 +199,6 @@ def short(value: Any) -> str:
     """Show a value of a file in at most 60 characters."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:56] + " ..."
-
-
-def nearest(name: Any, known: Iterable[Any]) -> str:
-    """Suggest the nearest of the known names, and list them."""
-    names = [str(one) for one in known]
-    near = difflib.get_close_matches(str(name), names, 1, 0.5)
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
 
 
 def format_tables(stated: Mapping[str, Any]) -> str:
