@@ -188,3 +188,39 @@ def _advice(label: Hashable, labels: Sequence[Hashable], alphabet: Sequence[Hash
 def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None) -> bool:
     """Whether both have the same labels, in any order."""
     return one is not None and other is not None and len(one) == len(other) and set(one) == set(other)
+
+
+def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
+    """Tell counts by label from a list of labels: return label -> count, or None where it lists labels.
+
+    A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
+    both could be, nothing is guessed.
+
+    Raises
+    ------
+    StatementError
+        If a Series can be read both ways, or counts a label twice.
+    """
+    if isinstance(given, Mapping):
+        return given
+    if not _is_series(given):
+        return None
+    known, index, values = set(alphabet), given.index.tolist(), given.to_list()
+    lists_labels = all(_is_among(value, known) for value in values)
+    is_tally = len(index) <= len(alphabet) and any(_is_among(label, known) for label in index)
+    is_tally = is_tally or getattr(given, "name", None) == "count"
+    if lists_labels and is_tally and values:
+        raise StatementError(
+            f"the Series could hold {kind}s, or counts of the {kind}s in its index",
+            do=f"pass dict(series) for counts, series.to_list() for {kind}s",
+        )
+    if lists_labels or not is_tally:
+        return None
+    return dict(zip(distinct_labels(index, "counts", kind), values, strict=True))
+
+
+def _is_among(value: Any, known: set[Hashable]) -> bool:
+    try:
+        return value in known
+    except (TypeError, ValueError):  # not every value can be hashed
+        return False

@@ -65,8 +65,8 @@ class RowBlock:
         sequence = np.argsort(head, kind="stable")
         row = np.argsort(sequence)[self.row]
         order = np.lexsort((y, x, row))
-        entries = (array[order] for array in (row, x, y, self.coefficient))
-        return RowBlock(self.name, *entries, self.lower[sequence], self.upper[sequence])
+        lower, upper = self.lower[sequence], self.upper[sequence]
+        return RowBlock(self.name, row[order], x[order], y[order], self.coefficient[order], lower, upper)
 
     def activity(self, channel: Float) -> Float:
         """Evaluate the left-hand sides at a channel, shape (rows,)."""

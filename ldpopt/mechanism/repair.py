@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from ldpopt.auditing.divergence import Audit, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.checks import Float, real_array, summed
+from ldpopt.foundation.checks import Float, summed
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.mechanism import Mechanism, read_channel
 from ldpopt.privacy import Ties
 
 DUST = 1e-12
@@ -64,12 +64,12 @@ def repair(
 
     Parameters
     ----------
-    channel : array_like, shape (n, m)
+    channel : array_like, shape (n, m), or DataFrame or mapping of mappings
         Finite; negative dust is cut, rows are normalised.
     privacy : privacy notion
         What must hold.
     inputs, outputs : sequence of hashable, optional
-        Labels.
+        Labels; default: those of a labelled channel, else 0, 1, 2, ...
 
     Returns
     -------
@@ -98,7 +98,8 @@ def repair(
     ('certified', [[0.75, 0.25], [0.25, 0.75]])
     """
     require_notion(privacy)
-    values = _clean(channel)
+    given, inputs, outputs = read_channel(channel, inputs, outputs)
+    values = _clean(given)
     used = np.flatnonzero(values.max(axis=0) >= (SPECK if values.size <= FEW else DUST))
     if 2 * len(used) <= values.shape[1]:
         part = repair(values[:, used], privacy, inputs=inputs, outputs=used.tolist())
@@ -157,12 +158,11 @@ def _padded(part: Repaired, values: Float, used: Any, inputs: Any, outputs: Any)
     return Repaired(mechanism, audit, moved)
 
 
-def _clean(channel: ArrayLike) -> Float:
-    values = real_array(channel, "channel")
-    np.maximum(values, 0.0, out=values)
+def _clean(channel: Float) -> Float:
+    values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1) if values.ndim == 2 else np.zeros(1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
+        raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is not a channel")
     values /= sums[:, None]
     return values
 

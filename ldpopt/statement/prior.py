@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, frozen, normalized, short_repr, summed
-from ldpopt.foundation.labelled import Labelled, Labels, read_labelled, take_labels
+from ldpopt.foundation.labelled import Labelled, Labels, places, read_labelled, take_labels
 
 PRIOR_TOLERANCE = 1e-9
 """How far a prior given as numbers may sum from 1; weights by label are normalised instead."""
@@ -117,13 +117,15 @@ def _read_row(row: Any, inputs: Sequence[Hashable] | None, place: int) -> Float:
         raise StatementError(error.what, where=f"prior {place}", do=error.do) from None
 
 
-def exact_prior(prior: Any) -> list[Fraction]:
+def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
     """Read a prior as Fractions: rationals as they are, floats exactly as they are stored.
 
     Parameters
     ----------
     prior : sequence of int, Fraction or float, or mapping or Series label -> weight
         As `read_prior`; the weights of a mapping are divided by their exact sum.
+    inputs : sequence of hashable, optional
+        The alphabet to which labels are aligned.
 
     Raises
     ------
@@ -135,8 +137,11 @@ def exact_prior(prior: Any) -> list[Fraction]:
     >>> exact_prior([Fraction(1, 3), Fraction(2, 3)])
     [Fraction(1, 3), Fraction(2, 3)]
     """
-    weights, labels = read_prior(prior)
-    plain = list(take_labels(prior, "prior", ("input",))[0])
+    weights, labels = read_prior(prior, inputs)
+    raw, (own, _) = take_labels(prior, "prior", ("input",))
+    plain = list(raw)
+    if own is not None and labels is not None:
+        plain = [plain[place] for place in places(own, labels, "prior", "input")]
     if not all(isinstance(weight, (int, Fraction)) for weight in plain):
         return [Fraction(weight) for weight in weights.tolist()]
     total = Fraction(sum(plain)) if labels is not None else Fraction(1)

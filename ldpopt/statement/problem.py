@@ -17,6 +17,7 @@ from ldpopt.privacy import Notion
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     r"""State a problem: choose the channel ``P`` of most utility among those that are private.
@@ -96,7 +97,7 @@ class Problem:
             ("constraints", tuple(_fitting(block, names, targets) for block in blocks)),
         ):
             object.__setattr__(self, name, value)
-        if hasattr(privacy, "ties"):
+        if privacy is not None and hasattr(privacy, "ties"):
             privacy.ties(names)  # a graph or distance that does not fit the alphabet is an error of the statement
 
     def __repr__(self) -> str:

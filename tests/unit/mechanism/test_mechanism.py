@@ -45,10 +45,10 @@ def test_no_channel(channel, words):
     "inputs, outputs, words",
     [
         (["a"], None, "1 input labels for 2"),
-        (["a", "a"], None, "'a' stands twice"),
+        (["a", "a"], None, "duplicate input label 'a'"),
         (None, ["a"], "1 output labels for 2"),
         (["a", "b"], ["c", "c"], "output label 'c'"),
-        ([1, 1.0], None, "stands twice"),
+        ([1, 1.0], None, "duplicate"),
     ],
 )
 def test_labels_that_do_not_fit(inputs, outputs, words):
@@ -110,7 +110,7 @@ def test_expected_value_and_posterior():
     assert np.isnan(never[1]).all()
     with pytest.raises(StatementError, match="'maybe'"):
         coin.expected({"no": 1, "maybe": 1})
-    with pytest.raises(StatementError, match=r"shape \(3,\)"):
+    with pytest.raises(StatementError, match="3 entries for 2 inputs"):
         coin.expected([0.2, 0.3, 0.5])
 
 
@@ -213,5 +213,5 @@ def test_tables_carry_the_labels():
 def test_a_file_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "twice.json"
     path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
-    with pytest.raises(ModelFileError, match="stands twice"):
+    with pytest.raises(ModelFileError, match="duplicate"):
         Mechanism.from_json(path)
