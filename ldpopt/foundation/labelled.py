@@ -206,15 +206,17 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     if not _is_series(given):
         return None
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
-    lists_labels = all(_is_among(value, known) for value in values)
-    is_tally = len(index) <= len(alphabet) and any(_is_among(label, known) for label in index)
-    is_tally = is_tally or getattr(given, "name", None) == "count"
-    if lists_labels and is_tally and values:
-        raise StatementError(
-            f"the Series could hold {kind}s, or counts of the {kind}s in its index",
-            do=f"pass dict(series) for counts, series.to_list() for {kind}s",
-        )
-    if lists_labels or not is_tally:
+    names_labels = any(_is_among(label, known) for label in index)
+    is_counted = getattr(given, "name", None) == "count"  # value_counts() calls it so
+    if all(_is_among(value, known) for value in values):
+        if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
+            raise StatementError(
+                f"the Series could hold {kind}s, or counts of the {kind}s in its index",
+                do=f"pass dict(series) for counts, series.to_list() for {kind}s",
+            )
+        return None
+    has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
+    if not is_counted and (not names_labels or has_row_numbers):
         return None
     return dict(zip(distinct_labels(index, "counts", kind), values, strict=True))
 
