@@ -40,9 +40,9 @@ class Estimate:
     n_reports : int
         How many reports they rest on.
     confidence : float
-        Coverage that each interval aims at, on its own, ``0 < confidence < 1``.
+        Coverage that each interval aims at, on its own, ``0 < confidence < 1``; default: ``0.95``.
     method : str
-        How they were found.
+        How they were found; default: ``"inversion"``.
     labels : sequence of hashable, optional
         What the values are the frequencies of.
     covariance : array_like, shape (n, n), optional

@@ -137,7 +137,7 @@ def formulate(problem: Problem, form: Form | None = None) -> LinearProgram:
     problem : Problem
         The statement.
     form : {"compact", "pairwise"}, optional
-        The compact form wherever the notion has one, unless told. For an event-wise delta the compact form is the
+        Default: the compact form wherever the notion has one. For an event-wise delta the compact form is the
         entry-wise relaxation, to which `solve` adds violated events; the pairwise form lists all events.
 
     Returns

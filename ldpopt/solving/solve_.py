@@ -40,12 +40,13 @@ def solve(
         The statement.
     solver : str
         ``"auto"`` (HiGHS; interior points made for these programs from about a thousand entries on), ``"highs"``,
-        ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name.
+        ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name; default:
+        ``"auto"``.
     time_limit : float, optional
         Seconds for the solver.
     form : {"compact", "pairwise", "sifted"}, optional
-        The compact program wherever the notion has one, unless told; ``"sifted"`` solves it on few outputs and prices
-        the others, which is the interior point's way unless told otherwise.
+        Default: the compact program wherever the notion has one; for the interior point ``"sifted"``, which solves it
+        on few outputs and prices the others.
     **options
         Passed on to the solver under its own names.
 

@@ -35,7 +35,7 @@ class Problem:
     utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
         The name of a function in `ldpopt.utility`, a Utility, or a gain; default: ``"identity"``.
     privacy : privacy notion
-        `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in.
+        `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in; there is no default.
     inputs, outputs : sequence of hashable, optional
         Distinct labels. Default for the inputs: the labels of the first part that has any (prior, utility,
         constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the utility or the constraints, else
@@ -44,7 +44,7 @@ class Problem:
     objective : {"expected", "worst_case"}
         Average over the prior, or the worst input; default: ``"expected"``.
     constraints : sequence of RowBlock
-        Side constraints, see `ldpopt.constraints`; default: none.
+        Side constraints, see `ldpopt.constraints`; default: ``()``.
 
     Raises
     ------

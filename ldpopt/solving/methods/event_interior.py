@@ -75,7 +75,7 @@ def solve_events(
     deadline : float
         By `time.perf_counter`; infinite where there is none.
     enough : float
-        Gap of the interior point, as a share of the value, beyond which its answer is not taken.
+        Gap of the interior point, as a share of the value, beyond which its answer is not taken; default: ``ENOUGH``.
 
     Returns
     -------

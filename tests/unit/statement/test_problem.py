@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -196,3 +197,36 @@ def test_labels_that_are_numbers_count_with_their_value():
     assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [1, 0.5, 0]
     spans = tuple(np.array([1, 5], "timedelta64[D]"))
     assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]
+
+
+LOSS = pd.DataFrame([[0, 1, 9], [1, 0, 8], [9, 8, 0]], list("ABC"), list("ABC"), float)
+
+
+def test_inputs_come_from_the_first_part_with_labels():
+    metric = MetricDP(1.0, LOSS)
+    assert Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric).inputs == ("C", "A", "B")
+    assert Problem([0.2, 0.3, 0.5], LOSS, PURE).inputs == ("A", "B", "C")
+    assert Problem([0.2, 0.3, 0.5], "identity", metric).inputs == ("A", "B", "C")
+    linear = constraints.linear(LOSS, upper=9)
+    assert Problem([0.2, 0.3, 0.5], "identity", PURE, constraints=linear).outputs == ("A", "B", "C")
+    stated = Problem({"C": 1, "A": 1, "B": 1}, LOSS, metric, inputs=["B", "C", "A"])
+    assert stated.inputs == stated.outputs == ("B", "C", "A")
+
+
+def test_labels_of_a_part_survive_its_copies():
+    turned = LOSS.loc[list("CAB"), list("BCA")]
+    metric = replace(MetricDP(1.0, turned), epsilon=2.0)
+    worth = replace(Utility(turned), sense="loss")
+    problem = Problem({"A": 1, "B": 1, "C": 1}, worth, metric)
+    assert np.array_equal(problem.utility.matrix, LOSS)
+    assert np.array_equal(problem.privacy.matrix(problem.inputs), LOSS)
+
+
+def test_a_plain_channel_is_audited_in_the_order_of_the_distance():
+    uneven = pd.DataFrame([[0, 5.0, 1], [5, 0, 4], [1, 4, 0]], list("ABC"), list("ABC"))
+    channel = [[0.6, 0.4], [0.4, 0.6], [0.55, 0.45]]
+    assert MetricDP(1.0, uneven).audit(channel) == MetricDP(1.0, uneven.to_numpy()).audit(channel)
+    with pytest.raises(StatementError, match="not an input"):
+        MetricDP(1.0, uneven).audit(pd.DataFrame(channel))
+    with pytest.raises(StatementError, match="on one side only"):
+        MetricDP(1.0, [dict(row) for _, row in uneven.iterrows()])
