@@ -15,10 +15,10 @@ class LdpoptError(Exception):
     ----------
     what : str
         What is wrong, with the number.
-    where : str, optional
-        The label, or the file and key.
-    do : str, optional
-        What the user can do about it.
+    where : str
+        The label, or the file and key; default: ``""``.
+    do : str
+        What the user can do about it; default: ``""``.
     """
 
     def __init__(self, what: str, *, where: str = "", do: str = "") -> None:

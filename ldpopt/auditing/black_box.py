@@ -43,9 +43,10 @@ def audit_sampler(
     draws : int
         Reports asked for of each answer, at least 100.
     confidence : float
-        In (0, 1): an honest box gets a bound above its epsilon with probability at most ``1 - confidence``.
+        In (0, 1): an honest box gets a bound above its epsilon with probability at most ``1 - confidence``; default:
+        ``0.99``.
     rng : numpy.random.Generator or int, optional
-        Handed to the randomizer; a fresh one unless told.
+        Handed to the randomizer; default: a fresh generator.
 
     Returns
     -------

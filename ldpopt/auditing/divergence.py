@@ -60,9 +60,9 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
     budget : Budget, optional
         The claim to decide.
     pairs : Pairs, optional
-        Tied inputs; all ordered pairs at distance 1 unless told.
+        Tied inputs; default: all ordered pairs at distance 1.
     claim : str
-        How the audit names the claim.
+        How the audit names the claim; default: ``""``, which writes the budget.
 
     Returns
     -------

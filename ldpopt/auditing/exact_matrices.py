@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import holds_no_numbers, real_array, require_room, summed
+from ldpopt.foundation.labelled import take_labels
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,15 @@ def exact(channel: Any) -> Exact:
     ------
     MechanismError
         If it is no matrix of non-negative numbers with rows that sum to 1 within 1e-9.
+    StatementError
+        If a label of a table occurs twice, or its rows have different labels.
     """
     if hasattr(channel, "counts") and hasattr(channel, "denominator"):
         used = np.flatnonzero(channel.counts.any(axis=0))
         counts = channel.counts[:, used]
         names = tuple(channel.outputs[y] for y in used)
         return Exact(counts, channel.denominator, counts / float(channel.denominator), channel.inputs, names)
+    channel, (inputs, outputs) = take_labels(channel, "channel")
     require_room(channel, "channel")
     try:
         if holds_no_numbers(channel):
@@ -85,4 +89,5 @@ def exact(channel: Any) -> Exact:
     if abs(sums[worst] - 1) > 1e-9:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
     used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
-    return Exact(entries[:, used], denominator, floats[:, used], tuple(range(len(floats))), tuple(used.tolist()))
+    names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
+    return Exact(entries[:, used], denominator, floats[:, used], names[0], tuple(names[1][y] for y in used))

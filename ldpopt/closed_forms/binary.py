@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
+from ldpopt.statement.prior import prior_and_inputs
 
 Region = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
@@ -120,7 +121,7 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     (0.83, 'last')
     """
     budget, delta = Budget(epsilon), read_delta(delta)
-    weights, inputs = read_prior(prior)
+    weights, inputs = prior_and_inputs(prior)
     if len(weights) != 2:
         raise StatementError(f"binary needs two answers; the prior has {len(weights)}", do="use top_k")
     exact, alpha = _exact(weights), budget.enclosure()[0]

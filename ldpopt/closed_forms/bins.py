@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.closed_forms.form import ClosedForm, read_prior
+from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, short_repr
+from ldpopt.foundation.checks import Float, frozen, require_memory, short_repr
+from ldpopt.foundation.labelled import read_labelled
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
@@ -73,7 +75,7 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     ----------
     prior : array_like, shape (n,), or mapping label -> weight
         As in `top_k`.
-    values : array_like, shape (n,)
+    values : array_like, shape (n,), or mapping or Series label -> number
         The number behind each answer, distinct, in any order; reports are among them.
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
@@ -107,8 +109,10 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     (0.75, array([1, 2]))
     """
     budget = Budget(epsilon)
-    weights, inputs = read_prior(prior)
-    numbers = real_array(values, "list of values")
+    given = read_labelled(values, "list of values", ("input",))
+    weights, labels = read_prior(prior)
+    inputs = labels or given.axes[0] or range(len(weights))
+    numbers = given.to(inputs)
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
         raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
     table, order = _table(numbers, loss), np.argsort(numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
-from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_memory, summed
-from ldpopt.mechanism.mechanism import ROW_SUM_TOLERANCE, Mechanism
+from ldpopt.foundation.checks import Float, real_number, require_memory
+from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Notion
@@ -84,52 +83,6 @@ def exactly_private(channel: Float, privacy: Notion, inputs: Sequence[Hashable])
 
     mechanism: Mechanism = repair(channel, privacy, inputs=inputs, outputs=inputs).mechanism
     return mechanism
-
-
-def read_prior(prior: Any) -> tuple[Float, Sequence[Hashable]]:
-    """Check a prior and separate its weights from its labels.
-
-    Parameters
-    ----------
-    prior : array_like, shape (n,), or mapping label -> weight
-        An array sums to 1 within 1e-9 and is used exactly as its floats read; the weights of a mapping are divided
-        by their sum.
-
-    Returns
-    -------
-    weights : ndarray, shape (n,)
-        Non-negative, read-only.
-    inputs : sequence of hashable
-        The mapping's keys, or ``range(n)``.
-
-    Raises
-    ------
-    StatementError
-        If there is no entry, one is negative or not finite, or the sum is not 1.
-    """
-    if hasattr(prior, "to_dict") and not isinstance(prior, Mapping):
-        prior = prior.to_dict()
-    is_mapping = isinstance(prior, Mapping)
-    inputs: Sequence[Hashable] = tuple(prior) if is_mapping else ()
-    weights = real_array(list(prior.values()) if is_mapping else prior, "prior")
-    if weights.ndim != 1 or not len(weights):
-        raise StatementError(f"the prior has shape {weights.shape}; it needs one weight for each answer")
-    inputs = inputs if is_mapping else range(len(weights))
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        raise StatementError(
-            f"prior[{inputs[int(bad[0])]!r}] = {weights[bad[0]]} is no weight",
-            do="state finite weights >= 0",
-        )
-    total = float(summed(weights))
-    if is_mapping:
-        weights = normalized(weights)
-    elif not abs(total - 1) <= ROW_SUM_TOLERANCE:
-        raise StatementError(
-            f"the prior sums to {total:.12g}, not 1",
-            do="divide it by its sum, or pass a mapping label -> weight, which is normalized",
-        )
-    return frozen(weights), inputs
 
 
 def read_delta(delta: Any) -> float:

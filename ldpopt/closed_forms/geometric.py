@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_prior
+from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.closed_forms.samplers import Codes, GeometricSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.privacy import Notion
+from ldpopt.statement.prior import prior_and_inputs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,7 +124,7 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
     0.625
     """
     budget = Budget(epsilon)
-    weights, inputs = read_prior(prior)
+    weights, inputs = prior_and_inputs(prior)
     best, remap, b = weights.tolist(), list(range(len(weights))), budget.b
     for places, step in ((range(1, len(best)), -1), (range(len(best) - 2, -1, -1), 1)):
         for place in places:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_prior
+from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.labelled import Labelled
 from ldpopt.privacy import Notion
-from ldpopt.privacy.metric import read_metric
+from ldpopt.privacy.metric import read_distance
+from ldpopt.statement.prior import read_prior
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -50,7 +52,7 @@ class Kernel(ClosedForm):
         """Metric privacy for the distance."""
         from ldpopt.privacy import MetricDP
 
-        return MetricDP(self.epsilon, self.distance)
+        return MetricDP(self.epsilon, self.distance, None if isinstance(self.inputs, range) else self.inputs)
 
     @property
     def channel(self) -> Float:
@@ -59,7 +61,7 @@ class Kernel(ClosedForm):
         return np.asarray(channel / channel.sum(axis=1, keepdims=True))
 
 
-def kernel(distance: Float | nx.Graph[Any], prior: Any, epsilon: float | str) -> Kernel:
+def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     r"""Find the greatest probability of a truthful report under a graph or a metric, where a kernel decides it.
 
     .. math:: K_{ij} = e^{-\epsilon d(i,j)}, \qquad u^* = 1^T K^{-1} \pi \quad
@@ -67,11 +69,11 @@ def kernel(distance: Float | nx.Graph[Any], prior: Any, epsilon: float | str) ->
 
     Parameters
     ----------
-    distance : array_like, shape (n, n), or networkx graph
+    distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or networkx graph
         Symmetric, finite, positive off the diagonal; shorter detours count. Of a connected graph the hop distance is
         taken, in the order of its nodes.
     prior : array_like, shape (n,), or mapping label -> weight
-        As in `top_k`; a mapping over the nodes of a graph is put into their order.
+        As in `top_k`; labels are put into the order of the nodes of a graph, or of a labelled distance.
     epsilon : float or str
         Budget of distance 1 in nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
 
@@ -146,32 +148,34 @@ def kernel(distance: Float | nx.Graph[Any], prior: Any, epsilon: float | str) ->
 
 
 def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
-    """Read a closed metric, prior and labels, in one order."""
-    if hasattr(distance, "adj"):
-        import networkx as nx
-
-        nodes = list(distance)
-        if distance.is_directed():
-            raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
-        if hasattr(prior, "keys"):
-            if set(prior) != set(nodes):
-                raise StatementError("the prior and the graph do not have the same answers")
-            prior = {node: prior[node] for node in nodes}
-        metric = np.full((len(nodes), len(nodes)), np.inf)
-        place = {node: index for index, node in enumerate(nodes)}
-        for node, reached in nx.all_pairs_shortest_path_length(distance):
-            for other, hops in reached.items():
-                metric[place[node], place[other]] = hops
-        weights, _ = read_prior(prior)
-        inputs: Any = tuple(nodes)
-    else:
-        metric = read_metric(distance)
-        weights, inputs = read_prior(prior)
+    """Read a closed metric, prior and labels, in one order: that of the distance where it has labels."""
+    table = _hops(distance) if hasattr(distance, "adj") else read_distance(distance)
+    weights, labels = read_prior(prior, table.axes[0])
     n = len(weights)
-    if metric.shape != (n, n):
-        raise StatementError(f"the distance has shape {metric.shape}; the prior has {n} answers")
-    if np.isinf(metric).any():
+    if table.values.shape != (n, n):
+        raise StatementError(f"the distance has shape {table.values.shape}; the prior has {n} answers")
+    if np.isinf(table.values).any():
         raise StatementError("some answers are infinitely far apart", do="state each connected part as its own problem")
-    for middle in range(n):  # closure: the private channels are the same, and the triangle inequality holds
+    return _closed(table.values), weights, table.axes[0] or labels or range(n)
+
+
+def _hops(graph: nx.Graph[Any]) -> Labelled:
+    """Hop distances in the order of the graph's nodes, infinite between its parts."""
+    import networkx as nx
+
+    if graph.is_directed():
+        raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
+    nodes = tuple(graph)
+    metric = np.full((len(nodes), len(nodes)), np.inf)
+    place = {node: index for index, node in enumerate(nodes)}
+    for node, reached in nx.all_pairs_shortest_path_length(graph):
+        for other, hops in reached.items():
+            metric[place[node], place[other]] = hops
+    return Labelled(metric, (nodes, nodes), "graph", ("input", "input"))
+
+
+def _closed(metric: Float) -> Float:
+    """Shortest paths: the private channels are the same, and the triangle inequality holds."""
+    for middle in range(len(metric)):
         metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
-    return metric, weights, inputs
+    return metric

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array, real_number, summed
+from ldpopt.foundation.checks import Float, frozen, real_number, summed
+from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import labels
+from ldpopt.statement.prior import read_prior, read_priors
 
 TOLERANCE = 1e-9
 """How far the ends of a box may miss a sum of 1."""
@@ -95,7 +97,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 
     Parameters
     ----------
-    lower, upper : array_like, shape (n,)
+    lower, upper : array_like, shape (n,), or mapping or Series label -> bound
         ``0 <= lower <= upper``, with ``sum(lower) <= 1 <= sum(upper)``.
 
     Returns
@@ -119,7 +121,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     >>> worst_prior([0, 0, 0.5], [1, 0.1, 1])
     array([0.4, 0.1, 0.5])
     """
-    low, high = real_array(lower, "list of lower bounds"), real_array(upper, "list of upper bounds")
+    low, high = _bounds(lower, upper)
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
         raise StatementError(f"the bounds have shapes {low.shape} and {high.shape}; they need one entry per answer")
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
@@ -132,6 +134,14 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     places = np.sort(np.concatenate([low, high]))
     level = np.interp(1.0, low.sum() + _excess(places, low) - _excess(places, high), places)
     return np.asarray(np.clip(level, low, high))
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Float, Float]:
+    """Both bounds in the order of the lower ones."""
+    low, high = read_labelled(lower, "list of lower bounds"), read_labelled(upper, "list of upper bounds")
+    if low.has_labels != high.has_labels:
+        raise StatementError("one of the bounds has labels and the other has none", do="label both, or neither")
+    return low.values, high.to(low.axes[0])
 
 
 def worst_prior_in_ball(center: Any, radius: float) -> Float:
@@ -165,7 +175,7 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     >>> worst_prior_in_ball([0.6, 0.3, 0.1], 0.1)
     array([0.5, 0.3, 0.2])
     """
-    prior, _ = read_prior(center)
+    prior, _ = read_prior(center, what="center")
     radius = real_number(radius, "radius", do="state a total variation from 0 to 1")
     if radius < 0:
         raise StatementError(f"radius = {radius} is negative", do="state a total variation from 0 to 1")
@@ -224,10 +234,7 @@ def robust_value(
     from scipy.sparse import block_array, csr_array, eye_array
 
     budget, share = Budget(epsilon), read_delta(delta)
-    rows = real_array(vertices, "list of priors")
-    if rows.ndim != 2:
-        raise StatementError(f"the priors have shape {rows.shape}; they need (priors, answers)")
-    rows = np.stack([read_prior(row)[0] for row in rows])
+    rows, names = read_priors(vertices, inputs)
     count, n = rows.shape
     # Variables q, their sum, and the value.
     blocks: Any = [
@@ -246,7 +253,7 @@ def robust_value(
     mixing /= mixing.sum()
     return Robust(
         value=float(share + (1 - share) * (rows @ truth).min()),
-        inputs=labels(inputs, n, "input"),
+        inputs=labels(names if inputs is None else inputs, n, "input"),
         epsilon=budget,
         delta=share,
         worst_prior=frozen(mixing @ rows),

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta, read_prior
+from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, rational, real_number
+from ldpopt.statement.prior import prior_and_inputs, read_prior
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,7 +177,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     (0.5848468629040039, 2)
     """
     budget, delta = Budget(epsilon), read_delta(delta)
-    weights, inputs = read_prior(prior)
+    weights, inputs = prior_and_inputs(prior)
     ranking = Ranking(weights)
     k, _ = ranking.largest_k(budget.enclosure()[0])
     low, high = _bounds(ranking, budget, delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, short_repr
+from ldpopt.foundation.labelled import as_counts
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -39,9 +40,9 @@ class Estimate:
     n_reports : int
         How many reports they rest on.
     confidence : float
-        Coverage that each interval aims at, on its own, ``0 < confidence < 1``.
+        Coverage that each interval aims at, on its own, ``0 < confidence < 1``; default: ``0.95``.
     method : str
-        How they were found.
+        How they were found; default: ``"inversion"``.
     labels : sequence of hashable, optional
         What the values are the frequencies of.
     covariance : array_like, shape (n, n), optional
@@ -142,13 +143,14 @@ def estimate_frequencies(
     ----------
     mechanism : Mechanism
         What made the reports; its ``n`` rows must be linearly independent. The masses that it samples are used.
-    reports : sequence of labels, shape (N,), or mapping label -> count
-        Output labels, or how often each was seen (``series.value_counts().to_dict()``).
+    reports : sequence of labels, shape (N,), or mapping or Series label -> count
+        Output labels, or how often each was seen (``series.value_counts()``). A Series that could be either is
+        refused: ``dict(series)`` are counts, ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
         Inversion may give negative frequencies, as an unbiased estimate must; maximum likelihood gives none, and is
-        biased near 0.
+        biased near 0. Default: ``"inversion"``.
     confidence : float
-        Coverage of each interval on its own, ``0 < confidence < 1``.
+        Coverage of each interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def estimate_frequencies(
     Raises
     ------
     StatementError
-        If there are no reports, a report is no output or has probability 0 under every input, a count is no whole
+        If there are no reports, a report is no output or has probability 0 under every input, a count is not a whole
         number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
@@ -193,7 +195,9 @@ def estimate_frequencies(
         )
     if not isinstance(mechanism, Mechanism):
         raise StatementError(
-            f"a {type(mechanism).__name__} is no mechanism", where="estimate_frequencies", do="pass Mechanism(channel)"
+            f"a {type(mechanism).__name__} is not a mechanism",
+            where="estimate_frequencies",
+            do="pass Mechanism(channel)",
         )
     normal_quantile(confidence)
     channel = mechanism.counts / mechanism.denominator
@@ -247,26 +251,31 @@ def normal_quantile(confidence: float) -> float:
 def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
     """How often each output was reported, shape ``(m,)``."""
     size = len(mechanism.outputs)
-    if isinstance(reports, Mapping):
-        places = codes(list(reports), mechanism.outputs, "report")
-        seen, most = np.zeros(size, dtype=np.int64), sys.maxsize // size
-        for place, (label, count) in zip(places, reports.items(), strict=True):
-            try:
-                whole = int(count) if real_number(count, "count", 0, most) == count else -1
-            except StatementError:
-                whole = -1
-            if whole < 0 or whole != count:
-                raise StatementError(
-                    f"the count {short_repr(count)} is no whole number >= 0",
-                    where=f"report {label!r}",
-                    do="pass raw counts",
-                )
-            seen[place] += whole
-    else:
+    tally = as_counts(reports, mechanism.outputs, "report")
+    if tally is None:
         seen = np.bincount(codes(reports, mechanism.outputs, "report"), minlength=size).astype(np.int64)
+    else:
+        seen = np.zeros(size, dtype=np.int64)
+        for place, (label, count) in zip(codes(list(tally), mechanism.outputs, "report"), tally.items(), strict=True):
+            seen[place] += _whole_count(label, count, sys.maxsize // size)
     if seen.sum() == 0:
         raise StatementError("there are no reports", do="pass at least one")
     return seen
+
+
+def _whole_count(label: Hashable, count: Any, most: int) -> int:
+    """A count as an integer, which a float such as 2.0 may be."""
+    try:
+        whole = int(count) if real_number(count, "count", 0, most) == count else -1
+    except StatementError:
+        whole = -1
+    if whole < 0 or whole != count:
+        raise StatementError(
+            f"the count {short_repr(count)} is not a whole number >= 0",
+            where=f"report {short_repr(label)}",
+            do="pass raw counts",
+        )
+    return whole
 
 
 def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:

@@ -76,7 +76,7 @@ class Budget(float):
         Parameters
         ----------
         multiple : Fraction or int
-            Non-negative factor of the budget (a hop count, a distance).
+            Non-negative factor of the budget (a hop count, a distance); default: ``1``.
 
         Returns
         -------

@@ -35,7 +35,7 @@ def real_array(values: ArrayLike, what: str) -> Float:
         if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
             raise TypeError
         with np.errstate(over="raise"):  # of longer floats
-            return np.array(array, dtype=np.float64)
+            return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise StatementError(f"the {what} is no rectangular array of real numbers") from None
 

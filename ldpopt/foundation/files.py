@@ -106,7 +106,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {key!r} stands twice")
+            raise ValueError(f"duplicate key {key!r}")
         table[key] = value
     return table
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
         raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
     duplicate = first_duplicate(names)
     if duplicate is not None:
-        raise MechanismError(f"the {kind} label {short_repr(duplicate[0])} stands twice")
+        raise MechanismError(f"duplicate {kind} label {short_repr(duplicate[0])}")
     return names
 
 
@@ -43,7 +45,7 @@ def require_labels(given: Any, kind: str) -> None:
     do = "pass a list of labels"
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
-        raise MechanismError(f"a {type(given).__name__} is no list of {kind} labels", do=do)
+        raise MechanismError(f"a {type(given).__name__} is not a list of {kind} labels", do=do)
     require_room(given, f"list of {kind} labels")
     for place, label in enumerate(given):
         try:
@@ -124,3 +126,21 @@ def listed(names: Sequence[Hashable]) -> str:
     """Write the first few labels out."""
     first = ", ".join(map(short_repr, names[:6]))
     return f"[{first}{', ...' if len(names) > 6 else ''}]"
+
+
+def nearest(name: Any, known: Iterable[Any]) -> str:
+    """Suggest the nearest of the known names, and list them.
+
+    Examples
+    --------
+    >>> nearest("epsilom", ["epsilon", "delta"])
+    "did you mean 'epsilon'? known: epsilon, delta"
+    """
+    names = [_as_text(one) for one in islice(known, 1000)]
+    near = difflib.get_close_matches(_as_text(name), names, 1, 0.5)
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
+
+
+def _as_text(name: Any) -> str:
+    return name[:60] if isinstance(name, str) else short_repr(name)

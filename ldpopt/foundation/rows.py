@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.labelled import Labels, places
 
 Int = NDArray[np.int64]
 
@@ -26,6 +28,9 @@ class RowBlock:
         The non-zeros.
     lower, upper : float arrays, shape (rows,)
         Two-sided bounds, infinite where there is none.
+    inputs, outputs : tuple of hashable, or None
+        Labels of the positions ``x`` and ``y``, where the block was stated with labels; a `Problem` puts them into the
+        order of its alphabets. None where positions count.
     """
 
     name: str
@@ -35,10 +40,33 @@ class RowBlock:
     coefficient: Float
     lower: Float
     upper: Float
+    inputs: Labels | None = None
+    outputs: Labels | None = None
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.lower)
+
+    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> RowBlock:
+        """Move labelled positions into the order of two alphabets; rows come in the order of their first entry.
+
+        Raises
+        ------
+        StatementError
+            If the labels are not those of the alphabets.
+        """
+        if self.inputs is None and self.outputs is None:
+            return self
+        what = f"constraint {self.name!r}"
+        x = _moved(self.x, self.inputs, inputs, what, "input")
+        y = _moved(self.y, self.outputs, outputs, what, "output")
+        head = np.full(len(self), len(inputs))
+        np.minimum.at(head, self.row, x)
+        sequence = np.argsort(head, kind="stable")
+        row = np.argsort(sequence)[self.row]
+        order = np.lexsort((y, x, row))
+        lower, upper = self.lower[sequence], self.upper[sequence]
+        return RowBlock(self.name, row[order], x[order], y[order], self.coefficient[order], lower, upper)
 
     def activity(self, channel: Float) -> Float:
         """Evaluate the left-hand sides at a channel, shape (rows,)."""
@@ -49,3 +77,11 @@ class RowBlock:
         """How far each row is out of its bounds at a channel, shape (rows,), 0 where it holds."""
         value = self.activity(channel)
         return np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0)
+
+
+def _moved(position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
+    """New positions of entries, once their labels stand in the order of the alphabet."""
+    if labels is None:
+        return position
+    found: Int = np.argsort(places(labels, alphabet, what, kind))[position]
+    return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,15 @@ from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.checks import (
     Float,
     frozen,
-    normalized,
-    real_array,
     require_kind,
     short_repr,
     summed,
 )
 from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -42,16 +43,19 @@ LARGEST_FILE = 2**30
 class Mechanism:
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
+    A mechanism is frozen and its arrays are read-only. Two are equal, and hash alike, where labels and channel are.
+
     What is sampled and audited are the integer `masses` over ``2**53``: every row of them sums to exactly one.
     A channel that the library hands out *equals* ``masses / 2**53`` float by float, so that ``audit(channel)`` and
     ``audit()`` speak of the same numbers; one given by a user is kept as it is, and rounded for sampling.
 
     Parameters
     ----------
-    channel : array_like, shape (n, m)
+    channel : array_like, shape (n, m), or DataFrame or mapping of mappings
         Non-negative, rows summing to 1 within 1e-9.
     inputs, outputs : sequence of hashable, optional
-        Distinct labels, 0, 1, 2, ... unless told; outputs default to the inputs where ``m == n``.
+        Distinct labels. Default: those of a DataFrame or mapping; else 0, 1, 2, ..., and for the outputs the inputs
+        where ``m == n``. A labelled channel is put into this order.
 
     Raises
     ------
@@ -67,16 +71,55 @@ class Mechanism:
     ['yes', 'yes', 'no']
     """
 
+    channel: Float
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+
     def __init__(
         self,
-        channel: ArrayLike,
+        channel: Any,
         inputs: Sequence[Hashable] | None = None,
         outputs: Sequence[Hashable] | None = None,
     ) -> None:
-        self.channel: Float = frozen(_stochastic(channel))
-        n, m = self.channel.shape
-        self.inputs = labels(inputs, n, "input")
-        self.outputs = labels(outputs if outputs is not None or m != n else self.inputs, m, "output")
+        values, rows, columns = read_channel(channel, inputs, outputs)
+        _require_stochastic(values)
+        n, m = values.shape
+        names = labels(rows, n, "input")
+        for name, value in (
+            ("channel", frozen(values)),
+            ("inputs", names),
+            ("outputs", labels(columns if columns is not None or m != n else names, m, "output")),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be set; make a new Mechanism(channel)")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same labels in the same order and the same channel, and so the same masses."""
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        same_labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
+        return same_labels and np.array_equal(self.channel, other.channel)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.outputs, (self.channel + 0.0).tobytes()))  # -0.0 equals 0.0
+
+    def __reduce__(self) -> tuple[type[Mechanism], tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]]:
+        return Mechanism, (self.channel, self.inputs, self.outputs)
+
+    def __copy__(self) -> Mechanism:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
+        return self
 
     def __repr__(self) -> str:
         """Shape and labels, shortened."""
@@ -96,7 +139,7 @@ class Mechanism:
     @property
     def masses(self) -> NDArray[np.object_]:
         """Integer masses, shape ``(n, m)`` of Python ints; a row sums to exactly `denominator`."""
-        return self.counts.astype(object)
+        return frozen(self.counts.astype(object))
 
     @cached_property
     def sampler(self) -> sampling.AliasTable:
@@ -150,10 +193,10 @@ class Mechanism:
 
         Parameters
         ----------
-        prior : array_like, shape (n,), or mapping label -> weight
+        prior : array_like, shape (n,), or mapping or Series label -> weight
             Probabilities of the inputs, or weights by label, which are normalised.
-        utility : str, Utility or array_like, shape (n, m)
-            As in `Problem`.
+        utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
+            As in `Problem`; default: ``"identity"``.
 
         Returns
         -------
@@ -161,11 +204,11 @@ class Mechanism:
             In the utility's own unit and sense.
         """
         matrix = resolve(utility, self.inputs, self.outputs).matrix
-        return float(self._weights(prior) @ (matrix * self.channel).sum(axis=1))
+        return float(read_prior(prior, self.inputs)[0] @ (matrix * self.channel).sum(axis=1))
 
     def posterior(self, prior: Any) -> Float:
         r"""What a report tells: :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an impossible report."""
-        joint = self._weights(prior)[:, None] * self.channel
+        joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         with np.errstate(invalid="ignore"):
             return np.asarray((joint / joint.sum(axis=0)).T)
 
@@ -183,7 +226,7 @@ class Mechanism:
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
             missing = next(label for label in self.outputs if label not in set(other.inputs))
-            raise MechanismError(f"output {missing!r} is no input of the next channel")
+            raise MechanismError(f"output {missing!r} is not an input of the next channel")
         rows = codes(list(self.outputs), other.inputs, "output")
         product = self.counts.astype(object) @ other.counts.astype(object)[rows]
         square = Fraction(1, self.denominator**2)
@@ -255,42 +298,36 @@ class Mechanism:
                 do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
             ) from None
 
-    def _weights(self, prior: Any) -> Float:
-        if isinstance(prior, Mapping):
-            unknown = [label for label in prior if label not in set(self.inputs)]
-            if unknown:
-                raise StatementError(f"the prior names {unknown[0]!r}, which is no input")
-            weights = real_array([prior.get(label, 0) for label in self.inputs], "prior")
-        else:
-            weights = real_array(prior, "prior")
-        if weights.shape != (len(self.inputs),):
-            raise StatementError(f"the prior has shape {weights.shape}; there are {len(self.inputs)} inputs")
-        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-        if len(bad):
-            name = short_repr(self.inputs[bad[0]])
-            raise StatementError(f"prior[{name}] = {weights[bad[0]]} is no weight", do="state finite weights >= 0")
-        if isinstance(prior, Mapping):
-            return normalized(weights)
-        total = summed(weights)
-        if not abs(total - 1) <= ROW_SUM_TOLERANCE:
-            raise StatementError(
-                f"the prior sums to {total:.12g}, not 1",
-                do="divide it by its sum, or pass weights by label: {label: weight}",
-            )
-        return weights
 
+def read_channel(
+    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
+    """Numbers and labels of a channel; labels of its own are put into the order that is stated beside it.
 
-def _stochastic(channel: ArrayLike) -> Float:
+    Raises
+    ------
+    MechanismError
+        If it is not a rectangular array of numbers, or the labels do not fit.
+    """
     try:
-        array = real_array(channel, "channel")
+        table = read_labelled(channel, "channel")
+        rows, columns = (*table.axes, None)[:2]
+        for given, kind in ((inputs, "input"), (outputs, "output")):
+            if given is not None and table.has_labels:
+                labels(given, len(given), kind)
+        values = table.to(inputs, outputs)
     except StatementError as error:
-        raise MechanismError(error.what) from None
+        raise MechanismError(error.what, where=error.where, do=error.do) from None
+    return values, rows if inputs is None else inputs, columns if outputs is None else outputs
+
+
+def _require_stochastic(array: Float) -> None:
     if array.ndim != 2 or 0 in array.shape:
         raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
     good = (array >= 0) & (array < np.inf)
     if not good.all():
         x, y = map(int, np.argwhere(~good)[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
@@ -298,4 +335,3 @@ def _stochastic(channel: ArrayLike) -> Float:
             f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
             do="normalise the rows, or find the missing mass",
         )
-    return array

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from ldpopt.auditing.audits import Audit, audit_by, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.checks import Float, real_array, summed
+from ldpopt.foundation.checks import Float, summed
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.mechanism import Mechanism, read_channel
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import ties_of
 
@@ -66,12 +66,12 @@ def repair(
 
     Parameters
     ----------
-    channel : array_like, shape (n, m)
+    channel : array_like, shape (n, m), or DataFrame or mapping of mappings
         Finite; negative dust is cut, rows are normalised.
     privacy : privacy notion
         What must hold.
     inputs, outputs : sequence of hashable, optional
-        Labels; outputs default to the inputs where there are as many.
+        Labels; default: those of a labelled channel, else 0, 1, 2, ..., outputs as the inputs where there are as many.
     ties : Ties, optional
         The notion's, where they are known already; default: it is asked for them.
 
@@ -102,9 +102,9 @@ def repair(
     ('certified', [[0.75, 0.25], [0.25, 0.75]])
     """
     require_notion(privacy)
-    names = _Names.of(channel, inputs, outputs)
+    values, names = _read(channel, inputs, outputs)
     ties = ties_of(privacy, names.inputs, names.outputs) if ties is None else ties
-    values = _clean(channel, ties)
+    values = _clean(values, ties)
     used = np.flatnonzero(values.max(axis=0) >= (SPECK if values.size <= FEW else DUST))
     if 2 * len(used) <= values.shape[1]:
         few = None if ties is None or ties.owner is None else replace(ties, owner=ties.owner[used])
@@ -134,14 +134,15 @@ class _Names:
     inputs: tuple[Hashable, ...]
     outputs: tuple[Hashable, ...]
 
-    @classmethod
-    def of(cls, channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> _Names:
-        values = real_array(channel, "channel")
-        if values.ndim != 2:
-            raise MechanismError(f"an array of shape {values.shape} is no channel")
-        n, m = values.shape
-        first = tuple(range(n)) if inputs is None else tuple(inputs)
-        return cls(first, tuple(outputs) if outputs is not None else first if m == n else tuple(range(m)))
+
+def _read(channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> tuple[Float, _Names]:
+    """Numbers of a channel and its labels: those given, its own, or positions."""
+    values, rows, columns = read_channel(channel, inputs, outputs)
+    if values.ndim != 2:
+        raise MechanismError(f"an array of shape {values.shape} is not a channel")
+    n, m = values.shape
+    first = tuple(range(n)) if rows is None else tuple(rows)
+    return values, _Names(first, tuple(columns) if columns is not None else first if m == n else tuple(range(m)))
 
 
 def _nearest(
@@ -175,13 +176,12 @@ def _padded(part: Repaired, values: Float, used: Any, names: _Names) -> Repaired
     return Repaired(mechanism, part.audit, moved)
 
 
-def _clean(channel: ArrayLike, ties: Ties | None) -> Float:
+def _clean(channel: Float, ties: Ties | None) -> Float:
     """Cut what is negative, or not allowed to be positive, and make the rows sum to one."""
-    values = real_array(channel, "channel")
-    np.maximum(values, 0.0, out=values)
+    values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is no channel")
+        raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is not a channel")
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed

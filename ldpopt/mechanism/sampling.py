@@ -35,7 +35,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     channel : ndarray of float64, shape (n, m)
         Probabilities; what a row lacks of 1, or has too much, is spread in proportion to its entries.
     bits : int
-        Binary digits of the total, ``1 <= bits <= 62``.
+        Binary digits of the total, ``1 <= bits <= 62``; default: ``53``.
 
     Returns
     -------
@@ -108,7 +108,7 @@ class AliasTable:
     counts : ndarray of int64, shape (n, m)
         Masses; each row sums to exactly ``2**bits``.
     bits : int
-        Bits of a word, ``a <= bits <= 62``.
+        Bits of a word, ``a <= bits <= 62``; default: ``53``.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
     rng : numpy.random.Generator, int or None
         A generator, which advances; a seed ``>= 0``; or None for the operating system's generator.
     bits : int
-        Length of a word, ``1 <= bits <= 62``.
+        Length of a word, ``1 <= bits <= 62``; default: ``53``.
 
     Returns
     -------

@@ -15,16 +15,17 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_array, require_kind, short_repr
+from ldpopt.foundation.checks import Float, require_kind, short_repr
+from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import DUST, repair
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.prior import read_prior
 
 LARGEST = 10
 """Most inputs: the linear program has ``2**n`` columns."""
@@ -50,35 +51,46 @@ class ConvexUtility:
         Number of inputs.
     columns : callable
         :math:`\mu` of every column at once: from shape ``(..., n, m)`` to ``(..., m)``.
+    inputs : tuple of hashable, or None
+        Labels of the inputs; channels with labels are put into this order. None where rows go by position.
     """
 
     name: str
     n: int
     columns: Callable[[Float], Float] = field(repr=False)
+    inputs: Labels | None = None
 
     def value(self, channel: Any) -> Any:
         """Evaluate one channel (a float), or a stack of channels of shape (N, n, m) (an array of N).
 
         Parameters
         ----------
-        channel : array_like or Mechanism
+        channel : array_like, DataFrame or Mechanism
             Row-stochastic in its last two axes.
         """
-        values = real_array(getattr(channel, "channel", channel), "channel")
+        values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
             raise StatementError(f"a channel of shape {values.shape} does not have {self.n} inputs")
         found = self.columns(values).sum(axis=-1)
         return float(found) if found.ndim == 0 else found
 
+    def _rows(self, channel: Any) -> Float:
+        """The channel in floats, its rows in the order of the inputs where both have labels."""
+        if isinstance(channel, Mechanism):
+            table = Labelled(channel.channel, (channel.inputs, channel.outputs), "channel", ("input", "output"))
+        else:
+            table = read_labelled(channel, "channel")
+        return table.to(self.inputs)
 
-def mutual_information(prior: ArrayLike) -> ConvexUtility:
+
+def mutual_information(prior: Any) -> ConvexUtility:
     r"""Mutual information between the true answer and its report, in nats.
 
     .. math:: \mu(c) = \sum_x \pi_x c_x \log \frac{c_x}{\sum_k \pi_k c_k}
 
     Parameters
     ----------
-    prior : array_like, shape (n,)
+    prior : array_like, shape (n,), or mapping or Series label -> weight
         Probabilities of the answers.
 
     Examples
@@ -86,16 +98,16 @@ def mutual_information(prior: ArrayLike) -> ConvexUtility:
     >>> round(mutual_information([0.5, 0.5]).value([[1, 0], [0, 1]]), 12)
     0.69314718056
     """
-    weights = _distribution(prior, "prior")
+    weights, labels = read_prior(prior)
 
     def columns(channel: Float) -> Float:
         mean = np.einsum("x,...xy->...y", weights, channel)
         return np.asarray(np.einsum("x,...xy->...y", weights, _excess(channel, mean[..., None, :])))
 
-    return ConvexUtility("mutual information", len(weights), columns)
+    return ConvexUtility("mutual information", len(weights), columns, labels)
 
 
-def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -> ConvexUtility:
+def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
     r"""Divergence between the reports of two populations: how well the reports tell two hypotheses apart.
 
     .. math:: D_f(M_1 \| M_0) = \sum_y M_0(y) f\!\left(\frac{M_1(y)}{M_0(y)}\right), \qquad
@@ -103,7 +115,7 @@ def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -
 
     Parameters
     ----------
-    first, second : array_like, shape (n,)
+    first, second : array_like, shape (n,), or mapping or Series label -> weight
         Distributions of the true answer under the two hypotheses.
     kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
         ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``.
@@ -117,16 +129,19 @@ def f_divergence(first: ArrayLike, second: ArrayLike, kind: Divergence = "kl") -
         raise StatementError(
             f"the divergence {short_repr(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}"
         )
-    p, q = _distribution(first, "first"), _distribution(second, "second")
+    p, labels = read_prior(first, what="first prior")
+    q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
         raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers")
+    if (labels is None) != (others is None):
+        raise StatementError("one of the hypotheses has labels and the other has none", do="label both, or neither")
     divergence = _DIVERGENCES[kind]
 
     def columns(channel: Float) -> Float:
         reports = [np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)]
         return divergence(*reports)
 
-    return ConvexUtility(kind, len(p), columns)
+    return ConvexUtility(kind, len(p), columns, labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,13 +336,6 @@ def _solve(members: Any, worth: Float, budget: Budget) -> tuple[Float, float]:
     seen = mean > 0  # beyond epsilon = 745 the constant column has no entry above the least float
     bound = ((worth - prices @ members)[seen] / mean[seen]).max()
     return np.asarray(result.x[:count]), float(bound)
-
-
-def _distribution(weights: ArrayLike, what: str) -> Float:
-    values = real_array(weights, what)
-    if values.ndim != 1 or not len(values) or not (values >= 0).all() or not abs(values.sum() - 1) <= CLOSE:
-        raise StatementError(f"{what} = {values.tolist()} is no distribution", do="state weights >= 0 that sum to 1")
-    return np.asarray(values / values.sum())
 
 
 def _excess(p: Float, q: Float) -> Float:

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.closed_forms.form import read_delta, read_prior
+from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.polytope.double_description import extreme_rays, rank, scaled
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+from ldpopt.statement.prior import exact_prior
 from ldpopt.statement.utility import Utility, resolve
 
 Point = tuple[Fraction, ...]
@@ -96,12 +97,10 @@ class Region:
 
         Parameters
         ----------
-        prior : sequence of n numbers
-            Non-negative; their scale does not matter.
+        prior : sequence of n numbers, or mapping or Series input -> weight
+            As in `Problem`; Fractions are read as they are. The inputs are 0, 1, 2, ...
         """
-        weights = exact_prior(prior)
-        if len(weights) != len(self.utilities):
-            raise StatementError(f"the prior has {len(weights)} weights, the cell is for {len(self.utilities)} inputs")
+        weights = exact_prior(prior, range(len(self.utilities)))
         return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)
 
 
@@ -237,28 +236,6 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
         for k, (low, high) in enumerate(zip(thresholds, ends, strict=True), start=1)
         if high is None or low < high
     )
-
-
-def exact_prior(prior: Any) -> list[Fraction]:
-    """Read weights as Fractions: rationals as they are, floats exactly as they are stored.
-
-    Raises
-    ------
-    StatementError
-        If they are no weights, or all zero.
-
-    Examples
-    --------
-    >>> exact_prior([Fraction(1, 3), Fraction(2, 3)])
-    [Fraction(1, 3), Fraction(2, 3)]
-    """
-    if isinstance(prior, Sequence) and prior and all(isinstance(weight, (int, Fraction)) for weight in prior):
-        weights = [Fraction(weight) for weight in prior]
-    else:
-        weights = [Fraction(float(weight)) for weight in read_prior(prior)[0]]
-    if min(weights) < 0 or not any(weights):
-        raise StatementError(f"{prior!r} is no prior", do="state weights >= 0, not all zero")
-    return weights
 
 
 def _statement(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:

@@ -37,7 +37,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     form : {"event", "entry"}
         ``"event"`` is the definition above. ``"entry"`` asks it of single reports only, as eq. (20) of Zhou, Lu and
         Wu 2019 does: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
-        post-processing. The two agree for two outputs.
+        post-processing. The two agree for two outputs. Default: ``"event"``.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class GraphDP(TiedNotion):
         Nodes are the inputs' labels; undirected.
     parts : {"connected", "separate"}
         ``"connected"`` refuses a graph that falls into parts. ``"separate"`` allows it: inputs are protected within
-        their part only, and reports tell the parts apart.
+        their part only, and reports tell the parts apart. Default: ``"connected"``.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.stated import MisstatedError, Table, plain_budget, required
@@ -29,9 +30,12 @@ class MetricDP(TiedNotion):
     ----------
     epsilon : float or str
         Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
-    distance : array_like, shape (n, n), or callable
+    distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or callable
         Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. Where the
         triangle inequality fails, shortest paths count: they describe the same channels.
+    inputs : sequence of hashable, optional
+        Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned with the inputs of a
+        problem or mechanism; without labels the distance goes by position.
 
     Raises
     ------
@@ -48,9 +52,21 @@ class MetricDP(TiedNotion):
     epsilon: Budget
     distance: Float | Callable[[Any, Any], float]
 
-    def __init__(self, epsilon: float | str, distance: ArrayLike | Callable[[Any, Any], float]) -> None:
+    inputs: Labels | None
+
+    def __init__(
+        self,
+        epsilon: float | str,
+        distance: ArrayLike | Callable[[Any, Any], float],
+        inputs: Sequence[Hashable] | None = None,
+    ) -> None:
+        names = None if inputs is None else distinct_labels(inputs, "distance", "input")
+        if not callable(distance):
+            table = read_distance(distance, names)
+            distance, names = frozen(table.values), table.axes[0]
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        object.__setattr__(self, "distance", distance if callable(distance) else frozen(read_metric(distance)))
+        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "inputs", names)
 
     def __repr__(self) -> str:
         """Budget and size of the table, which itself would be long."""
@@ -63,13 +79,15 @@ class MetricDP(TiedNotion):
         Raises
         ------
         StatementError
-            If the array has another size, or the callable gives no metric.
+            If the array has another size or other labels, or the callable gives no metric.
         """
         if callable(self.distance):
             return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
         if len(self.distance) != len(inputs):
             raise StatementError(f"the distance is {self.distance.shape} but there are {len(inputs)} inputs")
-        return self.distance
+        if self.inputs is None or self.inputs == tuple(inputs):
+            return self.distance
+        return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
         """Refuse a table of another size, and a callable that gives no metric."""
@@ -118,7 +136,9 @@ class MetricDP(TiedNotion):
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""
-        inputs, _ = shape_of(channel)
+        inputs, labelled = shape_of(channel)
+        if not labelled and self.inputs is not None and len(inputs) == len(self.inputs):
+            inputs = self.inputs  # a plain array is read in the order of the distance
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
         pairs = Pairs(first, second, distance[first, second])
@@ -129,15 +149,30 @@ UNITS = 1e-300, 1e300
 """Least and largest distance, so that sums of distances and logarithms over them are floats."""
 
 
-def read_metric(distance: ArrayLike) -> Float:
-    """Read a table of distances, shape (n, n).
+def read_metric(distance: Any) -> Float:
+    """Read a table of distances, shape (n, n), in the order given or, where it has labels, of its rows.
 
     Raises
     ------
     StatementError
         If an entry is no distance between two inputs.
     """
-    matrix = real_array(distance, "distance")
+    return read_distance(distance).values
+
+
+def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
+    """Read a table of distances and its labels; rows and columns come in the order of ``inputs``, else of the rows.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no distance between two inputs, or the labels are not the inputs.
+    """
+    table = read_labelled(distance, "distance", ("input", "input"))
+    if (table.axes[0] is None) != (table.axes[-1] is None):
+        raise StatementError("the distance has labels on one side only", do="label rows and columns, or neither")
+    names = inputs or table.axes[0]
+    matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
     off = ~np.eye(len(matrix), dtype=bool)
@@ -152,7 +187,9 @@ def read_metric(distance: ArrayLike) -> Float:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
             raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}")
-    return matrix
+    if names is not None and len(names) != len(matrix):
+        raise StatementError(f"{len(names)} input labels for a distance of shape {matrix.shape}")
+    return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 
 def _behind(values: Any, inputs: Sequence[Hashable]) -> Any:

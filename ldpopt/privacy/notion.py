@@ -14,6 +14,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.stated import Table, parameters, plain_fields, read_fields
@@ -101,8 +102,8 @@ class TiedNotion(Notion):
         ----------
         inputs, outputs : sequence of hashable
             Labels; outputs are those of the inputs by default.
-        deadline : Deadline
-            What takes long calls ``deadline.check(...)`` now and then.
+        deadline : Deadline, optional
+            What takes long calls ``deadline.check(...)`` now and then. Default: ``NO_LIMIT``.
         """
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
@@ -170,9 +171,12 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism, or positions of a plain array; and whether they are real labels."""
+    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are real labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
+    channel, (rows, _) = take_labels(channel, "channel")
+    if rows is not None:
+        return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
         raise MechanismError(
             f"{short_repr(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)"

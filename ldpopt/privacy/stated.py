@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.words import nearest
+from ldpopt.foundation.labels import nearest
 
 if TYPE_CHECKING:
     from ldpopt.privacy.notion import Notion

@@ -92,10 +92,10 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     problem : Problem
         The statement.
     form : {"compact", "pairwise"}, optional
-        The compact form wherever the notion has one, unless told. For an event-wise delta the compact form is the
+        Default: the compact form wherever the notion has one. For an event-wise delta the compact form is the
         entry-wise relaxation, to which `solve` adds violated events; the pairwise form lists all events.
     deadline : Deadline, optional
-        The clock of the whole call; default: no limit.
+        The clock of the whole call. Default: ``NO_LIMIT``.
 
     Returns
     -------

@@ -71,9 +71,9 @@ def plan(
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method.
     limits : Limits, optional
-        Measured thresholds; default: those of this machine's class.
+        Measured thresholds. Default: ``LIMITS``.
     deadline : Deadline, optional
-        The clock of the whole call; default: no limit.
+        The clock of the whole call. Default: ``NO_LIMIT``.
 
     Returns
     -------

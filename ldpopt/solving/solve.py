@@ -54,7 +54,7 @@ def solve(
         The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one on few outputs and
         prices the others.
     limits : Limits, optional
-        Measured thresholds of the choice; default: `ldpopt.solving.limits.LIMITS`.
+        Measured thresholds of the choice. Default: ``LIMITS``.
     **options
         Passed on to the solver under its own names; with ``"auto"`` these are HiGHS's, which is then the solver.
 

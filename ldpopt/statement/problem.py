@@ -6,20 +6,18 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, frozen, normalized, real_array, short_repr, summed
+from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.labelled import Labels, same_labels
 from ldpopt.foundation.labels import first_duplicate, labels, require_labels
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
 from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
-
-PRIOR_TOLERANCE = 1e-9
-"""How far a prior given as numbers may sum from 1; weights by label are normalised instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +31,22 @@ class Problem:
 
     Parameters
     ----------
-    prior : array_like, shape (n,), mapping label -> weight, or None
-        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalised; the
-        labels become the inputs). None where the objective is ``"worst_case"``.
-    utility : str, Utility or array_like, shape (n, m)
-        The name of a function in `ldpopt.utility`, a Utility, or a gain.
+    prior : array_like, shape (n,), mapping or Series label -> weight, or None
+        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalised).
+        None where the objective is ``"worst_case"``.
+    utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
+        The name of a function in `ldpopt.utility`, a Utility, or a gain; default: ``"identity"``.
     privacy : privacy notion
-        `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in.
+        `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in; there is no default.
     inputs, outputs : sequence of hashable, optional
-        Distinct labels; 0, 1, 2, ... unless told, outputs as the inputs where the utility is square.
+        Distinct labels. Default for the inputs: the labels of the first part that has any (prior, utility,
+        constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the utility or the constraints, else
+        the inputs where there are as many, else 0, 1, 2, ... Parts with labels are put into this order, whatever
+        theirs is; parts without labels go by position.
     objective : {"expected", "worst_case"}
-        Average over the prior, or the worst input.
+        Average over the prior, or the worst input; default: ``"expected"``.
     constraints : sequence of RowBlock
-        Side constraints, see `ldpopt.constraints`.
+        Side constraints, see `ldpopt.constraints`; default: ``()``.
 
     Raises
     ------
@@ -79,33 +80,23 @@ class Problem:
         objective: Literal["expected", "worst_case"] = "expected",
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
-        if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-            raise StatementError(
-                f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"'
-            )
+        require_objective(objective)
         require_notion(privacy)
-        for given, kind in ((inputs, "input"), (outputs, "output")):
-            if given is not None:
-                _require_labels(given, kind)
-        weights, names = _prior(prior, objective, inputs)
-        matrix = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")  # type: ignore[arg-type]
-        n = _size(weights, names, inputs, matrix)
-        names = _labels(names if names is not None else inputs, n, "input")
-        m = len(outputs) if outputs is not None else n if isinstance(matrix, str) else matrix.shape[1]
-        targets = _labels(outputs if outputs is not None else names if m == n else None, m, "output")
-        blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
-        if not isinstance(blocks, (tuple, list)):
-            raise StatementError(f"a {type(blocks).__name__} is no list of side constraints", do="pass a list of them")
-        blocks = tuple(blocks)
-        _check_blocks(blocks, n, m)
+        given_inputs, given_outputs = _stated_labels(inputs, "input"), _stated_labels(outputs, "output")
+        weights, prior_labels = _read_weights(prior, objective, given_inputs)
+        worth = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")  # type: ignore[arg-type]
+        blocks = _read_blocks(constraints)
+        parts = [given_inputs, prior_labels, *_labels_of("inputs", worth, *blocks, privacy)]
+        names = _inputs(parts, weights, worth)
+        targets = _outputs([given_outputs, *_labels_of("outputs", worth, *blocks)], names, worth)
         for name, value in (
-            ("prior", None if weights is None else frozen(weights)),
-            ("utility", resolve(matrix, names, targets)),
+            ("prior", weights),
+            ("utility", resolve(worth, names, targets)),
             ("privacy", privacy),
             ("inputs", names),
             ("outputs", targets),
             ("objective", objective),
-            ("constraints", blocks),
+            ("constraints", tuple(_fitting(block, names, targets) for block in blocks)),
         ):
             object.__setattr__(self, name, value)
         check_alphabet(privacy, names, targets)
@@ -120,8 +111,9 @@ class Problem:
 
         Parameters
         ----------
-        deadline : Deadline
-            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over.
+        deadline : Deadline, optional
+            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over. Default:
+            ``NO_LIMIT``.
         """
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
@@ -141,101 +133,109 @@ class Problem:
         return len(self.inputs) == 1
 
 
-def _prior(
-    prior: Any, objective: str, inputs: Sequence[Hashable] | None
-) -> tuple[Float | None, Sequence[Hashable] | None]:
-    """Probabilities and, for a mapping, its labels."""
+def require_objective(objective: Any) -> None:
+    """Refuse what is not the name of an objective.
+
+    Raises
+    ------
+    StatementError
+        Naming what it is.
+    """
+    if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
+        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"')
+
+
+def _stated_labels(given: Any, kind: str) -> Labels | None:
+    """An alphabet as the user states it."""
+    if given is None:
+        return None
+    try:
+        require_labels(given, kind)
+        return labels(given, len(given), kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
+
+
+def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:
+    """Probabilities of the inputs and the labels that they have; a worst case has none."""
     if objective == "worst_case":
         if prior is not None:
             raise StatementError("a worst-case objective takes no prior", do='pass None, or objective="expected"')
         return None, None
     if prior is None:
         raise StatementError("an expected objective needs a prior", do='pass one, or objective="worst_case"')
-    if hasattr(prior, "to_dict") and not isinstance(prior, Mapping):
-        prior = prior.to_dict()
-    if isinstance(prior, Mapping):
-        return _weights(prior, inputs)
-    weights = real_array(prior, "prior")
-    if weights.ndim != 1 or not weights.size:
-        raise StatementError(f"the prior has shape {weights.shape}; it needs (n,) with n >= 1")
-    _check_weights(weights, range(len(weights)), "prior")
-    total = float(summed(weights))
-    if abs(total - 1) > PRIOR_TOLERANCE:
-        raise StatementError(
-            f"the prior sums to {total:.12g}, not 1",
-            do="divide it by its sum, or pass weights by label: {label: weight}",
-        )
-    return weights, None
+    return read_prior(prior, inputs)
 
 
-def _weights(prior: Mapping[Any, float], inputs: Sequence[Hashable] | None) -> tuple[Float, Sequence[Hashable]]:
-    names = list(prior) if inputs is None else list(inputs)
-    if not names:
-        raise StatementError("the prior is empty")
-    for label in prior:
-        if label not in set(names):
-            raise StatementError(f"the prior gives a weight to {short_repr(label)}, which is no input")
-    for label in names:
-        if label not in prior:
-            raise StatementError(
-                f"the prior gives no weight to input {short_repr(label)}", do="state 0 if it never occurs"
-            )
-    weights = real_array([prior[label] for label in names], "prior")
-    _check_weights(weights, names, "weight")
-    return normalized(weights), names
+def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
+    """Labels that the parts of a statement have for their rows or columns, None where they go by position."""
+    found = (getattr(part, axis, None) for part in parts)
+    return [names if isinstance(names, tuple) else None for names in found]
 
 
-def _check_weights(weights: Float, names: Sequence[Any], what: str) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        x = int(bad[0])
-        raise StatementError(
-            f"{what}[{short_repr(names[x])}] = {weights[x]} is no probability", do="state finite numbers >= 0"
-        )
-
-
-def _size(weights: Float | None, names: Any, inputs: Any, utility: str | Utility) -> int:
-    """Return the number of inputs, from whichever part of the statement says it first."""
+def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | Utility) -> Labels:
+    """Labels of the first part that has any, else 0, 1, 2, ...; as many as the first part says."""
+    names = next((part for part in parts if part is not None), None)
     if weights is not None:
-        return len(weights)
-    if inputs is not None:
-        return len(inputs)
-    if isinstance(utility, Utility):
-        return utility.shape[0]
-    raise StatementError("nothing says how many inputs there are", do="pass inputs=[...] or a utility matrix")
+        size = len(weights)
+    elif names is not None:
+        size = len(names)
+    elif isinstance(worth, Utility):
+        size = worth.shape[0]
+    else:
+        raise StatementError("nothing says how many inputs there are", do="pass inputs=[...] or a utility matrix")
+    return _alphabet(names, size, "input")
 
 
-def _require_labels(given: Any, kind: str) -> None:
+def _outputs(parts: Sequence[Labels | None], inputs: Labels, worth: str | Utility) -> Labels:
+    """Labels of the first part that has any, in the order of the inputs where they are the same labels."""
+    given = parts[0]
+    names = next((part for part in parts if part is not None), None)
+    if given is None and (same_labels(names, inputs) or (names is None and _is_square(worth, len(inputs)))):
+        return inputs
+    if names is not None:
+        return names
+    assert isinstance(worth, Utility)
+    return _alphabet(None, worth.shape[1], "output")
+
+
+def _is_square(worth: str | Utility, n: int) -> bool:
+    return isinstance(worth, str) or worth.shape[1] == n
+
+
+def _alphabet(names: Labels | None, size: int, kind: str) -> Labels:
     try:
-        require_labels(given, kind)
+        return labels(names, size, kind)
     except MechanismError as error:
         raise StatementError(error.what, do=error.do) from None
 
 
-def _labels(names: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
-    if names is not None:
-        duplicate = first_duplicate([*names])
-        if duplicate is not None:
-            raise StatementError(f"the {kind} label {short_repr(duplicate[0])} stands twice")
-    try:
-        return labels(names, size, kind)
-    except MechanismError as error:
-        raise StatementError(error.what) from None
-
-
-def _check_blocks(blocks: Sequence[RowBlock], n: int, m: int) -> None:
+def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
+    """Side constraints as a tuple, each with a name of its own."""
+    blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
+    if not isinstance(blocks, (tuple, list)):
+        raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
     for block in blocks:
         if not isinstance(block, RowBlock):
             raise StatementError(
-                f"{short_repr(block)} is no side constraint", do="use a function of ldpopt.constraints"
+                f"{short_repr(block)} is not a side constraint", do="use a function of ldpopt.constraints"
             )
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(f"the name {block.name!r} is taken by the program itself", do="rename the constraint")
-        if len(block.x) and (block.x.max() >= n or block.y.max() >= m):
-            raise StatementError(
-                f"constraint {block.name!r} speaks of input {block.x.max()} and output {block.y.max()}; "
-                f"there are {n} inputs and {m} outputs"
-            )
-    twice = first_duplicate([block.name for block in blocks])
-    if twice is not None:
-        raise StatementError(f"two side constraints are named {short_repr(twice[0])}", do="give each a name of its own")
+    duplicate = first_duplicate([block.name for block in blocks])
+    if duplicate is not None:
+        raise StatementError(
+            f"duplicate constraint name {short_repr(duplicate[0])}", do="give each constraint a name of its own"
+        )
+    return tuple(blocks)
+
+
+def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
+    """The block in the order of the alphabets; refused where it speaks of others."""
+    moved = block.to(inputs, outputs)
+    if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
+        raise StatementError(
+            f"constraint {block.name!r} speaks of input {block.x.max()} and output {block.y.max()}; "
+            f"there are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    return moved

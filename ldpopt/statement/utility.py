@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
+from ldpopt.foundation.labels import labels as check_labels
 
 COPIES = 24.0
 """Bytes that a number takes while a matrix is made, checked and copied."""
@@ -22,10 +24,13 @@ class Utility:
 
     Parameters
     ----------
-    matrix : array_like, shape (n, m)
+    matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
         ``matrix[x, y]``: what reporting ``y`` is worth when the truth is ``x``; finite.
     sense : {"gain", "loss"}
-        Whether more is better or worse.
+        Whether more is better or worse; default: ``"gain"``.
+    inputs, outputs : sequence of hashable, optional
+        Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
+        labelled rows and columns with its alphabets; without labels they go by position.
 
     Raises
     ------
@@ -40,19 +45,26 @@ class Utility:
 
     matrix: Float
     sense: Literal["gain", "loss"] = "gain"
+    inputs: Labels | None = field(default=None, repr=False)
+    outputs: Labels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check the statement and freeze the array."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
             raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}")
-        matrix = real_array(self.matrix, f"{self.sense} matrix")
+        table = read_labelled(self.matrix, f"{self.sense} matrix")
+        matrix = table.values
         if matrix.ndim != 2 or 0 in matrix.shape:
             raise StatementError(f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)")
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
             x, y = map(int, bad[0])
             raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="state finite numbers")
-        object.__setattr__(self, "matrix", frozen(matrix))
+        inputs = _axis(self.inputs, matrix.shape[0], table.axes[0], "input")
+        outputs = _axis(self.outputs, matrix.shape[1], table.axes[1], "output")
+        object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,6 +76,21 @@ class Utility:
         """The matrix to maximise: itself, or minus the loss."""
         return self.matrix if self.sense == "gain" else -self.matrix
 
+    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+        """Put labelled rows and columns into the order of two alphabets; what has no labels stays as it is.
+
+        Raises
+        ------
+        StatementError
+            If the labels are not those of the alphabets.
+        """
+        rows = None if self.inputs is None else tuple(inputs)
+        columns = None if self.outputs is None else tuple(outputs)
+        if (rows, columns) == (self.inputs, self.outputs):
+            return self
+        table = Labelled(self.matrix, (self.inputs, self.outputs), f"{self.sense} matrix", ("input", "output"))
+        return Utility(table.to(rows, columns), self.sense, rows, columns)
+
 
 def identity(n: int, m: int | None = None) -> Utility:
     r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]`.
@@ -73,7 +100,7 @@ def identity(n: int, m: int | None = None) -> Utility:
     n : int
         Number of inputs.
     m : int, optional
-        Number of outputs, ``n`` unless told.
+        Number of outputs; default: ``n``.
 
     Returns
     -------
@@ -101,15 +128,15 @@ def identity(n: int, m: int | None = None) -> Utility:
     return Utility(np.eye(n, m), "gain")
 
 
-def absolute_error(values: ArrayLike, outputs: ArrayLike | None = None) -> Utility:
+def absolute_error(values: Any, outputs: Any = None) -> Utility:
     r"""Loss :math:`|v_x - w_y|` between numbers on a line.
 
     Parameters
     ----------
-    values : array_like, shape (n,)
+    values : array_like, shape (n,), or mapping or Series label -> number
         The number behind each input.
-    outputs : array_like, shape (m,), optional
-        The number behind each output, ``values`` unless told.
+    outputs : array_like, shape (m,), or mapping or Series label -> number, optional
+        The number behind each output; default: ``values``.
 
     Returns
     -------
@@ -126,18 +153,19 @@ def absolute_error(values: ArrayLike, outputs: ArrayLike | None = None) -> Utili
     >>> absolute_error([0, 1, 3]).matrix[0]
     array([0., 1., 3.])
     """
-    return Utility(np.abs(_differences(values, outputs)), "loss")
+    difference, inputs, outputs = _differences(values, outputs)
+    return Utility(np.abs(difference), "loss", inputs, outputs)
 
 
-def squared_error(values: ArrayLike, outputs: ArrayLike | None = None) -> Utility:
+def squared_error(values: Any, outputs: Any = None) -> Utility:
     r"""Loss :math:`(v_x - w_y)^2` between numbers on a line.
 
     Parameters
     ----------
-    values : array_like, shape (n,)
+    values : array_like, shape (n,), or mapping or Series label -> number
         The number behind each input.
-    outputs : array_like, shape (m,), optional
-        The number behind each output, ``values`` unless told.
+    outputs : array_like, shape (m,), or mapping or Series label -> number, optional
+        The number behind each output; default: ``values``.
 
     Returns
     -------
@@ -154,19 +182,20 @@ def squared_error(values: ArrayLike, outputs: ArrayLike | None = None) -> Utilit
     >>> squared_error([0, 1, 3]).matrix[0]
     array([0., 1., 9.])
     """
-    with np.errstate(over="ignore"):
-        return Utility(_differences(values, outputs) ** 2, "loss")
+    difference, inputs, outputs = _differences(values, outputs)
+    with np.errstate(over="ignore"):  # a `Utility` refuses what is not finite
+        return Utility(difference**2, "loss", inputs, outputs)
 
 
-def table(matrix: ArrayLike, sense: Literal["gain", "loss"] = "gain") -> Utility:
+def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     """A gain or loss given number by number.
 
     Parameters
     ----------
-    matrix : array_like, shape (n, m)
+    matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
         The numbers.
     sense : {"gain", "loss"}
-        Whether more is better or worse.
+        Whether more is better or worse; default: ``"gain"``.
 
     Returns
     -------
@@ -183,7 +212,7 @@ def table(matrix: ArrayLike, sense: Literal["gain", "loss"] = "gain") -> Utility
     >>> table([[1, 0], [0, 2]], "loss").sense
     'loss'
     """
-    return Utility(np.asarray(real_array(matrix, f"{sense} matrix" if isinstance(sense, str) else "matrix")), sense)
+    return Utility(matrix, sense)
 
 
 NAMED = ("identity", "absolute_error", "squared_error")
@@ -248,12 +277,13 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     Raises
     ------
     StatementError
-        If the shape does not fit the alphabets.
+        If the shape or the labels do not fit the alphabets.
     """
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
         found = utility if isinstance(utility, Utility) else Utility(utility, "gain")
+        found = found.to(inputs, outputs)
     if found.shape != (len(inputs), len(outputs)):
         raise StatementError(
             f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",
@@ -262,15 +292,39 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     return found
 
 
-def _differences(values: ArrayLike, outputs: ArrayLike | None) -> Float:
-    rows = real_array(values, "list of input values")
-    columns = rows if outputs is None else real_array(outputs, "list of output values")
-    for name, array in (("input", rows), ("output", columns)):
-        if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
-            raise StatementError(f"the {name} values are no non-empty list of finite numbers")
-    require_memory(COPIES * len(rows) * len(columns), f"a {len(rows)} x {len(columns)} utility")
+def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Labels | None]:
+    """Differences of numbers, shape (n, m), and the labels of the two lists."""
+    rows = read_numbers(values, "input")
+    columns = rows if outputs is None else read_numbers(outputs, "output")
+    n, m = len(rows.values), len(columns.values)
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
     with np.errstate(over="ignore"):  # a `Utility` refuses what is not finite
-        return np.subtract.outer(rows, columns)
+        return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
+
+
+def read_numbers(given: Any, kind: str) -> Labelled:
+    """Read the numbers behind labels: a list by position, a mapping or Series by label.
+
+    Raises
+    ------
+    StatementError
+        If they are not a non-empty list of finite numbers.
+    """
+    found = read_labelled(given, f"list of {kind} values", (kind,))
+    if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
+        raise StatementError(f"the {kind} values are not a non-empty list of finite numbers")
+    return found
+
+
+def _axis(given: Any, size: int, own: Labels | None, kind: str) -> Labels | None:
+    """Labels of an axis: stated, else its own."""
+    if given is None:
+        return own
+    try:
+        names = check_labels(given, size, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
+    return names
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:

@@ -12,6 +12,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import estimate_frequencies, normal_quantile
 from ldpopt.foundation.checks import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def simulate(
     ----------
     mechanism : Mechanism
         What is simulated; reports are drawn from its exact integer masses.
-    prior : array_like, shape (n,), or mapping label -> weight
+    prior : array_like, shape (n,), or mapping or Series label -> weight
         Probabilities of the answers.
     population : int
         People in each survey, at least 1.
@@ -159,7 +160,7 @@ def simulate(
     """
     population, repeats = whole_number(population, "population", 1), whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
-    weights = _prior(mechanism, prior)
+    weights, _ = read_prior(prior, mechanism.inputs)
     worth = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
     n = len(mechanism.inputs)
     require_memory(24 * population + 16 * repeats * n, f"a survey of {population} people")
@@ -167,7 +168,7 @@ def simulate(
     utilities, frequencies = np.empty(repeats), np.empty((repeats, n))
     estimates: Float | None = np.empty((repeats, n)) if _tells_apart(mechanism) else None
     for place in range(repeats):
-        counts = generator.multinomial(population, weights)
+        counts = generator.multinomial(population, weights / weights.sum())
         answers = np.repeat(np.arange(n), counts)
         reports = mechanism.sampler.draw(answers, rng=generator)
         utilities[place] = worth[answers, reports].mean()
@@ -185,17 +186,6 @@ def simulate(
         float(confidence),
         mechanism.inputs,
     )
-
-
-def _prior(mechanism: Mechanism, prior: Any) -> Float:
-    """Weights in the order of the inputs, as `Problem` reads them, summing to 1 for the generator."""
-    from ldpopt.privacy import PureLDP
-    from ldpopt.statement.problem import Problem
-
-    worth = np.zeros((len(mechanism.inputs), 1))
-    weights = Problem(prior, worth, PureLDP(0), inputs=mechanism.inputs, outputs=["any"]).prior
-    assert weights is not None
-    return np.asarray(weights / weights.sum())
 
 
 def _tells_apart(mechanism: Mechanism) -> bool:

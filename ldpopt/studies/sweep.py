@@ -17,11 +17,12 @@ from ldpopt.certificate import certify
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array
+from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.files import replacing
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solvers import Status
 from ldpopt.solving.solve import solve
+from ldpopt.statement.prior import read_priors
 from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
@@ -148,8 +149,9 @@ def sweep(
         The statement; its notion is asked for anew at each budget.
     epsilons : iterable of float or str
         Budgets in nats, as a notion takes them.
-    priors : array_like, shape (l, n), optional
-        Priors instead of the problem's own; each sums to 1.
+    priors : array_like, shape (l, n), DataFrame, or sequence of mappings, optional
+        Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are aligned with the
+        inputs by their labels.
     solver, time_limit
         As in `solve`, for each point.
     jobs : int
@@ -245,10 +247,7 @@ def _restate(problem: Problem, privacy: Any, prior: Float | None) -> Problem:
     )
 
 
-def _priors(priors: ArrayLike, problem: Problem) -> Float:
-    table = real_array(priors, "table of priors")
-    if table.ndim != 2 or table.shape[1] != len(problem.inputs):
-        raise StatementError(f"the priors have shape {table.shape}; they need (priors, {len(problem.inputs)})")
+def _priors(priors: Any, problem: Problem) -> Float:
     if problem.prior is None:
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
-    return frozen(table)
+    return read_priors(priors, problem.inputs)[0]

@@ -121,7 +121,7 @@ def check_notion(
         Alphabets of at most 5 labels that it fits; default: those that it knows, or 0, 1, 2. Outputs default to the
         inputs.
     post_processing : bool
-        Whether it is claimed that randomizing reports keeps the notion.
+        Whether it is claimed that randomizing reports keeps the notion. Default: ``False``.
     only : sequence of str, optional
         Names of some checks: "rows and audit", "tightness", "ties", "events", "table", "certificate",
         "post-processing"; default: all.

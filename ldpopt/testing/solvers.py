@@ -100,9 +100,9 @@ def check_solver(
     solver : Solver or str
         A solver, or the name under which `ldpopt.solve` finds it.
     tolerances : Tolerances, optional
-        What to ask of its digits; those of a simplex solver unless told.
+        What to ask of its digits; default: those of a simplex solver.
     only : sequence of str, optional
-        Names out of `checks()`; all of them unless told.
+        Names out of `checks()`; default: all of them.
 
     Raises
     ------
@@ -165,10 +165,12 @@ def dense_program(
         Coefficients.
     rows : array_like, shape (rows, columns)
         Coefficients; zeros are left out.
-    row_lower, row_upper, column_lower, column_upper : array_like
-        Bounds, infinite where there is none; a number stands for all.
+    row_lower, row_upper : array_like
+        Bounds of the rows, infinite where there is none; a number stands for all.
+    column_lower, column_upper : array_like
+        Bounds of the columns; a number stands for all; default: ``0.0`` and ``np.inf``.
     maximize : bool
-        Direction.
+        Whether the objective is maximised; default: ``True``.
 
     Returns
     -------

@@ -258,7 +258,7 @@ def test_gains_of_unlike_sizes_are_certified(prior: Any, gain: Any, privacy: Any
 
 
 def test_no_label_makes_a_message_endless() -> None:
-    with pytest.raises(LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' is no input of the next") as caught:
+    with pytest.raises(LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' is not an input of the next") as caught:
         lo.Mechanism([[1.0]], ["a"], ["x" * 5000]).then(lo.Mechanism([[1.0]], ["b"]))
     assert len(str(caught.value)) < 2000
 

@@ -2,7 +2,7 @@ r"""Generalized randomized response: the true label, or a uniform other one."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random
 from ldpopt.foundation.checks import Float, is_whole, require_memory
+from ldpopt.foundation.labelled import as_counts
 from ldpopt.foundation.labels import label_array
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -70,11 +71,12 @@ class RandomizedResponse(FrequencyProtocol):
 
     def _support(self, reports: Any) -> tuple[Float, int]:
         size = len(self.inputs)
-        if isinstance(reports, Mapping):
-            counts = np.array([reports[label] for label in reports], dtype=object)
+        tally = as_counts(reports, self.inputs, "report")
+        if tally is not None:
+            counts = np.array(list(tally.values()), dtype=object)
             if not all(is_whole(count, 0) for count in counts):
-                raise StatementError("a count of reports is no whole number >= 0")
-            places = self._codes(list(reports), "report")
+                raise StatementError("a count of reports is not a whole number >= 0")
+            places = self._codes(list(tally), "report")
             found = np.bincount(places, counts.astype(np.float64), minlength=size)
             return np.asarray(found, np.float64), int(found.sum())
         places = self._codes(reports, "report")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
 from ldpopt.foundation.checks import Float, loose_array, require_memory, short_repr
+from ldpopt.foundation.labelled import distinct_labels, places
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import bit_source
 
@@ -105,7 +106,7 @@ class UnaryEncoding(FrequencyProtocol):
         return reports
 
     def _support(self, reports: Any) -> tuple[Float, int]:
-        array = loose_array(reports, "list of reports")
+        array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
                 f"reports are {array.dtype} of shape {array.shape}; they are bits of shape (N, {len(self.inputs)})",
@@ -114,6 +115,13 @@ class UnaryEncoding(FrequencyProtocol):
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
             raise StatementError("a report holds a number that is neither 0 nor 1", do="pass what randomize returned")
         return array.sum(axis=0, dtype=np.float64), len(array)
+
+    def _columns(self, reports: Any) -> Any:
+        """Bits in the order of the inputs: a DataFrame has them by label."""
+        if not hasattr(reports, "columns"):
+            return reports
+        labels = distinct_labels(reports.columns, "reports", "input")
+        return reports.to_numpy()[:, places(labels, self.inputs, "reports", "input")]
 
     def _ratio(self) -> Fraction:
         return self.p * (1 - self.q) / (self.q * (1 - self.p))

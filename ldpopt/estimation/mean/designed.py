@@ -15,11 +15,13 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.mean.protocol import Protocol
 from ldpopt.estimation.mean.randomizer import uniforms
 from ldpopt.foundation.checks import Float, frozen, real_array
+from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
 from ldpopt.statement.constraints import unbiased
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
@@ -130,7 +132,7 @@ def designed(
     outputs: ArrayLike,
     epsilon: float | str,
     *,
-    prior: ArrayLike | None = None,
+    prior: Any = None,
     objective: Literal["worst_case", "expected"] = "worst_case",
 ) -> Designed:
     r"""Design the unbiased epsilon-LDP randomizer of least variance on a grid.
@@ -147,8 +149,9 @@ def designed(
         Distinct report values ``v_y``, which span at least ``coth(epsilon / 2)`` times the range of the answers.
     epsilon : float or str
         Budget in nats, positive.
-    prior : array_like, shape (n,), optional
-        Weights of the answers in the order given, summing to 1; for the expected objective only.
+    prior : array_like, shape (n,), or mapping or Series answer -> weight, optional
+        Probabilities of the answers, in the order given or by label: the answers themselves, or the labels of
+        ``values``. For the expected objective only.
     objective : {"worst_case", "expected"}
         Largest variance over the answers, or its average over the prior.
 
@@ -184,16 +187,15 @@ def designed(
     >>> round(best.grid_variance, 6), best.audit().verdict
     (4.0, 'certified')
     """
-    answers, reports = real_array(values, "list of answers"), real_array(outputs, "list of outputs")
+    given, reports = read_labelled(values, "list of answers", ("input",)), real_array(outputs, "list of outputs")
+    answers = given.values
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
             raise StatementError(f"the {name} are no list of at least {least} distinct finite numbers")
     if max(np.abs(answers).max(), np.abs(reports).max()) > MOST:
         raise StatementError(f"squares of numbers above {MOST:g} leave the floats", do="use another unit")
     order = np.argsort(answers)
-    weights = None if prior is None else real_array(prior, "prior")
-    if weights is not None and weights.shape == answers.shape:
-        weights = weights[order]
+    weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]
     # Numbers near 1 keep the program well scaled at every budget.
     scale = float(max(np.abs(answers).max(), np.abs(reports).max()))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import real_array, real_number, short_repr
+from ldpopt.foundation.labelled import is_labelled, take_labels
 from ldpopt.privacy.neighbors.relation import distinct, graph_of
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ def within(
 
     Parameters
     ----------
-    points : mapping label -> coordinates, or array_like, shape (n,) or (n, d)
-        Points of an array get the labels 0, 1, 2, ...
+    points : mapping or Series label -> coordinates, DataFrame, or array_like, shape (n,) or (n, d)
+        Points of an array get the labels 0, 1, 2, ...; those of a DataFrame are the rows, under their labels.
     metric : {"euclidean", "manhattan"} or callable
-        A callable takes the coordinates of two points, as they were given.
+        A callable takes the coordinates of two points, as they were given; default: ``"euclidean"``.
     r : float
-        Radius in the unit of the coordinates, positive and finite.
+        Radius in the unit of the coordinates, positive and finite; default: ``1.0``.
 
     Returns
     -------
@@ -56,25 +57,28 @@ def within(
     r = real_number(r, "r", do=do)
     if not (r > 0 and np.isfinite(r)):
         raise StatementError(f"r = {r} is no radius", do=do)
+    if not isinstance(points, Mapping) and is_labelled(points):
+        coordinates, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
+        points = coordinates if names is None else dict(zip(names, coordinates, strict=True))
     if isinstance(points, np.ndarray):
         points = np.atleast_1d(points)
     elif isinstance(points, range) or not isinstance(points, (Mapping, Sequence)):
         points = np.atleast_1d(real_array(points, "list of points"))
     given = dict(points) if isinstance(points, Mapping) else dict(enumerate(points))
-    names = distinct(given)
+    nodes = distinct(given)
     if callable(metric):
-        pairs = ((x, y) for i, x in enumerate(names) for y in names[:i])
-        return graph_of(names, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
+        pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
+        return graph_of(nodes, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
     if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
         raise StatementError(
             f"unknown metric {short_repr(metric)}", do='name "euclidean" or "manhattan", or pass a function'
         )
     where = _coordinates(list(given.values()))
     edges = []
-    for i, x in enumerate(names):
+    for i, x in enumerate(nodes):
         distance = _distances(where[:i], where[i], metric)
-        edges += [(x, names[k]) for k in np.flatnonzero(distance <= r)]
-    return graph_of(names, edges)
+        edges += [(x, nodes[k]) for k in np.flatnonzero(distance <= r)]
+    return graph_of(nodes, edges)
 
 
 def _distances(points: Any, point: Any, metric: str) -> Any:

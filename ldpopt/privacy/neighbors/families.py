@@ -108,7 +108,7 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     rows, columns : int
         Size of the rectangle, at least 1 each.
     labels : iterable of hashable, optional
-        Names of the cells row by row, ``(0, 0), (0, 1), ...`` unless told.
+        Names of the cells row by row; default: ``(0, 0), (0, 1), ...``
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.words import nearest
+from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.neighbors.families import complete, cycle, grid, path
 from ldpopt.privacy.stated import MisstatedError
 

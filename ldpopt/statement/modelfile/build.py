@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.foundation.words import nearest
 from ldpopt.privacy.stated import keys_of, kinds, notion_of, read_table
 from ldpopt.statement import constraints, datasets
 from ldpopt.statement import utility as utilities
@@ -22,6 +22,7 @@ from ldpopt.statement.modelfile.schema import (
     unknown_key,
 )
 from ldpopt.statement.modelfile.text import Key, Page, dotted
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
@@ -88,55 +89,61 @@ class Builder:
         return list(range(len(sized)))
 
     def _prior(self) -> Any:
+        """Probabilities as a list, or weights by label."""
         form, value = self.given_prior
-        n = len(self.inputs)
         if form == "uniform":
-            return [1 / n] * n
-        if form == "values":
-            if len(value) != n:
-                raise self.page.error(("prior", "values"), f"the prior has {len(value)} values for {n} inputs")
-            return value
-        weights = value if form == "weights" else self._counts()
-        # The keys of a TOML table are text; labels that are numbers are meant by how they are written.
+            return [1 / len(self.inputs)] * len(self.inputs)
+        if form != "values":
+            return self._weights(form, value if form == "weights" else self._counts())
+        if len(value) != len(self.inputs):
+            what = f"the prior has {len(value)} values for {len(self.inputs)} inputs"
+            raise self.page.error(("prior", "values"), what)
+        return value
+
+    def _weights(self, form: str, weights: dict[str, Any]) -> dict[Any, Any]:
+        """Weights by label. The keys of a TOML table are text: a label that is a number is named as it is written."""
         found = {str(label): label for label in self.inputs}
-        for label, weight in weights.items():
-            if label not in found:
-                what = f"the prior names {label!r}, which is no input"
-                raise self.page.error(("prior", form), what, nearest(label, found))
-            if weight < 0:
-                raise self.page.error(("prior", form, label), f"the weight of {label!r} is {weight}, below zero")
-        missing = [label for label in found if label not in weights]
-        if missing:
-            do = "state 0 if it never occurs"
-            raise self.page.error(("prior", form), f"the prior gives no weight to input {missing[0]!r}", do)
-        total = math.fsum(weights.values())
-        if not 0 < total < math.inf:
-            raise self.page.error(("prior", form), f"the weights sum to {total}", "state positive weights")
-        return [weights[str(label)] / total for label in self.inputs]
+        for key, weight in weights.items():
+            if weight < 0 and key in found:
+                raise self.page.error(("prior", form, key), f"the weight of {key!r} is {weight}, below zero")
+        named = {found.get(key, key): weight for key, weight in weights.items()}
+        try:
+            read_prior(named, self.inputs)
+        except StatementError as error:
+            raise self.page.error(("prior", form), error.what, error.do) from None
+        return named
 
     def _counts(self) -> dict[str, int]:
         assert self.dataset is not None
         return dict(zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True))
 
     def _utility(self) -> str | Utility:
+        """Name of the utility, or the utility itself where numbers are stated."""
         form, value = self.given_utility
-        stated = self.stated.utility
-        numbers = [key for key in ("values", "outputs") if getattr(stated, key) is not None]
         with self.page.at("utility"):
-            if form != "kind":
-                if numbers:
-                    raise StatementError(f"{numbers[0]} says nothing beside a {form} matrix", do=f"remove {numbers[0]}")
-                return utilities.table(value, "gain" if form == "gain" else "loss")
-            if value not in utilities.NAMED:
-                raise StatementError(f"unknown kind {value!r}", do=nearest(value, utilities.NAMED))
-            if value == "identity" and numbers:
-                raise StatementError(f"{numbers[0]} says nothing beside kind = 'identity'", do=f"remove {numbers[0]}")
-            if stated.values is not None:
-                build = utilities.absolute_error if value == "absolute_error" else utilities.squared_error
-                return build(stated.values, stated.outputs)
-            if numbers:
-                raise StatementError("outputs needs values beside it", do="add the numbers of the inputs as values")
-        return str(value)
+            if form == "kind":
+                return self._named_utility(value)
+            self._refuse_numbers(f"a {form} matrix")
+            return utilities.table(value, "gain" if form == "gain" else "loss")
+
+    def _named_utility(self, kind: str) -> str | Utility:
+        stated = self.stated.utility
+        if kind not in utilities.NAMED:
+            raise StatementError(f"unknown kind {kind!r}", do=nearest(kind, utilities.NAMED))
+        if kind == "identity":
+            self._refuse_numbers("kind = 'identity'")
+        elif stated.values is not None:
+            build = utilities.absolute_error if kind == "absolute_error" else utilities.squared_error
+            return build(stated.values, stated.outputs)
+        elif stated.outputs is not None:
+            raise StatementError("outputs needs values beside it", do="add the numbers of the inputs as values")
+        return kind
+
+    def _refuse_numbers(self, beside: str) -> None:
+        """Refuse values and outputs where the utility is stated without them."""
+        for key in ("values", "outputs"):
+            if getattr(self.stated.utility, key) is not None:
+                raise StatementError(f"{key} says nothing beside {beside}", do=f"remove {key}")
 
     def _privacy(self) -> Any:
         """Build the notion by the one codec; its unknown keys may belong to other tables."""

@@ -59,8 +59,8 @@ class TestTopK:
         ("prior", "what"),
         [
             ([0.5, 0.47], "sums to 0.97"),
-            ([1.5, -0.5], "no weight"),
-            ([math.nan, 1.0], "no weight"),
+            ([1.5, -0.5], "not a probability"),
+            ([math.nan, 1.0], "not a probability"),
             ([], "shape"),
             ([[0.5, 0.5]], "shape"),
             ({"a": 0, "b": 0}, "sum to 0"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
+import pandas
 import pytest
 
 from ldpopt.errors import LimitReachedError, StatementError
@@ -184,7 +186,6 @@ class TestStatements:
     """What both methods accept and refuse."""
 
     def test_forms_of_reports(self, method):
-        pandas = pytest.importorskip("pandas")
         reports = ["no", "yes", "no", "no"]
         vectors = [reports, np.array(reports), pandas.Series(reports)]
         forms = [*vectors, {"yes": 1, "no": np.int64(3)}, {"yes": 1.0, "no": 3}]
@@ -278,3 +279,36 @@ class TestEstimate:
     @pytest.mark.parametrize(("confidence", "z"), [(0.6826894921370859, 1), (0.9973002039367398, 3), (1 - 2**-53, 8.2)])
     def test_quantile(self, confidence, z):
         assert normal_quantile(confidence) == pytest.approx(z, abs=0.1 if z > 8 else 1e-9)
+
+
+class TestCountsOrReports:
+    """A Series may hold reports or counts: what it holds is told by rule, and never guessed."""
+
+    SEEN = pandas.Series([0] * 60 + [1] * 40)
+    NUMBERED = Mechanism([[0.75, 0.25], [0.25, 0.75]])
+
+    def test_counts_of_integer_labels(self):
+        for counts in (self.SEEN.value_counts(), self.SEEN.value_counts().sort_index(), Counter(self.SEEN.tolist())):
+            found = estimate_frequencies(self.NUMBERED, counts)
+            assert found.n_reports == 100
+            assert found.values.tolist() == pytest.approx([0.7, 0.3])
+
+    def test_reports_whatever_their_row_numbers(self):
+        for reports in (self.SEEN, self.SEEN.sample(frac=1, random_state=1), self.SEEN[self.SEEN.index > 20]):
+            assert estimate_frequencies(self.NUMBERED, reports).n_reports == len(reports)
+
+    def test_what_could_be_both_is_refused(self):
+        digits = Mechanism(np.eye(10) / 2 + 1 / 20)
+        for series in (pandas.Series([3, 1, 2]), pandas.Series([3, 3, 0]).value_counts()):
+            with pytest.raises(StatementError, match=r"do: pass dict\(series\) for counts, series\.to_list\(\)"):
+                estimate_frequencies(digits, series)
+            assert estimate_frequencies(digits, dict(series)).n_reports == series.sum()
+            assert estimate_frequencies(digits, series.to_list()).n_reports == len(series)
+
+    def test_wrong_counts_are_named_as_counts(self):
+        with pytest.raises(StatementError, match=r"the count 0\.6 is not a whole number"):
+            estimate_frequencies(self.NUMBERED, self.SEEN.value_counts(normalize=True))
+        with pytest.raises(StatementError, match="report 7 is not in the alphabet"):
+            estimate_frequencies(self.NUMBERED, pandas.Series({0: 60, 1: 39, 7: 40}))
+        with pytest.raises(StatementError, match="report 7 is not in the alphabet"):
+            estimate_frequencies(self.NUMBERED, [0, 1, 7])

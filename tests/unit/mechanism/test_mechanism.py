@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
+import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ldpopt import Mechanism, PureLDP, audit, utility
@@ -45,10 +48,10 @@ def test_no_channel(channel, words):
     "inputs, outputs, words",
     [
         (["a"], None, "1 input labels for 2"),
-        (["a", "a"], None, "'a' stands twice"),
+        (["a", "a"], None, "duplicate input label 'a'"),
         (None, ["a"], "1 output labels for 2"),
         (["a", "b"], ["c", "c"], "output label 'c'"),
-        ([1, 1.0], None, "stands twice"),
+        ([1, 1.0], None, "duplicate"),
     ],
 )
 def test_labels_that_do_not_fit(inputs, outputs, words):
@@ -110,7 +113,7 @@ def test_expected_value_and_posterior():
     assert np.isnan(never[1]).all()
     with pytest.raises(StatementError, match="'maybe'"):
         coin.expected({"no": 1, "maybe": 1})
-    with pytest.raises(StatementError, match=r"shape \(3,\)"):
+    with pytest.raises(StatementError, match="3 entries for 2 inputs"):
         coin.expected([0.2, 0.3, 0.5])
 
 
@@ -213,5 +216,44 @@ def test_tables_carry_the_labels():
 def test_a_file_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "twice.json"
     path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
-    with pytest.raises(ModelFileError, match="stands twice"):
+    with pytest.raises(ModelFileError, match="duplicate"):
         Mechanism.from_json(path)
+
+
+def test_a_mechanism_is_frozen():
+    coin = Mechanism(COIN, ["no", "yes"])
+    for act in (
+        lambda: setattr(coin, "channel", np.eye(2)),
+        lambda: setattr(coin, "extra", 1),
+        lambda: delattr(coin, "inputs"),
+    ):
+        with pytest.raises(AttributeError, match="a Mechanism is frozen"):
+            act()
+    for array in (coin.channel, coin.counts, coin.masses, coin.sampler.threshold):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1
+
+
+def test_equal_mechanisms(tmp_path):
+    coin = Mechanism(COIN, ["no", "yes"])
+    coin.to_json(tmp_path / "coin.json")
+    copies = [Mechanism.from_json(tmp_path / "coin.json"), pickle.loads(pickle.dumps(coin)), copy.deepcopy(coin)]
+    copies += [copy.copy(coin), Mechanism(coin.to_frame()), Mechanism(np.asfortranarray(COIN), ["no", "yes"])]
+    for other in copies:
+        assert other == coin
+        assert hash(other) == hash(coin)
+        assert not other.channel.flags.writeable
+        assert other.sample(["no"] * 9, rng=1).tolist() == coin.sample(["no"] * 9, rng=1).tolist()
+    for other in (Mechanism(COIN), Mechanism(COIN[::-1], ["no", "yes"]), Mechanism(COIN, ["no", "yes"], [0, 1]), COIN):
+        assert other != coin
+    assert hash(Mechanism([[1.0, -0.0]])) == hash(Mechanism([[1.0, 0.0]]))
+
+
+def test_a_labelled_channel_gives_the_alphabets():
+    frame = pd.DataFrame([[0.5, 0.5, 0], [0.25, 0.5, 0.25]], ["no", "yes"], ["a", "b", "c"])
+    assert (Mechanism(frame).inputs, Mechanism(frame).outputs) == (("no", "yes"), ("a", "b", "c"))
+    assert Mechanism(frame, inputs=["yes", "no"]).channel[0].tolist() == [0.25, 0.5, 0.25]
+    with pytest.raises(MechanismError, match="'a', which is not an output"):
+        Mechanism(frame, outputs=["A", "b", "c"])
+    with pytest.raises(MechanismError, match="duplicate output label 'a'"):
+        Mechanism(frame.set_axis(["a", "a", "c"], axis=1))

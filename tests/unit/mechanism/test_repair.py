@@ -133,7 +133,7 @@ def test_negative_dust_is_cut_and_rows_are_normalised():
 
 @pytest.mark.parametrize("channel", [[[0.0, 0.0]], [[math.nan, 1.0]], [[math.inf, 1.0]], [0.5, 0.5], [[-1.0, 0.0]]])
 def test_what_is_no_channel_is_refused(channel):
-    with pytest.raises((MechanismError, StatementError), match="no channel"):
+    with pytest.raises((MechanismError, StatementError), match="not a channel"):
         repair(channel, PureLDP(1.0))
 
 

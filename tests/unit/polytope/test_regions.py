@@ -89,7 +89,7 @@ def test_statements_are_checked():
     with pytest.raises(StatementError, match="not 4"):
         prior_regions(extreme_points(PureLDP(1.0), 3), 4)
     region = prior_regions(PureLDP("log(3)"), 2)[0]
-    with pytest.raises(StatementError, match="3 weights"):
+    with pytest.raises(StatementError, match="3 entries for 2 inputs"):
         region.contains([0.2, 0.3, 0.5])
     with pytest.raises(NotRepresentableError):
         _ = prior_regions(PureLDP("log(3)"), 4)[0].share

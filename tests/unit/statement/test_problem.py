@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -45,15 +46,15 @@ REFUSED = {
     "prior bool": (lambda: Problem([True, False], privacy=PURE), "no rectangular array"),
     "prior complex": (lambda: Problem([0.5 + 0j, 0.5], privacy=PURE), "no rectangular array"),
     "prior none": (lambda: Problem(None, privacy=PURE, inputs="ab"), "expected objective needs a prior"),
-    "weights empty": (lambda: Problem({}, privacy=PURE), "empty"),
+    "weights empty": (lambda: Problem({}, privacy=PURE), r"shape \(0,\)"),
     "weights zero": (lambda: Problem({"a": 0, "b": 0}, privacy=PURE), "sum to 0"),
-    "weights negative": (lambda: Problem({"a": 2, "b": -1}, privacy=PURE), r"weight\['b'\] = -1"),
-    "weights nan": (lambda: Problem({"a": 2, "b": math.nan}, privacy=PURE), r"weight\['b'\] = nan"),
-    "weights unknown": (lambda: Problem({"a": 1, "c": 1}, privacy=PURE, inputs="ab"), "'c', which is no input"),
-    "weights missing": (lambda: Problem({"a": 1}, privacy=PURE, inputs="ab"), "no weight to input 'b'"),
-    "inputs many": (lambda: Problem(HALF, privacy=PURE, inputs="abc"), "3 input labels for 2 inputs"),
-    "inputs twice": (lambda: Problem(HALF, privacy=PURE, inputs="aa"), "input label 'a' stands twice"),
-    "outputs twice": (lambda: Problem(HALF, np.eye(2), PURE, outputs="bb"), "output label 'b' stands twice"),
+    "weights negative": (lambda: Problem({"a": 2, "b": -1}, privacy=PURE), r"prior\['b'\] = -1"),
+    "weights nan": (lambda: Problem({"a": 2, "b": math.nan}, privacy=PURE), r"prior\['b'\] = nan"),
+    "weights unknown": (lambda: Problem({"a": 1, "c": 1}, privacy=PURE, inputs="ab"), "'c', which is not an input"),
+    "weights missing": (lambda: Problem({"a": 1}, privacy=PURE, inputs="ab"), "no entry for input 'b'"),
+    "inputs many": (lambda: Problem(HALF, privacy=PURE, inputs="abc"), "2 entries for 3 inputs"),
+    "inputs twice": (lambda: Problem(HALF, privacy=PURE, inputs="aa"), "duplicate input label 'a'"),
+    "outputs twice": (lambda: Problem(HALF, np.eye(2), PURE, outputs="bb"), "duplicate output label 'b'"),
     "outputs many": (lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"), r"2, 2\) but there are 2 inputs and 3"),
     "outputs strange": (lambda: Problem(HALF, "identity", PURE, outputs="xy"), "identity utility is zero everywhere"),
     "utility shape": (lambda: Problem(HALF, np.eye(3), PURE), r"shape \(3, 3\) but there are 2 inputs"),
@@ -99,21 +100,24 @@ REFUSED = {
     "distance ragged": (lambda: MetricDP(1.0, [[0, 1], [1]]), "no rectangular"),
     "distance empty": (lambda: MetricDP(1.0, np.zeros((0, 0))), r"shape \(0, 0\)"),
     "distance callable": (lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)), "differs|not positive"),
-    "constraint kind": (lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]), "no side constraint"),
+    "constraint kind": (lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]), "not a side constraint"),
     "constraint name": (lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")), "'privacy' is taken"),
     "constraint input": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", x=2)), "input 2"),
     "constraint output": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)), "output 2"),
-    "constraints alike": (lambda: Problem(HALF, privacy=PURE, constraints=[row("a"), row("a")]), "two side"),
+    "constraints alike": (
+        lambda: Problem(HALF, privacy=PURE, constraints=[row("a"), row("a")]),
+        "duplicate constraint name",
+    ),
     "constraint bounds": (lambda: constraints.linear(np.eye(2), 2, 1), "exclude each other"),
     "constraint nan bound": (lambda: constraints.linear(np.eye(2), math.nan), "nan is no number"),
-    "constraint nan": (lambda: constraints.linear([[math.nan]]), "no finite matrix"),
-    "unbiased empty": (lambda: constraints.unbiased([], [1.0]), "no non-empty list"),
-    "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "no non-empty list"),
+    "constraint nan": (lambda: constraints.linear([[math.nan]]), "not a finite matrix"),
+    "unbiased empty": (lambda: constraints.unbiased([], [1.0]), "not a non-empty list"),
+    "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "not a non-empty list"),
     "unbiased size": (
         lambda: Problem(HALF, privacy=PURE, constraints=constraints.unbiased([0, 1, 2], [0, 1])),
         "input 2",
     ),
-    "error of infinite values": (lambda: utility.absolute_error([0, math.inf]), "no non-empty list"),
+    "error of infinite values": (lambda: utility.absolute_error([0, math.inf]), "not a non-empty list"),
 }
 
 
@@ -193,3 +197,36 @@ def test_labels_that_are_numbers_count_with_their_value():
     assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [1, 0.5, 0]
     spans = tuple(np.array([1, 5], "timedelta64[D]"))
     assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]
+
+
+LOSS = pd.DataFrame([[0, 1, 9], [1, 0, 8], [9, 8, 0]], list("ABC"), list("ABC"), float)
+
+
+def test_inputs_come_from_the_first_part_with_labels():
+    metric = MetricDP(1.0, LOSS)
+    assert Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric).inputs == ("C", "A", "B")
+    assert Problem([0.2, 0.3, 0.5], LOSS, PURE).inputs == ("A", "B", "C")
+    assert Problem([0.2, 0.3, 0.5], "identity", metric).inputs == ("A", "B", "C")
+    linear = constraints.linear(LOSS, upper=9)
+    assert Problem([0.2, 0.3, 0.5], "identity", PURE, constraints=linear).outputs == ("A", "B", "C")
+    stated = Problem({"C": 1, "A": 1, "B": 1}, LOSS, metric, inputs=["B", "C", "A"])
+    assert stated.inputs == stated.outputs == ("B", "C", "A")
+
+
+def test_labels_of_a_part_survive_its_copies():
+    turned = LOSS.loc[list("CAB"), list("BCA")]
+    metric = replace(MetricDP(1.0, turned), epsilon=2.0)
+    worth = replace(Utility(turned), sense="loss")
+    problem = Problem({"A": 1, "B": 1, "C": 1}, worth, metric)
+    assert np.array_equal(problem.utility.matrix, LOSS)
+    assert np.array_equal(problem.privacy.matrix(problem.inputs), LOSS)
+
+
+def test_a_plain_channel_is_audited_in_the_order_of_the_distance():
+    uneven = pd.DataFrame([[0, 5.0, 1], [5, 0, 4], [1, 4, 0]], list("ABC"), list("ABC"))
+    channel = [[0.6, 0.4], [0.4, 0.6], [0.55, 0.45]]
+    assert MetricDP(1.0, uneven).audit(channel) == MetricDP(1.0, uneven.to_numpy()).audit(channel)
+    with pytest.raises(StatementError, match="not an input"):
+        MetricDP(1.0, uneven).audit(pd.DataFrame(channel))
+    with pytest.raises(StatementError, match="on one side only"):
+        MetricDP(1.0, [dict(row) for _, row in uneven.iterrows()])

@@ -1,0 +1,228 @@
+"""Numbers with labels: series, tables and mappings are read by their labels, plain arrays by position.
+
+`read_labelled` is the one place where labels are taken off what a user gives; `Labelled.to` puts the numbers into the
+order of an alphabet, or refuses them by name. Nothing that has labels is read by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.checks import Float, real_array, short_repr
+from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
+
+Labels = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """An array and the labels of its axes.
+
+    Attributes
+    ----------
+    values : float array
+        The numbers, in the order given.
+    axes : tuple of (tuple of labels, or None)
+        Labels of rows, then of columns; None where an axis goes by position.
+    what : str
+        What the array is, for messages.
+    kinds : tuple of str
+        What the labels of each axis are: ``"input"``, ``"output"``, ...
+    """
+
+    values: Float
+    axes: tuple[Labels | None, ...]
+    what: str
+    kinds: tuple[str, ...]
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any axis has labels."""
+        return any(axis is not None for axis in self.axes)
+
+    def to(self, *alphabets: Sequence[Hashable] | None) -> Float:
+        """Put the labelled axes into the order of their alphabets; an axis or alphabet of None stays as it is.
+
+        Raises
+        ------
+        StatementError
+            If a label is not in the alphabet, or a letter of the alphabet has no label.
+        """
+        values = self.values
+        for axis, (labels, alphabet) in enumerate(zip(self.axes, alphabets, strict=False)):
+            if labels is not None and alphabet is not None:
+                values = values.take(places(labels, alphabet, self.what, self.kinds[axis]), axis)
+        return values
+
+
+def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")) -> Labelled:
+    """Read a vector or matrix, and the labels that it has.
+
+    Parameters
+    ----------
+    given : array_like, or pandas Series or DataFrame, or mapping label -> number, or mapping of mappings
+        A Series of Series and a list of mappings are read too.
+    what : str
+        What it is, for messages.
+    kinds : tuple of str
+        What the labels of each axis are; default: ``("input", "output")``.
+
+    Raises
+    ------
+    StatementError
+        If it is no rectangular array of real numbers, a label occurs twice or rows have different labels.
+    """
+    plain, (rows, columns) = take_labels(given, what, kinds)
+    values = real_array(plain, what)
+    axes = (rows, columns)[: max(1, min(values.ndim, 2))]
+    for axis, labels in enumerate(axes):
+        if labels is not None and (axis >= values.ndim or len(labels) != values.shape[axis]):
+            raise StatementError(f"the {what} is not a rectangular array of real numbers")
+    return Labelled(values, axes, what, kinds)
+
+
+def take_labels(
+    given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")
+) -> tuple[Any, tuple[Labels | None, Labels | None]]:
+    """Separate rows and columns from their labels; the numbers are not looked at."""
+    kind, column_kind = kinds[0], kinds[-1]
+    if _is_table(given):
+        index = getattr(given, "index", None)
+        rows = None if index is None else distinct_labels(index, what, kind)
+        return given.to_numpy(), (rows, distinct_labels(given.columns, what, column_kind))
+    rows = None
+    if is_labelled(given):
+        rows = distinct_labels(given.keys(), what, kind)
+        given = _parts(given)
+    if not isinstance(given, (list, tuple)) or not any(map(is_labelled, given)):
+        return given, (rows, None)
+    if not all(map(is_labelled, given)):
+        raise StatementError(f"some rows of the {what} have labels and others have none", do="label all rows or none")
+    columns = distinct_labels(given[0].keys(), what, column_kind)
+    return [_row(part, columns, what, column_kind) for part in given], (rows, columns)
+
+
+def is_labelled(given: Any) -> bool:
+    """Whether it is a mapping, a pandas Series or a table."""
+    return isinstance(given, Mapping) or _is_series(given) or _is_table(given)
+
+
+def _is_series(given: Any) -> bool:
+    return hasattr(given, "to_numpy") and hasattr(given, "index") and getattr(given, "ndim", 0) == 1
+
+
+def _is_table(given: Any) -> bool:
+    return hasattr(given, "to_numpy") and hasattr(given, "columns")
+
+
+def _parts(given: Any) -> Any:
+    """Entries of a mapping or Series, in order."""
+    if isinstance(given, Mapping):
+        return list(given.values())
+    values = given.to_numpy()
+    return list(values) if values.dtype == object else values
+
+
+def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
+    values = _parts(part)
+    return [values[place] for place in places(distinct_labels(part.keys(), what, kind), columns, what, kind)]
+
+
+def distinct_labels(names: Any, what: str, kind: str) -> Labels:
+    """Labels as a tuple of distinct hashable values, free of numpy's scalar types.
+
+    Raises
+    ------
+    StatementError
+        If one is not hashable or occurs twice.
+    """
+    raw = names.tolist() if hasattr(names, "tolist") else list(names)
+    try:
+        require_labels(raw, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, where=f"the {what}", do=error.do) from None
+    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in raw)
+    duplicate = first_duplicate(labels)
+    if duplicate is not None:
+        raise StatementError(
+            f"duplicate {kind} label {short_repr(duplicate[0])}", where=f"the {what}", do="give each label once"
+        )
+    return labels
+
+
+def places(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
+    """Where each letter of the alphabet stands among the labels.
+
+    Raises
+    ------
+    StatementError
+        If the two do not hold the same labels; the odd one is named, and the nearest known one.
+    """
+    place = {label: index for index, label in enumerate(labels)}
+    known = set(alphabet)
+    for label in labels:
+        if label not in known:
+            raise StatementError(
+                f"the {what} names {short_repr(label)}, which is not an {kind}", do=_advice(label, labels, alphabet)
+            )
+    for label in alphabet:
+        if label not in place:
+            raise StatementError(
+                f"the {what} has no entry for {kind} {short_repr(label)}", do=f"add it, or take it out of the {kind}s"
+            )
+    return np.fromiter((place[label] for label in alphabet), np.int64, len(alphabet))
+
+
+def _advice(label: Hashable, labels: Sequence[Hashable], alphabet: Sequence[Hashable]) -> str:
+    if tuple(labels) == tuple(range(len(labels))):
+        return f"label it by {nearest('', alphabet)}; or pass .to_numpy(), which goes by position"
+    return nearest(label, alphabet)
+
+
+def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None) -> bool:
+    """Whether both have the same labels, in any order."""
+    return one is not None and other is not None and len(one) == len(other) and set(one) == set(other)
+
+
+def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
+    """Tell counts by label from a list of labels: return label -> count, or None where it lists labels.
+
+    A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
+    both could be, nothing is guessed.
+
+    Raises
+    ------
+    StatementError
+        If a Series can be read both ways, or counts a label twice.
+    """
+    if isinstance(given, Mapping):
+        return given
+    if not _is_series(given):
+        return None
+    known, index, values = set(alphabet), given.index.tolist(), given.to_list()
+    names_labels = any(_is_among(label, known) for label in index)
+    is_counted = getattr(given, "name", None) == "count"  # value_counts() calls it so
+    if all(_is_among(value, known) for value in values):
+        if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
+            raise StatementError(
+                f"the Series could hold {kind}s, or counts of the {kind}s in its index",
+                do=f"pass dict(series) for counts, series.to_list() for {kind}s",
+            )
+        return None
+    has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
+    if not is_counted and (not names_labels or has_row_numbers):
+        return None
+    return dict(zip(distinct_labels(index, "counts", kind), values, strict=True))
+
+
+def _is_among(value: Any, known: set[Hashable]) -> bool:
+    try:
+        return value in known
+    except (TypeError, ValueError):  # not every value can be hashed
+        return False

@@ -1,0 +1,211 @@
+"""Labels decide, positions never do: every place that takes numbers takes them by label, in any order and container."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ldpopt.frequencies import RandomizedResponse
+from ldpopt.repair import repair
+
+import ldpopt as lo
+from ldpopt import closed_forms, constraints, convex, mean, regions, simulate, sweep, utility
+from ldpopt.errors import LdpoptError
+from ldpopt.statement.prior import read_prior, read_priors
+
+INPUTS, OUTPUTS, NUMBERS = ("A", "B", "C"), ("x", "y", "z", "w"), (-1.0, 0.0, 1.0)
+PRIOR = pd.Series([0.5, 0.3, 0.2], INPUTS)
+UPPER = pd.Series([0.9, 0.4, 0.8], INPUTS)
+VALUES = pd.Series([0.0, 1.0, 3.0], INPUTS)
+OUTPUT_VALUES = pd.Series([-9.0, 0.0, 4.0, 9.0], OUTPUTS)
+COUNTS = pd.Series([50, 30, 20], INPUTS)
+GAIN = pd.DataFrame([[3.0, 1.0, 0.0, 2.0], [0.0, 5.0, 1.0, 1.0], [2.0, 0.0, 7.0, 3.0]], INPUTS, OUTPUTS)
+SQUARE = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0], [2.0, 0.0, 7.0]], INPUTS, INPUTS)
+DISTANCE = pd.DataFrame([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], INPUTS, INPUTS)
+CHANNEL = pd.DataFrame(
+    [[0.5, 0.25, 0.125, 0.125], [0.25, 0.5, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]], INPUTS, OUTPUTS
+)
+PRIORS = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], ["now", "then"], INPUTS)
+MECHANISM = lo.Mechanism(CHANNEL)
+TRUTHFUL = repair([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], lo.PureLDP(2.0), inputs=INPUTS).mechanism
+PURE = lo.PureLDP(1.0)
+
+
+def stated(problem):
+    """Everything that a solver sees of a problem."""
+    distance = problem.privacy.matrix(problem.inputs) if hasattr(problem.privacy, "matrix") else 0
+    rows = [(b.row, b.x, b.y, b.coefficient, b.lower, b.upper) for b in problem.constraints]
+    return problem.prior, problem.utility.matrix, problem.inputs, problem.outputs, distance, rows
+
+
+def problem(prior=None, worth=GAIN, privacy=PURE, inputs=INPUTS, outputs=None, **more):
+    outputs = outputs or (OUTPUTS if worth is GAIN else INPUTS)
+    objective = "worst_case" if prior is None else "expected"
+    return stated(lo.Problem(prior, worth, privacy, inputs=inputs, outputs=outputs, objective=objective, **more))
+
+
+def found(form):
+    """Value and mechanism of a closed form, by label."""
+    return form.value, form.mechanism.to_frame().loc[list(INPUTS), list(INPUTS)].to_numpy()
+
+
+def frequencies(estimate):
+    return estimate.values, estimate.n_reports
+
+
+ALIGNED = {
+    "read_prior": (PRIOR, lambda p: read_prior(p, INPUTS)[0]),
+    "read_priors": (PRIORS, lambda p: read_priors(p, INPUTS)[0]),
+    "Problem(prior)": (PRIOR, lambda p: problem(p)),
+    "Problem(utility=)": (GAIN, lambda u: problem(PRIOR, u, outputs=OUTPUTS)),
+    "Utility": (GAIN, lambda u: problem(PRIOR, lo.Utility(u), outputs=OUTPUTS)),
+    "Utility(inputs=)": (GAIN, lambda u: lo.Utility(u, inputs=INPUTS, outputs=OUTPUTS).matrix),
+    "utility.table": (GAIN, lambda u: problem(PRIOR, utility.table(u, "loss"), outputs=OUTPUTS)),
+    "utility.absolute_error": (VALUES, lambda v: problem(PRIOR, utility.absolute_error(v))),
+    "utility.absolute_error(outputs=)": (
+        OUTPUT_VALUES,
+        lambda v: problem(PRIOR, utility.absolute_error(VALUES, v), outputs=OUTPUTS),
+    ),
+    "utility.squared_error": (VALUES, lambda v: problem(PRIOR, utility.squared_error(v))),
+    "utility.squared_error(outputs=)": (
+        OUTPUT_VALUES,
+        lambda v: problem(PRIOR, utility.squared_error([0, 1, 2], v), outputs=OUTPUTS),
+    ),
+    "constraints.linear": (GAIN, lambda c: problem(PRIOR, constraints=constraints.linear(c, upper=9.0))),
+    "constraints.unbiased(values)": (
+        VALUES,
+        lambda v: problem(PRIOR, constraints=constraints.unbiased(v, OUTPUT_VALUES)),
+    ),
+    "constraints.unbiased(outputs)": (
+        OUTPUT_VALUES,
+        lambda w: problem(PRIOR, constraints=constraints.unbiased([0, 1, 3], w)),
+    ),
+    "MetricDP": (DISTANCE, lambda d: problem(PRIOR, privacy=lo.MetricDP(1.0, d))),
+    "MetricDP(inputs=)": (DISTANCE, lambda d: lo.MetricDP(1.0, d, inputs=INPUTS).distance),
+    "MetricDP.audit": (DISTANCE, lambda d: lo.MetricDP(1.0, d).audit(MECHANISM)),
+    "MetricDP.audit(frame)": (CHANNEL, lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS))),
+    "Mechanism(inputs=, outputs=)": (CHANNEL, lambda c: lo.Mechanism(c, INPUTS, OUTPUTS)),
+    "repair": (CHANNEL, lambda c: repair(c, PURE, inputs=INPUTS, outputs=OUTPUTS).mechanism),
+    "Mechanism.expected(prior)": (PRIOR, lambda p: MECHANISM.expected(p, GAIN)),
+    "Mechanism.expected(utility)": (GAIN, lambda u: MECHANISM.expected(PRIOR, u)),
+    "Mechanism.posterior": (PRIOR, MECHANISM.posterior),
+    "estimate_frequencies": (COUNTS, lambda c: frequencies(lo.estimate_frequencies(TRUTHFUL, c))),
+    "RandomizedResponse.estimate": (COUNTS, lambda c: frequencies(RandomizedResponse(INPUTS, 1.0).estimate(c))),
+    "simulate": (PRIOR, lambda p: simulate.simulate(TRUTHFUL, p, population=50, repeats=2, rng=1).utilities),
+    "sweep": (PRIORS, lambda p: sweep.sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value")),
+    "bins(values)": (VALUES, lambda v: found(closed_forms.bins(PRIOR, v, 1.0))),
+    "kernel(prior)": (PRIOR, lambda p: found(closed_forms.kernel(DISTANCE, p, 2.0))),
+    "kernel(distance)": (DISTANCE, lambda d: found(closed_forms.kernel(d, PRIOR, 2.0))),
+    "worst_prior(upper)": (UPPER, lambda u: closed_forms.worst_prior(PRIOR * 0, u)),
+    "robust_value(inputs=)": (PRIORS, lambda p: closed_forms.robust_value(p, 1.0, inputs=INPUTS).worst_prior),
+    "mutual_information": (PRIOR, lambda p: convex.mutual_information(p).value(MECHANISM)),
+    "mutual_information.value": (CHANNEL, lambda c: convex.mutual_information(PRIOR).value(c)),
+    "f_divergence(second)": (PRIOR, lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM)),
+    "exact_prior": (PRIOR, lambda p: regions.exact_prior(p, INPUTS)),
+    "Region.contains": (
+        pd.Series([0.7, 0.3], [0, 1]),
+        lambda p: [region.contains(p) for region in regions.prior_regions(PURE, 2)],
+    ),
+    "mean.designed(prior)": (
+        pd.Series([0.5, 0.3, 0.2], NUMBERS),
+        lambda p: mean.designed(NUMBERS, [-3, -1, 0, 1, 3], 1.5, prior=p, objective="expected").grid_variance,
+    ),
+}
+"""Places that know the alphabet: an argument in its order, and what comes out; wrong labels are refused."""
+
+STATING = {
+    "Problem(prior) without inputs": (PRIOR, lambda p: lo.solve(lo.Problem(p, SQUARE, PURE)).value),
+    "Problem(utility=) without inputs": (
+        SQUARE,
+        lambda u: lo.solve(lo.Problem(None, u, PURE, objective="worst_case")).value,
+    ),
+    "Mechanism": (CHANNEL, lambda c: lo.Mechanism(c).to_frame().loc[list(INPUTS), list(OUTPUTS)].to_numpy()),
+    "audit": (CHANNEL, lambda c: (lo.audit(c).epsilon, lo.audit(c, lo.MetricDP(1.0, DISTANCE)).verdict)),
+    "PureLDP.audit": (CHANNEL, lambda c: PURE.audit(c).epsilon),
+    "top_k": (PRIOR, lambda p: found(closed_forms.top_k(p, 2.0))),
+    "binary": (PRIOR[:2] / 0.8, lambda p: closed_forms.binary(p, 2.0).value),
+    "least_epsilon": (PRIOR, lambda p: closed_forms.least_epsilon(p, 0.7)),
+    "worst_prior_in_ball": (PRIOR, lambda p: sorted(closed_forms.worst_prior_in_ball(p, 0.1))),
+    "robust_value": (PRIORS, lambda p: found(closed_forms.robust_value(p, 1.0))),
+    "epsilon_breakpoints": (PRIOR, lambda p: [r.k for r in regions.epsilon_breakpoints(p)]),
+}
+"""Places whose argument states the alphabet itself: the order of its labels does not matter by label."""
+
+TABLES_OF_PRIORS = ("read_priors", "sweep", "robust_value", "robust_value(inputs=)")
+"""One prior in each row: only the columns have labels that matter."""
+
+CONTAINERS = ("pandas", "mapping", "series of series", "mapping of series")
+
+
+def contained(table, container):
+    """The same numbers by label in another container."""
+    if container == "pandas":
+        return table
+    if isinstance(table, pd.Series):
+        return dict(table) if container == "mapping" else table
+    rows = {label: table.loc[label] for label in table.index}
+    if container == "mapping":
+        return {label: dict(row) for label, row in rows.items()}
+    return pd.Series(rows) if container == "series of series" else rows
+
+
+def shuffled(table, seed):
+    rng = np.random.default_rng(seed)
+    rows = [table.index[k] for k in rng.permutation(len(table))]
+    if isinstance(table, pd.Series):
+        return table.loc[rows]
+    return table.loc[rows, [table.columns[k] for k in rng.permutation(table.shape[1])]]
+
+
+def same(one, other):
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, (np.ndarray, float)):
+        return np.allclose(one, other, rtol=1e-12, atol=1e-12)
+    return one == other
+
+
+@pytest.mark.parametrize("place", [*ALIGNED, *STATING])
+@settings(max_examples=8, deadline=None)
+@given(st.sampled_from(CONTAINERS), st.integers(0, 99))
+def test_the_order_of_labels_changes_nothing(place, container, seed):
+    table, use = (ALIGNED | STATING)[place]
+    moved = shuffled(table, seed)
+    if place in TABLES_OF_PRIORS:
+        moved = moved.loc[table.index]
+    assert same(use(contained(moved, container)), use(table))
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("place", ALIGNED)
+def test_a_wrong_label_is_refused(place, container):
+    table, use = ALIGNED[place]
+    by_column = place in TABLES_OF_PRIORS
+    labels = table.columns if by_column else table.index
+    wrong = {labels[1]: 99 if isinstance(labels[1], (int, float)) else "Bee"}
+    moved = table.rename(columns=wrong) if by_column else table.rename(index=wrong)
+    with pytest.raises(LdpoptError):
+        use(contained(moved, container))
+    if isinstance(table, pd.DataFrame) and not by_column and place != "mutual_information.value":  # of any reports
+        with pytest.raises(LdpoptError):
+            use(contained(table.rename(columns={table.columns[0]: "Bee"}), container))
+
+
+@pytest.mark.parametrize("place", [*ALIGNED, *STATING])
+def test_a_label_that_occurs_twice_is_refused(place):
+    table, use = (ALIGNED | STATING)[place]
+    with pytest.raises(LdpoptError, match="duplicate"):
+        use(
+            pd.concat([table, table.iloc[:, :1]], axis=1)
+            if place in TABLES_OF_PRIORS
+            else pd.concat([table, table[:1]])
+        )
+
+
+@pytest.mark.parametrize("place", ["Problem(prior)", "Mechanism.expected(prior)", "Problem(utility=)", "MetricDP"])
+def test_row_numbers_are_no_labels_of_an_alphabet(place):
+    table, use = ALIGNED[place]
+    numbered = pd.Series(table.to_numpy()) if isinstance(table, pd.Series) else pd.DataFrame(table.to_numpy())
+    with pytest.raises(LdpoptError, match=r"\.to_numpy\(\)"):
+        use(numbered)
+    assert same(use(numbered.to_numpy()), use(table))
