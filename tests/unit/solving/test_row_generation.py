@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from builders import cases, random_problem
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.events import Events
 from ldpopt.solving.methods import event_interior as events
@@ -19,10 +20,7 @@ from ldpopt.solving.methods import row_generation as generation
 
 
 def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expected", form="event"):
-    rng = np.random.default_rng(seed)
-    prior, utility = rng.dirichlet(np.ones(n)), lo.Utility(rng.random((n, m or n)), sense)
-    notion = lo.ApproximateLDP(epsilon, delta, form)
-    return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective)
+    return random_problem(lo.ApproximateLDP(epsilon, delta, form), n, m, rng=seed, sense=sense, objective=objective)
 
 
 @pytest.fixture
@@ -105,7 +103,7 @@ def test_side_constraints_and_large_systems_stay_with_row_generation(at_once, mo
 
 
 @given(hnp.arrays(float, (4, 6), elements=st.floats(0, 1)))
-@settings(max_examples=40, deadline=None)
+@cases(40)
 def test_nested_events_add_up_to_the_shares(shares):
     pair, weight, member = events.nested(shares)
     total = np.zeros_like(shares)
