@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -87,6 +89,16 @@ def start_cli(*args: str, **options: Any) -> subprocess.Popen[str]:
 def run_python(code: str, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """A program in a process of its own, and what it printed."""
     return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, **options)
+
+
+def load_script(path: Path) -> Any:
+    """A script as a module, without running its main part."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 # Problems.

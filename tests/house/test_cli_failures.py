@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import run_cli, run_python, seconds, start_cli
+from builders import run_cli, run_python, seconds, start_cli, thorough_or
 from ldpopt import Mechanism
 
 
@@ -157,7 +157,7 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+@pytest.fixture(params=thorough_or([""], ["", "1"]), ids=lambda value: "unbuffered" if value else "buffered")
 def _buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A buffer keeps what could not be written, and is written again when the interpreter ends."""
     monkeypatch.setenv("PYTHONUNBUFFERED", request.param)

@@ -1,12 +1,12 @@
 """Liu and Zhou 2023, Tables 4 to 10: what follows from the printed numbers themselves, and what from theory."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from builders import load_script
 from ldpopt import experiment, mean
 
 pytest.importorskip("matplotlib", reason='the script draws; pip install "ldpopt[plot]"')
@@ -15,10 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "papers" / "liu_zhou_tables.py
 
 @pytest.fixture(scope="module")
 def paper():
-    spec = importlib.util.spec_from_file_location("liu_zhou_tables", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(SCRIPT)
 
 
 def test_table_5_ranks_follow_from_table_4(paper):
