@@ -21,7 +21,7 @@ import ldpopt as lo
 # How much is tried.
 
 THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
-"""Whether the thorough set was asked for; its random cases are new ones each time, and five times as many."""
+"""Whether the thorough set was asked for; its random cases are new ones each time, and more."""
 
 
 def cases(usual: int) -> settings:

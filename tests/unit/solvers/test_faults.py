@@ -192,9 +192,10 @@ def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch
 def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
     faulty.solve(program)  # its process has started
     began = time.perf_counter()
-    outcome = faulty.solve(program, time_limit=0.2, how="hang", file=str(tmp_path / "pids"))
+    limit = seconds(0.2)
+    outcome = faulty.solve(program, time_limit=limit, how="hang", file=str(tmp_path / "pids"))
     assert time.perf_counter() - began < seconds(5)  # bounds of time are loose here: benchmarks/faults.py measures
-    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, "stopped from outside: 0.2 s were over")
+    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, f"stopped from outside: {limit:.3g} s were over")
     assert_gone(tmp_path / "pids")
 
 
