@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from builders import seconds
+from builders import seconds, thorough_or
 
 settings.register_profile(
     "ldpopt", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -17,7 +17,7 @@ settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomiz
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.
-os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(240):.0f}")
+os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
 
 
 @pytest.fixture(autouse=True, scope="session")
