@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from builders import seconds, thorough_or
 
 settings.register_profile(
     "ldpopt", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
+
+# What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.
+os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _files_need_not_reach_the_disk() -> Iterator[None]:
+    """Writing through to a disk takes a millisecond or a second each time, and no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield

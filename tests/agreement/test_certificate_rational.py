@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import distances, random_problem
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -25,7 +26,7 @@ BUDGETS = [1e-3, 0.5, 1.0, 3.0, 20.0, "log(7/2)", "1/3"]
 KINDS = ("pure", "event", "small event", "entry", "graph", "metric")
 
 
-def random_problem(rng, kind, n, m):
+def problem_of_kind(rng, kind, n, m):
     epsilon = BUDGETS[rng.integers(len(BUDGETS))]
     points = np.cumsum(rng.choice([0.5, 1.0, 1.7], n))
     notion = {
@@ -34,7 +35,7 @@ def random_problem(rng, kind, n, m):
         "small event": lambda: ApproximateLDP(epsilon, 1e-3),
         "entry": lambda: ApproximateLDP(epsilon, 0.1, "entry"),
         "graph": lambda: GraphDP(epsilon, (nx.path_graph, nx.cycle_graph)[int(rng.integers(2))](n)),
-        "metric": lambda: MetricDP(epsilon, np.abs(np.subtract.outer(points, points))),
+        "metric": lambda: MetricDP(epsilon, distances(points)),
     }[kind]()
     utility = Utility(rng.random((n, m)), ("gain", "loss")[int(rng.integers(2))])
     blocks = [constraints.linear(rng.random((n, m)), upper=0.6 * n)] if rng.random() < 0.3 else []
@@ -48,7 +49,7 @@ def test_the_exact_optimum_lies_between_the_ends(kind):
     rng = np.random.default_rng(KINDS.index(kind))
     checked = 0
     while checked < 8:
-        problem = random_problem(rng, kind, *rng.integers(2, 5, 2))
+        problem = problem_of_kind(rng, kind, *rng.integers(2, 5, 2))
         try:
             proof = certify(solve(problem))
         except InfeasibleError:
@@ -73,7 +74,7 @@ def test_the_exact_optimum_is_the_best_extreme_point():
     for notion in (PureLDP("log(3)"), ApproximateLDP("log(3)", 0.125)):
         corners = extreme_points(notion, 3)
         for _ in range(4):
-            problem = Problem(rng.dirichlet(np.ones(3)), rng.random((3, 3)), notion)
+            problem = random_problem(notion, 3, rng=rng)
             best = corners.best(problem).value
             assert exact_optimum(problem) == (best, best)
 

@@ -9,27 +9,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from builders import distances, pairwise_rows
 from ldpopt import closed_forms
 from ldpopt.errors import NotRepresentableError
 from ldpopt.statement.utility import absolute_error, squared_error
 
 
-def pairwise_rows(n, m, ratio, delta=0.0, subsets=False):
-    """``P[i, S] - ratio[i, k] P[k, S] <= delta`` for all i != k and S: single outputs, or all sets of them."""
-    sets = [s for size in range(1, m + 1 if subsets else 2) for s in itertools.combinations(range(m), size)]
-    rows = []
-    for i, k in itertools.permutations(range(n), 2):
-        for chosen in sets:
-            row = np.zeros((n, m))
-            row[i, list(chosen)], row[k, list(chosen)] = 1, -ratio[i, k]
-            rows.append(row.ravel())
-    return np.array(rows).reshape(-1, n * m), np.full(len(rows), delta)
-
-
 def optimum(gain, ratio, delta=0.0, subsets=False):
     """Greatest ``sum gain * P`` over the private channels."""
     n, m = gain.shape
-    rows, bounds = pairwise_rows(n, m, ratio, delta, subsets)
+    rows, bounds = pairwise_rows(n, m, ratio, delta, "event" if subsets else "entry")
     sums = np.kron(np.eye(n), np.ones(m))
     result = linprog(
         -gain.ravel(), rows if len(rows) else None, bounds if len(rows) else None, sums, np.ones(n), bounds=(0, 1)
@@ -199,6 +188,6 @@ def test_kernel_is_the_optimum_where_it_applies_and_says_where_it_does_not():
 
 def test_kernel_of_a_weighted_metric():
     places = np.array([0.0, 0.7, 1.1, 2.5])
-    distance, prior = np.abs(np.subtract.outer(places, places)), np.array([0.3, 0.2, 0.2, 0.3])
+    distance, prior = distances(places), np.array([0.3, 0.2, 0.2, 0.3])
     form = closed_forms.kernel(distance, prior, 2.0)
     assert form.value == pytest.approx(optimum(np.diag(prior), np.exp(2.0 * distance)), abs=1e-8)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from builders import pairwise_rows
 from ldpopt.polytope.double_description import enumerate_vertices, vertices
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
@@ -143,14 +144,7 @@ def definition(privacy, n, m):
         distance = np.array(nx.floyd_warshall_numpy(privacy.graph))
     if isinstance(privacy, MetricDP):
         distance = np.array(privacy.distance)
-    sizes = range(1, m + 1) if getattr(privacy, "form", "entry") == "event" else [1]
-    rows = []
-    for i, k in itertools.permutations(range(n), 2):
-        for event in itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in sizes):
-            row = np.zeros((n, m))
-            row[i, list(event)], row[k, list(event)] = 1, -(alpha ** distance[i, k])
-            rows.append(row.ravel())
-    return np.array(rows).reshape(-1, n * m), np.full(len(rows), delta)
+    return pairwise_rows(n, m, alpha**distance, delta, getattr(privacy, "form", "entry"))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import hops, random_problem
 from ldpopt.polytope.double_description import vertices
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.vertices import extreme_points
@@ -16,7 +17,7 @@ NOTIONS = {
     "entry": lambda n: lo.ApproximateLDP("log(2)", 0.25, "entry"),
     "event": lambda n: lo.ApproximateLDP("log(2)", 0.25),
     "path": lambda n: lo.GraphDP("log(3)", nx.path_graph(n)),
-    "metric": lambda n: lo.MetricDP("log(2)", abs(np.subtract.outer(range(n), range(n))) * 1.0),
+    "metric": lambda n: lo.MetricDP("log(2)", hops(n)),
 }
 
 
@@ -35,7 +36,7 @@ def test_best_point_is_the_programs_optimum(name, n):
     points = extreme_points(notion, n)
     rng = np.random.default_rng(n)
     for _ in range(5):
-        problem = lo.Problem(rng.dirichlet(np.ones(n)), rng.random((n, n)), notion)
+        problem = random_problem(notion, n, rng=rng)
         best, solution = points.best(problem), lo.solve(problem)
         assert float(best.value) == pytest.approx(solution.value, rel=1e-12)
         assert best.value <= lo.certify(solution).bound

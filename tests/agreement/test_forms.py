@@ -11,17 +11,14 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from builders import all_events, hops, single_events
 from ldpopt import constraints
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import Ties
 from ldpopt.solving.formulation import formulate
 
-ROWS = {"entry": lambda m: [(y,) for y in range(m)], "event": lambda m: list(all_events(m))}
+ROWS = {"entry": single_events, "event": all_events}
 FORMS = ["compact", "pairwise"]
-
-
-def all_events(m):
-    return itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in range(1, m + 1))
 
 
 def plain(problem, ratio, delta=0.0, events="entry"):
@@ -150,14 +147,14 @@ def test_dropping_implied_pairs_changes_nothing(seed):
     points = rng.integers(0, 4, (5, 2)) + 0.1 * np.arange(5)[:, None]
     distance = np.abs(points[:, None] - points[None]).sum(axis=2)
     if seed == 0:
-        distance = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * 0.1
+        distance = hops(5) * 0.1
     some, every = (statement(seed, lambda n, kind=kind: kind(0.7, distance), n=5) for kind in (lo.MetricDP, AllPairs))
     assert lo.solve(some).value == pytest.approx(lo.solve(every).value, abs=1e-10)
     assert lo.solve(some).value == pytest.approx(plain(every, np.exp(0.7 * distance)), abs=1e-8)
 
 
 def test_implied_pairs_are_dropped_and_others_are_not():
-    line = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
+    line = hops(6)
     first, second = lo.MetricDP(1.0, line).ties(range(6)).pairs()
     assert set(zip(first.tolist(), second.tolist(), strict=True)) == {
         (x, k) for x in range(6) for k in range(6) if abs(x - k) == 1
@@ -179,7 +176,7 @@ NOTIONS = {
     "entry": lambda n: lo.ApproximateLDP(0.8, 0.1, "entry"),
     "event": lambda n: lo.ApproximateLDP(0.8, 0.1),
     "graph": lambda n: lo.GraphDP(0.8, nx.path_graph(n)),
-    "metric": lambda n: lo.MetricDP(0.8, np.sqrt(np.abs(np.subtract.outer(range(n), range(n))))),
+    "metric": lambda n: lo.MetricDP(0.8, np.sqrt(hops(n))),
 }
 
 

@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+from builders import cases
 from ldpopt.solving.methods.sifting_problem import SiftingProblem
 
 FEW_AT_FIRST = lo.Limits(whole_entries=0)
@@ -185,13 +186,13 @@ def statements(draw):
     )
 
 
-@settings(max_examples=15)
+@cases(15)
 @given(statements())
 def test_every_way_finds_the_optimum(problem):
     agree(problem)
 
 
-@settings(max_examples=10)
+@cases(10)
 @given(statements(), st.randoms(use_true_random=False))
 def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
     rows, columns = list(range(len(problem.inputs))), list(range(len(problem.outputs)))
@@ -204,7 +205,7 @@ def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
     assert one.value == pytest.approx(other.value, rel=1e-10, abs=1e-10 * stake)
 
 
-@settings(max_examples=15)
+@cases(15)
 @given(statements())
 def test_an_output_worse_than_all_changes_nothing(problem):
     matrix, gain = problem.utility.matrix, problem.utility.sense == "gain"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.privacy import Ties
@@ -40,18 +41,11 @@ def manhattan(side):
     return np.abs(places[:, None] - places[None]).sum(axis=2)
 
 
-def problem(notion, n, rng, sense="gain", objective="expected"):
-    utility = lo.Utility(rng.random((n, n + 1)), sense)
-    return lo.Problem(
-        rng.dirichlet(np.ones(n)) if objective == "expected" else None, utility, notion, objective=objective
-    )
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_dropping_implied_pairs_keeps_the_optimum(seed):
     rng = np.random.default_rng(seed)
     distance = shortest(6, rng)
-    few, all_pairs = (problem(kind(0.7, distance), 6, np.random.default_rng(seed)) for kind in (lo.MetricDP, AllPairs))
+    few, all_pairs = (random_problem(kind(0.7, distance), 6, 7, rng=seed) for kind in (lo.MetricDP, AllPairs))
     assert lo.formulate(few).shape[0] < lo.formulate(all_pairs).shape[0]
     assert lo.solve(few).value == pytest.approx(lo.solve(all_pairs).value, abs=1e-12)
 
@@ -75,7 +69,8 @@ def test_float_sums_are_decided_exactly(lengths, left):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon):
     rng = np.random.default_rng(5)
-    case = problem(lo.MetricDP(epsilon, shortest(7, rng)), 7, rng, sense, objective)
+    notion = lo.MetricDP(epsilon, shortest(7, rng))
+    case = random_problem(notion, 7, 8, rng=rng, sense=sense, objective=objective)
     program = lo.formulate(case)
     assert graphs.read_program(program)
     found, simplex = graphs.GraphInterior().solve(program), solvers.find("highs").solve(program)
@@ -111,6 +106,5 @@ def test_other_programs_stay_with_simplex():
 
 
 def test_a_time_limit_ends_it():
-    rng = np.random.default_rng(2)
-    case = problem(lo.MetricDP(1.0, manhattan(4)), 16, rng)
+    case = random_problem(lo.MetricDP(1.0, manhattan(4)), 16, 17, rng=2)
     assert graphs.GraphInterior().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT

@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from builders import random_problem
 from ldpopt import solvers
 from ldpopt.auditing.divergence import Audit
 from ldpopt.auditing.exact_matrices import exact
@@ -205,8 +206,7 @@ def test_a_notion_of_rows_and_audit_alone_is_solved_repaired_and_certified():
 
 
 def test_a_notion_of_ones_own_survives_a_rough_solver():
-    rng = np.random.default_rng(5)
-    problem = lo.Problem(rng.dirichlet(np.ones(4)), rng.random((4, 3)), Additive(0.1))
+    problem = random_problem(Additive(0.1), 4, 3, rng=5)
     one, other = (lo.solve(problem, solver=name) for name in ("highs", "cbc"))
     assert other.mechanism.audit(problem.privacy).verdict == "certified"
     assert one.value == pytest.approx(other.value, abs=1e-7)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from builders import seconds
 from ldpopt.errors import LdpoptError
 
-SECONDS = 2.0
+SECONDS = seconds(2.0)
 
 
 @dataclass
@@ -41,7 +42,7 @@ class HangError(BaseException):
     """Nothing that catches exceptions catches this one."""
 
 
-def judge(call: Callable[[], Any]) -> Any:
+def answers_or_refuses(call: Callable[[], Any]) -> Any:
     """The call's answer, or None where it refused cleanly; anything else it raises is a finding.
 
     The machine pretends to have 1 GiB of memory, so that what is too large is refused and not tried.
@@ -88,9 +89,9 @@ def is_honest(values: Any) -> bool:
     return bool(-1.8e308 < values < 1.8e308)
 
 
-@pytest.fixture(scope="session", name="judge")
-def _judge() -> Callable[[Callable[[], Any]], Any]:
-    return judge
+@pytest.fixture(scope="session", name="answers_or_refuses")
+def _answers_or_refuses() -> Callable[[Callable[[], Any]], Any]:
+    return answers_or_refuses
 
 
 @pytest.fixture(scope="session", name="is_honest")

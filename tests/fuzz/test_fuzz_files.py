@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import ldpopt as lo
-from ldpopt.cli.verbs import app
+from builders import fuzz_cases, run_cli
 
-EXAMPLES = int(os.environ.get("LDPOPT_FUZZ", "2000"))
 MODELS = [path.read_bytes() for path in sorted((Path(__file__).parents[2] / "models").glob("*.toml"))]
 MECHANISM = {"inputs": ["no", "yes"], "outputs": ["no", "yes"], "channel": [[0.75, 0.25], [0.25, 0.75]]}
 PIECES = [
@@ -37,12 +34,6 @@ PIECES = [
     *(b"0x10", b"1_0", b"e\xcc\x81", b"../../etc/passwd", b'"identity"', b'"event"', b"uniform = true", b"[" * 200),
     *(b"null", b"NaN", b"Infinity", b"-0.0", b"1.0e308", b",", b":", b"}", b'{"a": 1, "a": 2}', b'{"__class__": 1}'),
 ]
-
-
-def examples(share: float) -> settings:
-    untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
-    count = max(1, int(EXAMPLES * share))
-    return settings(max_examples=count, derandomize="LDPOPT_FUZZ" not in os.environ, phases=untraced)
 
 
 @st.composite
@@ -114,10 +105,10 @@ def read_and_solved(folder: Path, text: bytes) -> None:
     assert lo.load_model(path).inputs == problem.inputs
 
 
-@examples(0.06)
+@fuzz_cases(0.06)
 @given(st.one_of(mutated(MODELS), generated()))
-def test_model_files(judge: Any, text: bytes) -> None:
-    judge(lambda: read_and_solved(Path.cwd(), text))
+def test_model_files(answers_or_refuses: Any, text: bytes) -> None:
+    answers_or_refuses(lambda: read_and_solved(Path.cwd(), text))
 
 
 def read_and_audited(folder: Path, text: bytes) -> None:
@@ -131,10 +122,10 @@ def read_and_audited(folder: Path, text: bytes) -> None:
 JSON = [json.dumps(MECHANISM).encode(), json.dumps({"mechanism": MECHANISM, "status": "optimal"}, indent=1).encode()]
 
 
-@examples(0.1)
+@fuzz_cases(0.1)
 @given(mutated(JSON))
-def test_mechanism_files(judge: Any, text: bytes) -> None:
-    judge(lambda: read_and_audited(Path.cwd(), text))
+def test_mechanism_files(answers_or_refuses: Any, text: bytes) -> None:
+    answers_or_refuses(lambda: read_and_audited(Path.cwd(), text))
 
 
 CSVS = [b"answer,age\nyes,3\nno,4\nno,5\n", b"answer\n" + b"yes\nno\n" * 5, b'answer\r\n"yes"\r\n"no"\r\n']
@@ -180,7 +171,7 @@ def commands(draw: Any) -> list[str]:
 def called(args: list[str], files: dict[str, bytes]) -> None:
     for name, text in files.items():
         Path(name).write_bytes(text)
-    result = CliRunner().invoke(app, args)
+    result = run_cli(*args)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code in (0, 1, 2, 3)
@@ -189,11 +180,13 @@ def called(args: list[str], files: dict[str, bytes]) -> None:
     assert result.exit_code != 2 or result.stderr.count("\n") == 1, result.stderr
 
 
-@examples(0.04)
+@fuzz_cases(0.04)
 @given(commands(), mutated(SMALL), mutated(JSON), mutated(CSVS), st.integers(0, 3))
-def test_command_lines(judge: Any, args: list[str], model: bytes, mechanism: bytes, table: bytes, spoilt: int) -> None:
+def test_command_lines(
+    answers_or_refuses: Any, args: list[str], model: bytes, mechanism: bytes, table: bytes, spoilt: int
+) -> None:
     """One of the files is spoilt at most, so that commands get beyond the first."""
     good = {"model.toml": SMALL[0], "mechanism.json": JSON[0], "table.csv": CSVS[0]}
     drawn = {"model.toml": model, "mechanism.json": mechanism, "table.csv": table}
     name = [*good, ""][spoilt]
-    judge(lambda: called(args, good | {key: value for key, value in drawn.items() if key == name}))
+    answers_or_refuses(lambda: called(args, good | {key: value for key, value in drawn.items() if key == name}))

@@ -1,12 +1,11 @@
 """Statements that hypothesis makes up, most of them wrong somewhere: right answers or clean refusals, nothing else.
 
-LDPOPT_FUZZ=100000 pytest tests/fuzz tries that many instead of 2000; benchmarks/fuzz.py does it with new seeds.
+LDPOPT_FUZZ=100000 pytest tests/fuzz tries that many instead of 800; benchmarks/fuzz.py does it with new seeds.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -15,22 +14,14 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 import pandas as pd
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+from builders import fuzz_cases, hops
 from ldpopt import closed_forms, constraints, mean, neighbors, noise, utility
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.vertices import StaircasePoints
-
-EXAMPLES = int(os.environ.get("LDPOPT_FUZZ", "2000"))
-
-
-def examples(share: float) -> settings:
-    untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
-    count = max(1, int(EXAMPLES * share))
-    return settings(max_examples=count, derandomize="LDPOPT_FUZZ" not in os.environ, phases=untraced)
-
 
 ODD = [
     *(True, False, None, 1j, b"1", object(), [], {}, (), [[]], [1.0], print, np.bool_(True), "", "1", "0.5", "log(3)"),
@@ -114,9 +105,7 @@ graphs = maybe(
         st.just(nx.MultiGraph([(0, 1), (0, 1), (1, 1)])),
     )
 )
-distances = st.one_of(
-    matrices, sizes.map(lambda n: np.abs(np.subtract.outer(range(n), range(n))).tolist()), st.just(lambda a, b: "far")
-)
+distances = st.one_of(matrices, sizes.map(lambda n: hops(n).astype(int).tolist()), st.just(lambda a, b: "far"))
 sizes_or_odd = st.one_of(st.sampled_from(ODD), st.sampled_from([-1, 0, 1, 2, 3, 5, 200, 10**9]))
 few = st.one_of(
     st.sampled_from([value for value in ODD if not isinstance(value, int)]), st.sampled_from([-1, 0, 1, 2, 3])
@@ -156,7 +145,7 @@ def table_of(n: int, m: int) -> st.SearchStrategy[list[list[float]]]:
 
 
 def fitting_notions(n: int) -> st.SearchStrategy[Any]:
-    apart = np.abs(np.subtract.outer(range(n), range(n))).astype(float).tolist()
+    apart = hops(n).tolist()
     return st.one_of(
         part(lo.PureLDP, epsilons),
         part(lo.ApproximateLDP, epsilons, deltas, st.sampled_from(["event", "entry"])),
@@ -382,8 +371,10 @@ for _name in ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave"):
 calls = st.sampled_from(sorted(TARGETS)).flatmap(lambda name: st.tuples(st.just(name), st.tuples(*TARGETS[name][1])))
 
 
-@examples(0.8)
+@fuzz_cases(0.8)
 @given(calls)
-def test_statements_are_answered_or_refused(judge: Any, is_honest: Any, call: tuple[str, tuple[Any, ...]]) -> None:
+def test_statements_are_answered_or_refused(
+    answers_or_refuses: Any, is_honest: Any, call: tuple[str, tuple[Any, ...]]
+) -> None:
     name, args = call
-    judge(lambda: TARGETS[name][0](is_honest, *map(made, args)))
+    answers_or_refuses(lambda: TARGETS[name][0](is_honest, *map(made, args)))

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ldpopt.cli.verbs import app
+from builders import run_cli
 
 VERBS = {
     "model": ("check", "FILE"),
@@ -83,12 +82,12 @@ def test_a_mark_of_byte_order_is_no_harm(folder: Path, coin: str) -> None:
     for name in ("coin.json", "coin.toml"):
         Path(name).write_bytes(b"\xef\xbb\xbf" + Path(name).read_bytes())
     for args in (("audit", "coin.json"), ("check", "coin.toml")):
-        assert CliRunner().invoke(app, args).exit_code == 0
+        assert run_cli(*args).exit_code == 0
 
 
 def refused_without_a_trace(verb: str) -> str:
     before = sorted(os.listdir())
-    result = CliRunner().invoke(app, list(VERBS[verb]))
+    result = run_cli(*VERBS[verb])
     assert result.exit_code == 2, (result.output, result.exception)
     assert result.stdout == ""
     assert result.stderr.startswith("ldpopt: ")

@@ -9,12 +9,11 @@ import os
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from builders import run_cli
 from ldpopt import Mechanism
 from ldpopt.cli.drawing import parse_grid
 from ldpopt.cli.output import plain, printable
-from ldpopt.cli.verbs import app
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing
 
@@ -25,12 +24,8 @@ VERBS = (
 )  # fmt: skip
 
 
-def run(*args: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, list(args), input=stdin)
-
-
 def good(*args: str, stdin: str | None = None) -> str:
-    result = run(*args, stdin=stdin)
+    result = run_cli(*args, stdin=stdin)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
@@ -117,26 +112,26 @@ def test_solve_shortens_a_large_mechanism(folder: Path, coin: str) -> None:
 
 def test_unmet_expectation_is_exit_1(folder: Path) -> None:
     for verb in ("solve", "compare"):
-        result = run(verb, "expects.toml")
+        result = run_cli(verb, "expects.toml")
         assert result.exit_code == 1
         assert "expects 0.7" in result.stderr
         assert "certified" in result.stdout
 
 
 def test_gap_too_large_is_exit_1(folder: Path) -> None:
-    result = run("solve", "coin.toml", "--solver", "cvxpy", "--gap", "0")
+    result = run_cli("solve", "coin.toml", "--solver", "cvxpy", "--gap", "0")
     assert result.exit_code == 1
     assert "relative gap" in result.stderr
 
 
 def test_infeasible_is_exit_3_with_json(folder: Path) -> None:
-    result = run("solve", "impossible.toml", "--json", "-")
+    result = run_cli("solve", "impossible.toml", "--json", "-")
     assert result.exit_code == 3
     assert json.loads(result.stdout)["status"] == "infeasible"
     assert "unbiased" in result.stderr
     assert result.stderr.count("\n") == 1
-    assert run("compare", "impossible.toml").exit_code == 3
-    assert run("sweep", "impossible.toml", "--epsilon", "0.1,0.2").exit_code == 3
+    assert run_cli("compare", "impossible.toml").exit_code == 3
+    assert run_cli("sweep", "impossible.toml", "--epsilon", "0.1,0.2").exit_code == 3
 
 
 def test_compare_agrees_with_itself(folder: Path) -> None:
@@ -155,7 +150,7 @@ def test_compare_goes_on_after_a_failure(folder: Path, monkeypatch: pytest.Monke
         raise RuntimeError("no luck today")
 
     monkeypatch.setattr(highs_.Highs, "solve", broken)
-    result = run("compare", "coin.toml")
+    result = run_cli("compare", "coin.toml")
     assert result.exit_code == 0
     assert "failed" in result.stdout
     assert "highs (compact): RuntimeError: no luck today" in result.stderr
@@ -183,15 +178,15 @@ def test_audit_decides_claims(folder: Path) -> None:
     text = good("audit", "coin.json")
     assert "1.09861228867" in text
     assert "least delta" in text
-    assert run("audit", "coin.json", "--epsilon", "log(3)").exit_code == 0
-    assert run("audit", "coin.json", "--model", "coin.toml").exit_code == 0
-    violated = run("audit", "coin.json", "--epsilon", "1")
+    assert run_cli("audit", "coin.json", "--epsilon", "log(3)").exit_code == 0
+    assert run_cli("audit", "coin.json", "--model", "coin.toml").exit_code == 0
+    violated = run_cli("audit", "coin.json", "--epsilon", "1")
     assert violated.exit_code == 1
     assert "violated" in violated.stdout
     assert violated.stderr.count("\n") == 1
-    assert run("audit", "coin.json", "--epsilon", "1", "--delta", "0.1").exit_code == 0
-    assert run("audit", "coin.json", "--epsilon", "1", "--delta", "0.1", "--form", "entry").exit_code == 0
-    assert run("audit", "coin.json", "--epsilon", "0.5", "--delta", "0.1").exit_code == 1
+    assert run_cli("audit", "coin.json", "--epsilon", "1", "--delta", "0.1").exit_code == 0
+    assert run_cli("audit", "coin.json", "--epsilon", "1", "--delta", "0.1", "--form", "entry").exit_code == 0
+    assert run_cli("audit", "coin.json", "--epsilon", "0.5", "--delta", "0.1").exit_code == 1
 
 
 def test_audit_json_of_a_channel_without_privacy(folder: Path) -> None:
@@ -222,7 +217,7 @@ def test_privatize_drops_other_columns_unless_kept(folder: Path) -> None:
 def test_privatize_is_repeatable_with_a_seed_and_streams(folder: Path) -> None:
     answers = "answer\n" + "yes\nno\n" * 50_000
     args = ("privatize", "coin.json", "-", "-c", "answer", "-o", "-", "--seed", "7")
-    first, second = run(*args, stdin=answers), run(*args, stdin=answers)
+    first, second = run_cli(*args, stdin=answers), run_cli(*args, stdin=answers)
     assert first.stdout == second.stdout
     assert "seed" in first.stderr
     assert first.stdout.count("\n") == 100_001
@@ -238,10 +233,10 @@ def test_numbers_as_labels_are_matched_as_text(folder: Path) -> None:
 
 def test_header_alone_and_trailing_empty_lines(folder: Path) -> None:
     Path("bare.csv").write_text("answer\n\n\n")
-    result = run("privatize", "coin.json", "bare.csv", "-c", "answer", "-o", "-")
+    result = run_cli("privatize", "coin.json", "bare.csv", "-c", "answer", "-o", "-")
     assert (result.exit_code, result.stdout) == (0, "answer\n")
     assert "no rows" in result.stderr
-    assert run("estimate", "coin.json", "bare.csv", "-c", "answer").exit_code == 2
+    assert run_cli("estimate", "coin.json", "bare.csv", "-c", "answer").exit_code == 2
 
 
 @pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
@@ -299,7 +294,7 @@ def test_solvers() -> None:
 
 def test_models(folder: Path) -> None:
     Path("bad.toml").write_text("x = [")
-    result = run("models", ".", "--json", "-")
+    result = run_cli("models", ".", "--json", "-")
     assert result.exit_code == 2
     entries = {entry["name"]: entry for entry in json.loads(result.stdout)["models"]}
     assert entries["coin"]["inputs"] == 2

@@ -10,14 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from builders import run_cli, run_python, seconds, start_cli, thorough_or
 from ldpopt import Mechanism
-from ldpopt.cli.verbs import app
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, list(args))
 
 
 @pytest.mark.parametrize(
@@ -36,14 +31,14 @@ def run(*args: str) -> Result:
 def test_bad_tables_leave_the_old_file(folder: Path, table: str, words: tuple[str, ...]) -> None:
     Path("bad.csv").write_text(table)
     Path("out.csv").write_text("old")
-    result = run("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
+    result = run_cli("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     for word in words:
         assert word in result.stderr
     assert Path("out.csv").read_text() == "old"
     assert not [name for name in os.listdir() if name.startswith(".")]
-    to_stdout = run("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "-")
+    to_stdout = run_cli("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "-")
     assert to_stdout.stdout == ""
 
 
@@ -112,7 +107,7 @@ def test_bad_input_is_one_line_and_exit_2(folder: Path, args: tuple[str, ...]) -
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).to_json("constant.json")
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).to_json("twins.json")
     before = sorted(os.listdir())
-    result = run(*args)
+    result = run_cli(*args)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("ldpopt: ")
@@ -121,7 +116,7 @@ def test_bad_input_is_one_line_and_exit_2(folder: Path, args: tuple[str, ...]) -
 
 
 def test_plot_of_an_infeasible_model_is_exit_3(folder: Path) -> None:
-    assert run("plot", "impossible.toml", "-o", "out.png").exit_code == 3
+    assert run_cli("plot", "impossible.toml", "-o", "out.png").exit_code == 3
 
 
 def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,12 +124,12 @@ def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.M
         raise ZeroDivisionError
 
     monkeypatch.setattr("ldpopt.statement.modelfile.read_model", broken)
-    assert isinstance(run("check", "coin.toml").exception, ZeroDivisionError)
+    assert isinstance(run_cli("check", "coin.toml").exception, ZeroDivisionError)
 
 
 def test_labels_cannot_speak_to_the_terminal(folder: Path, coin: str) -> None:
     Path("rude.toml").write_text(coin.replace('"no"', r'"[red]\u001b[2J\n"'))
-    text = run("solve", "rude.toml").stdout
+    text = run_cli("solve", "rude.toml").stdout
     assert "\x1b[2J" not in text
     assert "[red]" in text
 
@@ -142,20 +137,15 @@ def test_labels_cannot_speak_to_the_terminal(folder: Path, coin: str) -> None:
 # What needs a process of its own.
 
 
-def process(*args: str, **options: object) -> subprocess.Popen[str]:
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)  # type: ignore[call-overload, no-any-return]
-
-
 def test_a_closed_pipe_ends_quietly(folder: Path, coin: str) -> None:
     Path("large.toml").write_text(coin.replace('["no", "yes"]', str(list(range(60)))))
-    with process("export", "large.toml", "--to", "lp") as program:
+    with start_cli("export", "large.toml", "--to", "lp") as program:
         assert program.stdout is not None
         assert program.stderr is not None
         program.stdout.readline()
         program.stdout.close()
         assert program.stderr.read() == ""
-        assert program.wait(20) == 0
+        assert program.wait(seconds(20)) == 0
 
 
 COMMANDS = [
@@ -167,7 +157,7 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+@pytest.fixture(params=thorough_or([""], ["", "1"]), ids=lambda value: "unbuffered" if value else "buffered")
 def _buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A buffer keeps what could not be written, and is written again when the interpreter ends."""
     monkeypatch.setenv("PYTHONUNBUFFERED", request.param)
@@ -177,8 +167,8 @@ def _buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("_buffering")
 @pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
 def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("w") as full, process(*args, stdout=full) as program:
-        _, text = program.communicate(timeout=20)
+    with Path("/dev/full").open("w") as full, start_cli(*args, stdout=full) as program:
+        _, text = program.communicate(timeout=seconds(20))
     assert (program.returncode, text) == (2, "ldpopt: No space left on device\n")
 
 
@@ -187,8 +177,8 @@ def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
 def test_what_cannot_be_said_changes_no_exit_code(folder: Path) -> None:
     codes = []
     for model in ("coin.toml", "missing.toml", "impossible.toml"):
-        with Path("/dev/full").open("w") as full, process("solve", model, stdout=full, stderr=full) as program:
-            codes.append(program.wait(20))
+        with Path("/dev/full").open("w") as full, start_cli("solve", model, stdout=full, stderr=full) as program:
+            codes.append(program.wait(seconds(20)))
     assert codes == [2, 2, 3]
 
 
@@ -199,9 +189,9 @@ def test_nobody_has_to_read(folder: Path, args: tuple[str, ...]) -> None:
     for close in (False, True):
         read, write = os.pipe()
         os.close(read)
-        with process(*args, stdout=write, preexec_fn=(lambda: os.close(1)) if close else None) as program:
+        with start_cli(*args, stdout=write, preexec_fn=(lambda: os.close(1)) if close else None) as program:
             os.close(write)
-            _, text = program.communicate(timeout=20)
+            _, text = program.communicate(timeout=seconds(20))
         assert (program.returncode, text) == (0, "")
 
 
@@ -220,5 +210,4 @@ def test_help_starts_fast() -> None:
     assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(sys.executable, "-c", "import numpy")
     heavy = ("scipy", "networkx", "pandas", "highspy", "matplotlib", "cvxpy", "pulp", "pydantic", "rich", "joblib")
     code = f"import sys, ldpopt.cli; print([m for m in {heavy!r} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "[]"
+    assert run_python(code).stdout.strip() == "[]"

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from builders import THOROUGH, seconds
+
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted([*FOLDER.glob("[0-9][0-9]_*.py"), *FOLDER.glob("papers/*.py")])
-SECONDS = 120
-"""Alone an example takes 2 to 12 seconds; beside other tests on a slow machine it may take more."""
+FIGURES = ("wu_xia_he_figures", "zhou_2019_figures")
+"""Take many seconds: the usual set draws them on few points, in `tests/paper/test_figures.py`."""
 
 NEEDED = {"matplotlib": "matplotlib", "datasets.load": "statsmodels", "cvxpy": "cvxpy"}
 """Package that a word in a script asks for."""
@@ -22,7 +24,9 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 9
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if THOROUGH or path.stem not in FIGURES], ids=lambda path: path.stem
+)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for word, package in NEEDED.items():
@@ -34,7 +38,7 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
         env=os.environ | {"MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=seconds(120),
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

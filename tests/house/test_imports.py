@@ -7,13 +7,12 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import ldpopt
+from builders import run_python
 from ldpopt import errors
 
 ROOT = Path(ldpopt.__file__).parent.parent
@@ -60,17 +59,19 @@ TREE = {
 }
 
 
-def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+def printed(code):
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
 
 
 def test_importing_is_light():
-    assert run(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])") == []
+    assert printed(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])") == []
 
 
 def test_nothing_is_imported_before_ctrl_c_is_heard():
     names = ("numpy", "typer", "typing")
-    assert run(f"import sys, ldpopt.cli; print(*[name for name in {names!r} if name in sys.modules])") == []
+    assert printed(f"import sys, ldpopt.cli; print(*[name for name in {names!r} if name in sys.modules])") == []
 
 
 def test_no_module_takes_the_place_of_an_object():
@@ -80,7 +81,7 @@ def test_no_module_takes_the_place_of_an_object():
 
 def test_modules_are_there_without_being_imported():
     code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.mean.__name__, hasattr(ldpopt, 'nothing'))"
-    assert run(code) == ["highs", "ldpopt.estimation.mean", "False"]
+    assert printed(code) == ["highs", "ldpopt.estimation.mean", "False"]
 
 
 def test_stating_and_solving_need_no_optional_package():
@@ -95,7 +96,7 @@ print(round(answer.value, 12), ldpopt.certify(answer).audit.verdict)
 ldpopt.testing.check_solver("highs", only=["infeasible"])
 print(*[name for name in {HEAVY!r} if sys.modules.get(name)])
 """
-    value, verdict, *heavy = run(code)
+    value, verdict, *heavy = printed(code)
     assert (value, verdict) == ("0.75", "certified")
     assert not {"cvxpy", "pulp", "matplotlib", "scipy.optimize"} & set(heavy)
 
@@ -108,7 +109,7 @@ from ldpopt import solvers
 for name, state in solvers.installed().items():
     print(name + ":" + state.replace(" ", "_"))
 """
-    assert run(code) == [
+    assert printed(code) == [
         'cbc:pip_install_"ldpopt[cbc]"',
         'cvxpy:pip_install_"ldpopt[cvxpy]"',
         "highs:installed",
@@ -119,7 +120,7 @@ for name, state in solvers.installed().items():
 def test_imports_go_one_way():
     pytest.importorskip("importlinter", reason="import-linter is not installed")
     code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    done = subprocess.run([sys.executable, "-c", code, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    done = run_python(code, "--no-cache", cwd=ROOT)
     if not (ROOT / "pyproject.toml").exists():
         pytest.skip("the contracts are in the checkout's pyproject.toml, which is not here")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -206,4 +207,4 @@ from ldpopt.estimation.mean.duchi import Duchi as home
 import ldpopt.mean as module
 print(Duchi is again is home, module is ldpopt.mean, module.__name__, module.__spec__.name)
 """
-    assert run(code) == ["True", "True", "ldpopt.estimation.mean", "ldpopt.estimation.mean"]
+    assert printed(code) == ["True", "True", "ldpopt.estimation.mean", "ldpopt.estimation.mean"]

@@ -16,15 +16,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builders import seconds, thorough_or
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
-BOUND = 3.0
+BOUND = seconds(3.0)
 """Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet one."""
 
 
 MODELS = Path(__file__).parents[2] / "models"
 
-MOMENTS = int(os.environ.get("LDPOPT_MOMENTS", "5"))
+MOMENTS = int(os.environ.get("LDPOPT_MOMENTS", thorough_or(2, 10)))
 """Of the first second, at which a command is interrupted; as many as one asks for."""
 
 
@@ -56,21 +58,21 @@ class Command:
 
     def interrupt(self, pattern: str = "") -> tuple[str, str]:
         """Press Ctrl-C when the terminal shows a pattern; check how it ends, and return stdout and the last line."""
-        end = time.perf_counter() + 60
+        end = time.perf_counter() + seconds(60)
         while not re.search(pattern, self.shown):
             assert self.process.poll() is None, self.shown
             assert time.perf_counter() < end, self.shown
             time.sleep(0.02)
         self.process.send_signal(signal.SIGINT)
         began = time.perf_counter()
-        out, _ = self.process.communicate(timeout=60)
-        seconds = time.perf_counter() - began
-        self._reader.join(5)
+        out, _ = self.process.communicate(timeout=seconds(60))
+        took = time.perf_counter() - began
+        self._reader.join(seconds(5))
         os.close(self._terminal)
         assert self.process.returncode == 130
         assert "Traceback" not in self.shown
         assert self.shown.count("ldpopt: ") == 1
-        assert seconds < BOUND
+        assert took < BOUND
         return out.decode(), self.shown.rstrip().splitlines()[-1]
 
 
@@ -94,7 +96,7 @@ def test_any_moment_from_the_first_import_on(folder: Path, how: tuple[str, str])
         time.sleep((k + moment.random()) / MOMENTS)
         process.send_signal(signal.SIGINT)
         began = time.perf_counter()
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=seconds(60))
         assert time.perf_counter() - began < BOUND
         said = Path("stderr").read_text()
         assert "Traceback" not in said

@@ -1,7 +1,7 @@
 """Writers killed at any moment: the file is the old one or the new one, and what they leave behind is cleared away.
 
-Twelve kills are usual, two thirds of them in the middle of a long text; ``LDPOPT_KILLS=200`` makes as many as one asks
-for.
+Six kills are usual and sixty in the thorough set, two thirds of them in the middle of a long text; ``LDPOPT_KILLS=200``
+makes as many as one asks for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from builders import thorough_or
 from ldpopt import Mechanism
 from ldpopt.foundation import files
 from ldpopt.foundation.files import replacing
 from ldpopt.statement.modelfile import load_model
 
-KILLS = int(os.environ.get("LDPOPT_KILLS", "12"))
+KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(6, 60)))
 
 HEAD = """
 import itertools, sys, numpy as np, ldpopt as lo

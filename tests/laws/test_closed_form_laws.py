@@ -7,9 +7,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import cases
 from ldpopt.closed_forms import bins, least_epsilon, path_graph, top_k, worst_prior, worst_prior_in_ball
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.foundation.budget import Budget
@@ -169,7 +170,7 @@ def test_the_worst_prior_of_a_box_is_majorized_by_all_others(box, seed):
     assert (np.cumsum(np.sort(flat)[::-1]) <= np.cumsum(np.sort(other)[::-1]) + 1e-12).all()
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(priors, budgets)
 def test_the_path_is_worth_more_than_the_complete_graph_and_its_sampler_is_private(prior, epsilon):
     form = path_graph(prior, epsilon)
@@ -185,7 +186,7 @@ def test_the_path_is_worth_more_than_the_complete_graph_and_its_sampler_is_priva
             assert other.get(y, 0) <= alpha * one.get(y, 0)
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(priors, st.floats(0, 12), st.floats(0, 12))
 def test_the_loss_on_bins_falls_with_the_budget(prior, one, other):
     small, large = sorted([one, other])

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+from builders import cases, distances, star
 from ldpopt.closed_forms import top_k
 
 KINDS = ("pure", "entry", "event", "graph", "metric")
@@ -47,11 +48,7 @@ def notions(draw, n, kinds=KINDS):
     if kind == "graph":
         return lo.GraphDP(epsilon, draw(st.sampled_from([nx.path_graph, nx.complete_graph, star]))(n))
     points = np.cumsum(draw(st.lists(st.sampled_from([0.25, 0.5, 1.0, 1.7]), min_size=n, max_size=n)))
-    return lo.MetricDP(epsilon, np.abs(np.subtract.outer(points, points)))
-
-
-def star(n):
-    return nx.star_graph(n - 1)
+    return lo.MetricDP(epsilon, distances(points))
 
 
 @st.composite
@@ -71,7 +68,7 @@ def sign(problem):
     return 1 if problem.utility.sense == "gain" else -1
 
 
-@settings(max_examples=120)
+@cases(120)
 @given(problems())
 def test_every_answer_is_private_whole_and_proved(problem):
     answer = lo.solve(problem)
@@ -90,7 +87,7 @@ def test_every_answer_is_private_whole_and_proved(problem):
     assert abs(float(proof.achieved) - answer.value) <= 1e-14 * max(1.0, np.abs(problem.utility.matrix).max()) * m
 
 
-@settings(max_examples=60)
+@cases(60)
 @example((np.array([0.5, 0.5]), lo.ApproximateLDP(0.0, 1e-90, "entry")))
 @example((np.array([0.5, 0.3, 0.2]), lo.ApproximateLDP("log(3)", 5e-324, "entry")))
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(priors(n), notions(n, ("pure", "entry", "event")))))
@@ -127,14 +124,14 @@ def with_budget(notion, epsilon):
     return lo.MetricDP(epsilon, notion.distance) if isinstance(notion, lo.MetricDP) else lo.PureLDP(epsilon)
 
 
-@settings(max_examples=50)
+@cases(50)
 @given(problems(most=6), st.floats(0, 6), st.floats(0, 6))
 def test_more_budget_is_worth_no_less(problem, one, other):
     less, more = (value(problem, privacy=with_budget(problem.privacy, epsilon)) for epsilon in sorted((one, other)))
     assert less <= more + GAP
 
 
-@settings(max_examples=50)
+@cases(50)
 @given(problems(("entry", "event"), most=6), deltas, deltas)
 def test_more_delta_is_worth_no_less(problem, one, other):
     epsilon, form = problem.privacy.epsilon, problem.privacy.form
@@ -142,7 +139,7 @@ def test_more_delta_is_worth_no_less(problem, one, other):
     assert less <= more + GAP
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(problems(most=6), st.randoms(use_true_random=False))
 def test_names_and_order_do_not_matter(problem, random):
     n, m = problem.utility.shape
@@ -167,7 +164,7 @@ def channels(draw, n=None):
     return array / array.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=60)
+@cases(60)
 @given(problems(("pure",), most=5), st.data())
 def test_post_processing_never_costs_privacy(problem, data):
     first = lo.solve(problem).mechanism
@@ -184,7 +181,7 @@ def test_post_processing_never_costs_privacy(problem, data):
     assert both.audit().epsilon <= first.audit().epsilon + 4 * 2**-53 / least
 
 
-@settings(max_examples=60)
+@cases(60)
 @given(problems(most=6), st.integers(0, 2**16), st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 100.0]))
 def test_any_multipliers_give_a_bound(problem, seed, noise):
     answer = lo.solve(problem)
@@ -203,7 +200,7 @@ def test_any_multipliers_give_a_bound(problem, seed, noise):
 names = st.one_of(st.text(max_size=8), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 
 
-@settings(max_examples=60)
+@cases(60)
 @given(channels(), st.data())
 def test_files_read_back_the_same(channel, data):
     n, m = channel.shape

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import cases
 from ldpopt.noise.layers import bfs_mechanism, level_matrix
 
 
@@ -30,7 +31,7 @@ def test_lemma_1_neighbors_layers_differ_by_at_most_one(graph, kinds, seed):
         assert np.abs(levels[place[x]] - levels[place[other]]).max() <= 1
 
 
-@settings(deadline=None, max_examples=25)
+@cases(25)
 @given(connected(), st.sampled_from([0.01, 0.3, 1.0, "log(3)", 5.0, 40.0]), st.integers(0, 999))
 def test_the_best_repair_is_certified_and_no_better_than_the_optimum(graph, epsilon, seed):
     prior = np.random.default_rng(seed).dirichlet(np.ones(len(graph)))

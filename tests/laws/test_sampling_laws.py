@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from builders import cases
 from ldpopt.mechanism.sampling import AliasTable, round_rows
 
 WEIGHTS = st.one_of(st.just(0.0), st.floats(1e-300, 1.0), st.floats(0.01, 1.0))
@@ -33,7 +34,7 @@ def tables(draw: st.DrawFn, bits: int) -> np.ndarray:
 
 
 @given(channels(), st.sampled_from([8, 16, 53, 62]))
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_rounding_keeps_sums_zeros_and_nearness(channel, bits):
     masses = round_rows(channel, bits)
     assert (masses.sum(axis=1) == 1 << bits).all()
@@ -48,13 +49,13 @@ def test_rounding_keeps_sums_zeros_and_nearness(channel, bits):
 
 
 @given(tables(53))
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_rounding_leaves_the_grid_alone(masses):
     assert np.array_equal(round_rows(masses / (1 << 53)), masses)
 
 
 @given(tables(53))
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_realized_masses_are_the_counts(masses):
     table = AliasTable(masses)
     assert np.array_equal(table.realized(), masses)
@@ -63,7 +64,7 @@ def test_realized_masses_are_the_counts(masses):
 
 
 @given(tables(10))
-@settings(max_examples=100, deadline=None)
+@cases(100)
 def test_every_word_counted_once(masses):
     table = AliasTable(masses, bits=10)
     words = np.tile(np.arange(1 << 10, dtype=np.uint64), len(masses))
@@ -74,7 +75,7 @@ def test_every_word_counted_once(masses):
 
 
 @given(tables(53), st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@cases(50)
 def test_draws_are_possible_outputs_and_repeat(masses, seed):
     table = AliasTable(masses)
     rows = np.arange(len(masses)).repeat(30)

@@ -17,6 +17,12 @@ def test_rivals_worst_variance_at_epsilon_1():
     assert mean.Laplace(1.0).worst_case_variance == pytest.approx(8.0, abs=5e-10)
 
 
+def censored_ones(epsilon, delta1, delta2):
+    """Probability of report 1 for answers 0 and 1, as the paper states it."""
+    big = math.exp(epsilon)
+    return (1 + delta2) / (big + 1), (big + delta1) / (big + 1)
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_theorem_1(epsilon):
     """G1, the variance of symmetric random censoring."""
@@ -43,14 +49,18 @@ def test_theorem_2_is_not_private(epsilon, delta1, true_epsilon, delta):
     protocol = mean.RandomCensoring(epsilon, delta1, delta1 * math.exp(-epsilon))
     audit = protocol.audit()
     assert audit.epsilon == pytest.approx(true_epsilon, abs=5e-5)
-    assert (
-        audit.delta
-        == audit.delta_at(epsilon)
-        == pytest.approx((math.exp(epsilon) * delta1 - protocol.delta2) / (math.exp(epsilon) + 1))
-    )
-    if epsilon == 1.0:
-        assert audit.delta == pytest.approx(delta, abs=5e-5)
+    assert audit.delta == audit.delta_at(epsilon) == pytest.approx(delta, abs=5e-5)
     assert audit.witness == (0.0, 1.0, 0)
+    # By the paper's own probabilities of a report, one output after the other.
+    low, high = censored_ones(epsilon, delta1, delta1 * math.exp(-epsilon))
+    assert math.log(high / low) <= epsilon + 1e-12
+    assert math.log((1 - low) / (1 - high)) == pytest.approx(true_epsilon, abs=5e-5)
+    assert (1 - low) - math.exp(epsilon) * (1 - high) == pytest.approx(delta, abs=5e-5)
+    # By what is reported: 0 is beyond the budget, at eight standard deviations.
+    draws = 400_000
+    zeros = [np.mean(protocol.randomize(np.full(draws, x), rng=5) == 0) for x in (0.0, 1.0)]
+    deviation = math.sqrt(sum(w**2 * z * (1 - z) for w, z in zip((1.0, math.exp(epsilon)), zeros, strict=True)) / draws)
+    assert zeros[0] - math.exp(epsilon) * zeros[1] > 8 * deviation
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -94,12 +104,35 @@ def test_corollary_1_worst_case():
     assert protocol.worst_case_variance == pytest.approx(0.6256625753, abs=5e-11)
 
 
+def gap_of_the_two(epsilon, mu):
+    return mean.RandomCensoring(epsilon).variance(mu) - mean.RandomCensoring(epsilon, 1.0, math.exp(-epsilon)).variance(
+        mu
+    )
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_the_gap_of_the_two_has_no_knee(epsilon):
-    """G1 - Gopt = mu / (E - 1) + 1 / (E - 1)**2."""
+def test_the_gap_of_the_two_follows_from_their_bits(epsilon):
+    """G1 - Gopt = mu / (E - 1) + 1 / (E - 1)**2, and a variance is that of one bit, stretched to be unbiased."""
     big, mu = math.exp(epsilon), np.linspace(0, 1, 5)
-    gap = mean.RandomCensoring(epsilon).variance(mu) - mean.RandomCensoring(epsilon, 1.0, 1 / big).variance(mu)
-    assert np.allclose(gap, mu / (big - 1) + 1 / (big - 1) ** 2)
+    assert np.allclose(gap_of_the_two(epsilon, mu), mu / (big - 1) + 1 / (big - 1) ** 2, rtol=1e-9)
+    for delta1, delta2 in ((0.0, 0.0), (1.0, 1 / big), (0.5, 0.3)):
+        low, high = censored_ones(epsilon, delta1, delta2)
+        ones = low + (high - low) * mu
+        variance = mean.RandomCensoring(epsilon, delta1, delta2).variance(mu)
+        assert np.allclose(variance, ones * (1 - ones) / (high - low) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3, 1.0])
+def test_the_gap_of_the_two_has_no_knee(mu):
+    """Over the paper's budgets the gap falls ever more slowly, and so does its logarithm, with no bend on the way."""
+    epsilons = np.linspace(0.1, 10, 100)
+    gap = np.array([gap_of_the_two(epsilon, mu) for epsilon in epsilons])
+    for values in (gap, np.log(gap)):
+        slope = np.diff(values)
+        assert (slope < 0).all()
+        bend = np.diff(slope)
+        assert (bend > -1e-8).all()
+        assert (np.diff(bend) < 1e-8).all()  # a knee is a place where the bend is greatest
 
 
 @pytest.mark.parametrize("m", [2, 36])
@@ -133,10 +166,24 @@ def test_the_symmetric_interval_is_optimal_for_every_answer(epsilon):
 
 
 def test_censoring_without_privacy():
-    protocol = mean.NoPrivacy()
-    assert protocol.variance(0.3) == pytest.approx(0.21)
-    assert protocol.audit().epsilon == math.inf
-    assert protocol.audit().delta_at(10.0) == 1.0
-    # Half the answers 0, half 1: the bits are the answers, where the paper's "lower bound" is (mu - mu**2) / n.
-    answers = np.repeat([0.0, 1.0], 5000)
-    assert protocol.estimate(protocol.randomize(answers, rng=1)).values[0] == 0.5
+    protocol, x = mean.NoPrivacy(), np.linspace(0, 1, 11)
+    assert protocol.variance(x) == pytest.approx(x * (1 - x), abs=1e-15)
+    audit = protocol.audit()
+    assert (audit.verdict, audit.epsilon) == ("violated", math.inf)
+    assert [audit.delta_at(budget) for budget in (0.0, 1.0, 10.0, 700.0)] == [1.0] * 4
+    # Bits of the stated mean, each answer by itself.
+    draws = 100_000
+    for answer in (0.1, 0.3, 0.9):
+        bits = protocol.randomize(np.full(draws, answer), rng=3)
+        assert set(bits) == {0.0, 1.0}
+        assert abs(bits.mean() - answer) < 5 * math.sqrt(answer * (1 - answer) / draws)
+
+
+@pytest.mark.parametrize("ones", [0, 137, 5000, 9999])
+def test_the_papers_lower_bound_is_none(ones):
+    """Answers of 0 and 1 are reported as they are, without error; the "lower bound" is (mu - mu**2) / n."""
+    protocol, answers = mean.NoPrivacy(), np.repeat([1.0, 0.0], [ones, 10_000 - ones])
+    for seed in range(3):
+        reports = protocol.randomize(answers, rng=seed)
+        assert (reports == answers).all()
+        assert protocol.estimate(reports).values[0] == ones / 10_000

@@ -109,8 +109,23 @@ def test_erratum_the_tail_starts_at_one():
     """A geometric law on {0, 1, ...} visits layer n a second time: its density step is (1 + x) / x**2."""
     part, x = NeighborPartition(V4, 0.5), math.exp(-1.0)
     n, noise = part.steps, part.noise(1.0)
-    density = [x**n / noise.normalizer * (1 + x), x ** (n + 2) / noise.normalizer]
-    assert round(math.log(density[0] / density[1]), 2) == 2.31
+    far, measure = n + 400, np.array(part.moments.measure)
+    widths = np.concatenate([measure[:n], np.full(far + 1 - n, measure[n])])  # alike from layer n on
+    right = x ** np.arange(far + 1) * widths / noise.normalizer
+    assert right.sum() == pytest.approx(1.0, rel=1e-12)
+    # The printed law: layers up to n as they are, the rest of the mass at n + K with K in {0, 1, ...}.
+    printed = right.copy()
+    printed[n + 1 :] = 0
+    printed[n:] += right[n + 1 :].sum() * (1 - x) * x ** np.arange(far + 1 - n)
+    assert printed.sum() == pytest.approx(1.0, rel=1e-12)
+    steps = [np.log(law[:-1] / widths[:-1] * widths[1:] / law[1:]) for law in (right, printed)]
+    assert steps[0] == pytest.approx(1.0, abs=1e-12)
+    assert round(steps[1].max(), 2) == round(steps[1][n], 2) == 2.31
+    # The density and the sampler here have the right one.
+    places = np.linspace(-9000, 9000, 3001)
+    levels, density = part.level(places), noise.pdf(places)
+    assert levels.max() > n + 1
+    assert density == pytest.approx(x**levels / noise.normalizer, rel=1e-12)
     r = noise.sample(200_000, rng=11)
     counts = np.bincount(part.level(r))
     assert counts[n] / counts[n + 1] == pytest.approx(math.e, rel=0.05)  # 10.1 with the printed law

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -17,6 +16,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import distances, star, thorough_or
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, Problem, PureLDP, Utility, audit, mean, solve
 from ldpopt.mechanism.sampling import AliasTable
 
@@ -183,7 +183,7 @@ def printed_with_two_decimals():
 
 def far_apart_as_near():
     points = np.array([0.0, 1.0, 3.0])
-    distance = np.abs(np.subtract.outer(points, points))
+    distance = distances(points)
     rows = clamped(4)[[0, 1, 3]]
     return rows, MetricDP("log(3)", distance), rows, MetricDP("log(3)", np.minimum(distance, 2.0))
 
@@ -271,9 +271,9 @@ def random_notion(rng, n):
     if kind in (1, 2):
         return ApproximateLDP(epsilon, delta, ("event", "entry")[kind - 1])
     if kind == 3:
-        return GraphDP(epsilon, nx.path_graph(n) if rng.random() < 0.5 else nx.star_graph(n - 1))
+        return GraphDP(epsilon, nx.path_graph(n) if rng.random() < 0.5 else star(n))
     points = np.cumsum(rng.choice([0.25, 1.0, 1.7], n))
-    return MetricDP(epsilon, np.abs(np.subtract.outer(points, points)))
+    return MetricDP(epsilon, distances(points))
 
 
 def nudged(rng, mechanism):
@@ -287,7 +287,7 @@ def nudged(rng, mechanism):
 
 def test_no_certified_mechanism_is_flagged():
     rng = np.random.default_rng(11)
-    for _ in range(1000 if os.environ.get("LDPOPT_TESTS") == "thorough" else 150):
+    for _ in range(thorough_or(150, 1000)):
         n, m = rng.integers(2, 6, 2)
         utility = Utility(rng.random((n, m)).round(int(rng.integers(1, 9))), ("gain", "loss")[int(rng.integers(2))])
         notion = random_notion(rng, n)

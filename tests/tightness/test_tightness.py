@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import networkx as nx
-import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import hops
 from ldpopt import closed_forms
 
-HOPS = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
+HOPS = hops(4)
 BUDGETS = [0.05, 0.5, 1.0, 2.5, 8.0, "log(3)"]
 DELTAS = [0.02, 0.1, 0.5, 0.9]
 UNIFORM = [0.25] * 4

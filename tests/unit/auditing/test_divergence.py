@@ -9,10 +9,11 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+from builders import all_events, cases, hops, single_events, star
 from ldpopt.auditing.divergence import max_divergence
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import MechanismError, StatementError
@@ -30,13 +31,9 @@ def excess(one, other, ratio, events):
     return max([Fraction(0), *(sum(one[y] for y in s) - ratio * sum(other[y] for y in s) for s in events)])
 
 
-def all_events(m):
-    return [s for size in range(1, m + 1) for s in itertools.combinations(range(m), size)]
-
-
 def slow_delta(channel, ratio, single=False):
     rows = rationals(channel)
-    events = [(y,) for y in range(len(rows[0]))] if single else all_events(len(rows[0]))
+    events = list((single_events if single else all_events)(len(rows[0])))
     return max([Fraction(0), *(excess(a, b, ratio, events) for a, b in itertools.permutations(rows, 2))])
 
 
@@ -62,7 +59,7 @@ def channels(draw):
 
 
 @given(channels(), st.sampled_from(RATIOS), st.sampled_from([0.0, 0.125, 0.3, 1]), st.sampled_from(["event", "entry"]))
-@settings(max_examples=200)
+@cases(200)
 def test_approximate_audit_is_the_definition(channel, epsilon, delta, form):
     found = lo.audit(channel, lo.ApproximateLDP(epsilon, delta, form))
     ratio, single = Budget(epsilon).ratio, form == "entry"
@@ -89,7 +86,7 @@ def test_the_least_epsilon_of_an_approximate_audit_is_the_least(channel, delta):
 
 
 @given(channels(), st.sampled_from(RATIOS))
-@settings(max_examples=200)
+@cases(200)
 def test_pure_audit_is_the_definition(channel, epsilon):
     found, worst = lo.audit(channel, lo.PureLDP(epsilon)), slow_ratio(channel)
     holds = worst is not None and worst <= Budget(epsilon).ratio
@@ -115,10 +112,10 @@ def test_the_witness_of_a_pure_audit_attains_it(channel):
 
 
 @given(channels(), st.sampled_from(RATIOS), st.integers(0, 99))
-@settings(max_examples=150)
+@cases(150)
 def test_graph_and_metric_audits_are_the_definition(channel, epsilon, seed):
     n = len(channel)
-    graph = nx.path_graph(n) if seed % 2 else nx.star_graph(n - 1)
+    graph = nx.path_graph(n) if seed % 2 else star(n)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
     ratio = Budget(epsilon).ratio
     rows = rationals(channel)
@@ -196,7 +193,7 @@ def test_dust_beside_zeros_is_infinite(dust):
 
 def test_swapped_rows_break_a_graph_but_not_the_complete_one():
     graph, b = lo.neighbors.path(range(4)), 0.5
-    kernel = b ** np.abs(np.subtract.outer(range(4), range(4)))
+    kernel = b ** hops(4)
     channel = np.linalg.solve(kernel, np.ones(4)) * kernel
     swapped = channel[[0, 2, 1, 3]]
     notion = lo.GraphDP("log(2)", graph)

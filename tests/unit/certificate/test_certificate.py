@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +10,8 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from builders import hops, run_cli, run_python
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -29,11 +27,10 @@ from ldpopt import (
     solve,
 )
 from ldpopt.certificate import Certificate, recheck
-from ldpopt.cli.verbs import app
 from ldpopt.errors import CertificateError, ModelFileError
 
 LABELS = ("a", "b", "c", "d")
-HOPS = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) * 0.7
+HOPS = hops(4) * 0.7
 NOTIONS = {
     "pure": PureLDP("log(7/2)"),
     "decimal": PureLDP("0.3"),
@@ -170,7 +167,7 @@ def test_what_was_tampered_with_is_found(tmp_path, unbiased, name):
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(data))
     assert number in [failure.split(":")[0] for failure in recheck(Certificate.load(path)).failures]
-    result = CliRunner().invoke(app, ["certify", str(path)])
+    result = run_cli("certify", str(path))
     assert result.exit_code == 1
     assert f"{number}:" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -193,7 +190,7 @@ def test_a_proof_by_rows_that_are_not_true_is_none(tmp_path, notion, change):
     checked = recheck(Certificate.load(tmp_path / "proof.json"))
     assert checked.found is None
     assert any(failure.startswith("bound: ") for failure in checked.failures)
-    result = CliRunner().invoke(app, ["certify", str(tmp_path / "proof.json"), "--json", "-"])
+    result = run_cli("certify", str(tmp_path / "proof.json"), "--json", "-")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["found"] is None
 
@@ -256,7 +253,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, unbiased, name):
     path.write_text(text)
     with pytest.raises(ModelFileError):
         Certificate.load(path)
-    result = CliRunner().invoke(app, ["certify", str(path)])
+    result = run_cli("certify", str(path))
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "bad.json" in result.stderr
@@ -277,7 +274,7 @@ def test_huge_numbers_end_in_a_verdict(tmp_path, change):
     change(data)
     (tmp_path / "proof.json").write_text(json.dumps(data))
     for extra in ([], ["--json", "-"]):
-        result = CliRunner().invoke(app, ["certify", str(tmp_path / "proof.json"), *extra])
+        result = run_cli("certify", str(tmp_path / "proof.json"), *extra)
         assert result.exit_code == 1, result.exception
         assert result.stderr.count("\n") == 1
 
@@ -322,8 +319,7 @@ except SolverNotFoundError:
 
 def test_a_recheck_needs_no_solver(tmp_path):
     proof_of("event", "worst_case", blocks=[HALF]).save(tmp_path / "proof.json")
-    command = [sys.executable, "-c", WITHOUT_SOLVERS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_python(WITHOUT_SOLVERS, cwd=tmp_path)
     assert done.stderr == "no solver\n"
     assert json.loads(done.stdout)["holds"] is True
 
@@ -342,21 +338,20 @@ epsilon = "log(3)"
 def test_the_verb_certifies_a_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("coin.toml").write_text(MODEL)
-    run = CliRunner().invoke
-    made = run(app, ["certify", "coin.toml", "-o", "one.json"])
+    made = run_cli("certify", "coin.toml", "-o", "one.json")
     assert made.exit_code == 0
     assert "the certificate holds" in made.stdout
-    assert run(app, ["solve", "coin.toml", "--certificate", "two.json"]).exit_code == 0
+    assert run_cli("solve", "coin.toml", "--certificate", "two.json").exit_code == 0
     assert Certificate.load("one.json") == Certificate.load("two.json")
-    data = json.loads(run(app, ["certify", "two.json", "--json", "-"]).stdout)
+    data = json.loads(run_cli("certify", "two.json", "--json", "-").stdout)
     assert data["holds"] is True
     assert data["claimed"] == data["found"]
     assert data["audit"]["verdict"] == "certified"
-    assert run(app, ["certify", "two.json", "-o", "three.json"]).exit_code == 2
+    assert run_cli("certify", "two.json", "-o", "three.json").exit_code == 2
     assert not Path("three.json").exists()
     Path("odd.toml").write_text(MODEL.replace('"log(3)"', "1.0"))
-    assert run(app, ["certify", "odd.toml", "--gap", "0"]).exit_code == 1
-    assert run(app, ["certify", "coin.toml", "-o", "nowhere/one.json"]).exit_code == 2
+    assert run_cli("certify", "odd.toml", "--gap", "0").exit_code == 1
+    assert run_cli("certify", "coin.toml", "-o", "nowhere/one.json").exit_code == 2
 
 
 def test_the_value_of_tiny_losses_is_exact(tmp_path):

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import hops
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, certify, constraints, solve
 from ldpopt.certificate import Multipliers, PairRows, bound
 from ldpopt.certificate.grid import GRID, exact_grid, integers
@@ -17,7 +18,7 @@ from ldpopt.certificate.grid import GRID, exact_grid, integers
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 GAIN = (np.random.default_rng(5).random((4, 3)) / 4 + np.eye(4, 3)).round(3)
 HALF = constraints.linear(GAIN.round(1), lower=0.5, upper=2.2, name="half")
-HOPS = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) * 0.7
+HOPS = hops(4) * 0.7
 NOTIONS = {
     "pure": PureLDP("log(7/2)"),
     "event": ApproximateLDP(0.5, 0.1),

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+from builders import cases
 from ldpopt.certificate import Multipliers, bound, duals, exact_optimum
 from ldpopt.certificate.columns import coarse
 from ldpopt.solving.interior.pricing import Prices, best_bound
@@ -54,7 +55,7 @@ def test_words_bound_what_integers_bound(epsilon, delta, sense):
             assert sign * found >= sign * bound(problem, good) - stake(problem) / 2**42
 
 
-@settings(max_examples=15)
+@cases(15)
 @given(
     st.integers(0, 2**16),
     st.sampled_from(EPSILONS[:6]),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import run_python
 from ldpopt import closed_forms
 from ldpopt.closed_forms.form import exact_sum
 from ldpopt.errors import StatementError
@@ -155,5 +154,4 @@ from ldpopt.closed_forms import top_k
 top_k([0.5, 0.5], 1.0).sampler.sample([0, 1])
 print(sorted({{"scipy", "networkx", "pandas", "matplotlib", "cvxpy", "pulp"}} & set(sys.modules)))
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert run_python(code).stdout.strip() == "[]"

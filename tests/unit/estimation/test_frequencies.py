@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import cases
 from ldpopt import PureLDP, audit_sampler, frequencies, solve
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.frequencies.local_hashing import PRIME, collision_probability, hash_label
@@ -153,7 +154,7 @@ def test_simulation_agrees(kind, epsilon):
 
 
 @given(a=st.integers(0, PRIME - 1), b=st.integers(0, PRIME - 1), x=st.integers(0, 2**31 - 1), g=st.integers(2, 2**20))
-@settings(max_examples=60)
+@cases(60)
 def test_hash_in_words_is_the_hash_in_integers(a, b, x, g):
     words = [np.array([value], dtype=np.uint64) for value in (a, b, x)]
     assert int(hash_label(*words)[0]) % g == (a * x + b) % PRIME % g
@@ -222,7 +223,7 @@ def test_counts_and_labels():
 
 
 @given(kind=st.sampled_from(list(KINDS)), d=st.integers(2, 300), epsilon=st.floats(1e-6, 60))
-@settings(max_examples=150)
+@cases(150)
 def test_no_ratio_beyond_the_budget(kind, d, epsilon):
     protocol = KINDS[kind](d, epsilon)
     assert 0 < protocol.q < protocol.p < 1

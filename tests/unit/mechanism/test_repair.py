@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import hops
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, PureLDP, audit
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
@@ -73,8 +74,7 @@ def test_any_channel_can_be_repaired(epsilon, seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 7, size=2)
     channel = rng.dirichlet(np.full(m, 0.3), size=n)
-    hops = np.abs(np.subtract.outer(range(n), range(n))).astype(float)
-    notions = [PureLDP(epsilon), GraphDP(epsilon, nx.path_graph(n)), MetricDP(epsilon, 0.37 * hops)]
+    notions = [PureLDP(epsilon), GraphDP(epsilon, nx.path_graph(n)), MetricDP(epsilon, 0.37 * hops(n))]
     notions += [ApproximateLDP(epsilon, delta, form) for delta in (1e-9, 0.2, 1.0) for form in ("event", "entry")]
     for notion in notions:
         assert sound(repair(channel, notion), notion)
@@ -94,11 +94,14 @@ def test_a_channel_that_spends_delta_hardly_moves(epsilon, delta, form):
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0, 100.0])
 def test_a_kernel_along_a_graph_or_metric_hardly_moves(epsilon):
     n = 6
-    hops = np.abs(np.subtract.outer(range(n), range(n))).astype(float)
     w = np.full(n, math.tanh(epsilon / 2))
     w[[0, -1]] = 1 / (1 + math.exp(-epsilon))
-    clean = np.exp(-epsilon * hops) * w
-    for notion in (GraphDP(epsilon, nx.path_graph(n)), MetricDP(epsilon, hops), MetricDP(epsilon / 0.3, 0.3 * hops)):
+    clean = np.exp(-epsilon * hops(n)) * w
+    for notion in (
+        GraphDP(epsilon, nx.path_graph(n)),
+        MetricDP(epsilon, hops(n)),
+        MetricDP(epsilon / 0.3, 0.3 * hops(n)),
+    ):
         fixed = repair(clean / clean.sum(axis=1, keepdims=True), notion)
         assert sound(fixed, notion)
         assert fixed.moved <= 1e-12 + 1e-13 / min(1.0, epsilon)
@@ -171,7 +174,7 @@ def padded(channel, places, m=12):
         ApproximateLDP(0.5, 0.1),
         ApproximateLDP(0.5, 0.1, form="entry"),
         GraphDP(1.0, nx.path_graph(4)),
-        MetricDP(0.7, np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))),
+        MetricDP(0.7, hops(4)),
     ],
     ids=repr,
 )

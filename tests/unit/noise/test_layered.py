@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import hops
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.noise.layers import bfs_mechanism, level_matrix
 from ldpopt.privacy.neighbors import cayley, cycle, grid, histograms, path
@@ -23,7 +24,7 @@ GRAPHS = {
 
 
 def around(n):
-    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    apart = hops(n)
     return Utility(np.minimum(apart, n - apart).astype(float), "loss")
 
 

@@ -35,6 +35,15 @@ def test_levels_against_all_walks_and_the_program(seed):
     assert found.value <= found.descending_value * (1 + 1e-15)
 
 
+def test_a_mean_beyond_the_floats():
+    """A layer of next to no measure still counts with its loss; its mean is no float, and a warning an error here."""
+    found = optimal_levels([1.0, 1.0, 5e-324], [0.0, 1.0, 1.0], "log(2)")
+    assert found.layer_means.tolist() == [0.0, 1.0, np.inf]
+    assert found.levels.tolist() == [0, -1, -2]
+    assert found.value == pytest.approx((1 / 2 + 1 / 4) / (1 + 1 / 2), rel=1e-15)
+    assert found.program_value == pytest.approx(found.value, abs=1e-7)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_theorem_1_where_lemma_3_holds(seed):
     rng = np.random.default_rng(seed)

@@ -45,6 +45,27 @@ def test_formulas_of_the_divergences():
     assert mutual_information(first).value(stack) == pytest.approx([information] * 2)
 
 
+@pytest.mark.parametrize("least", [1e-160, 1e-300, 2.3e-308])
+def test_ratios_whose_squares_are_no_floats(least):
+    """The value is the definition's; a warning on the way would be an error here."""
+    half, whole = np.array([0.5, 0.5]), np.eye(2)
+    expected = 0.5 * (math.log(0.5) - math.log(least)) + 0.5 * math.log(0.5)
+    assert f_divergence(half, [least, 1.0], "kl").value(whole) == pytest.approx(expected, rel=1e-12)
+    assert f_divergence([least, 1.0], half, "kl").value(whole) == pytest.approx(math.log(2), rel=1e-12)
+    assert f_divergence(half, [least, 1.0], "chi_square").value(whole) == pytest.approx(0.25 / least, rel=1e-12)
+    hellinger = f_divergence(half, [least, 1.0], "squared_hellinger").value(whole)
+    assert hellinger == pytest.approx(0.5 + (1 - math.sqrt(0.5)) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_least_number_is_as_good_as_nothing(kind):
+    """Ratios to it are no floats; under a budget of 1 every entry of a report's column is alike, whatever the prior."""
+    near, none = (f_divergence([0.5, 0.5], [least, 1.0], kind) for least in (5e-324, 0.0))
+    assert math.isfinite(best_channel(near, 1.0).bound)
+    assert best_channel(near, 1.0).bound == pytest.approx(best_channel(none, 1.0).bound, rel=1e-12)
+    assert near.value(np.eye(2)) >= near.value(np.full((2, 2), 0.5)) == 0
+
+
 def test_no_cancellation_near_equality():
     """Second order in epsilon: p (1 - p) epsilon**2 / 2 for a prior p."""
     for epsilon in (1e-3, 1e-5, 1e-7):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import seconds
 from ldpopt import solvers
 from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.solvers import Status
@@ -26,10 +27,15 @@ from ldpopt.solving.formulation import formulate
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
+LOADING = seconds(0.8)
+"""Seconds that a plug-in's package takes to load."""
+
 PLUG_IN = """
 import ctypes, os, re, signal, subprocess, time
 from ldpopt.errors import NotRepresentableError
 from ldpopt.solvers import Outcome, Solver, Status
+
+LOADING = {loading}
 
 
 class Faulty:
@@ -67,7 +73,7 @@ class Faulty:
 
 class Slow(Faulty, Solver):
     def load(self):
-        time.sleep(1.5)
+        time.sleep(LOADING)
 """
 
 
@@ -79,7 +85,7 @@ def program() -> lo.LinearProgram:
 @pytest.fixture(scope="module")
 def plug_in(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plug-in")
-    (folder / "faulty_plug_in.py").write_text(PLUG_IN)
+    (folder / "faulty_plug_in.py").write_text(PLUG_IN.replace("{loading}", str(LOADING)))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         guarded.stop_all()  # what runs already knows other paths
@@ -180,7 +186,7 @@ def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch
     guarded.stop_all()
     said = "a line of the solver's own"
     faulty.solve(program)  # its process has started
-    assert faulty.solve(program, time_limit=0.3, how=how, said=said, number=int(signal.SIGKILL)).point is None
+    assert faulty.solve(program, time_limit=seconds(0.3), how=how, said=said, number=int(signal.SIGKILL)).point is None
     guarded.stop_all()
     out, err = capfd.readouterr()
     assert (out, err) == ("", f"{said}\na line of C\n")
@@ -189,9 +195,10 @@ def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch
 def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
     faulty.solve(program)  # its process has started
     began = time.perf_counter()
-    outcome = faulty.solve(program, time_limit=0.2, how="hang", file=str(tmp_path / "pids"))
-    assert time.perf_counter() - began < 5  # bounds of time are loose here: benchmarks/faults.py measures
-    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, "stopped from outside: 0.2 s were over")
+    limit = seconds(0.2)
+    outcome = faulty.solve(program, time_limit=limit, how="hang", file=str(tmp_path / "pids"))
+    assert time.perf_counter() - began < seconds(5)  # bounds of time are loose here: benchmarks/faults.py measures
+    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, f"stopped from outside: {limit:.3g} s were over")
     assert_gone(tmp_path / "pids")
 
 
@@ -209,7 +216,7 @@ def test_starting_a_solver_counts_and_is_not_lost(plug_in, program, made):
     assert slow.solve(program).raw_status.isdecimal()  # by the process that went on starting
     assert len(made) == 1
     guarded.stop_all()
-    outcome = slow.solve(program, time_limit=2.9, how="limit")
+    outcome = slow.solve(program, time_limit=1.9 * LOADING, how="limit")
     assert outcome.status is Status.LIMIT
     assert outcome.raw_status.startswith("told; starting the solver took ")
 
@@ -280,7 +287,7 @@ def test_without_a_process_the_error_says_so_and_the_switch_helps(program, monke
 
 
 def waited_for(file: Path) -> None:
-    end = time.perf_counter() + 20
+    end = time.perf_counter() + seconds(20)
     while not file.exists() and time.perf_counter() < end:
         time.sleep(0.02)
 
@@ -289,7 +296,7 @@ def assert_gone(pids: Path) -> None:
     """The processes end, or are ended already and only wait for whoever adopted them."""
     numbers = list(map(int, pids.read_text().split()))
     assert len(numbers) == 2
-    end = time.perf_counter() + 5
+    end = time.perf_counter() + seconds(5)
     while (left := [n for n in numbers if is_running(n)]) and time.perf_counter() < end:
         time.sleep(0.02)
     assert not left

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
 
+from builders import run_python
 from ldpopt import GraphDP, Problem, PureLDP, RowBlock, constraints
 from ldpopt.errors import StatementError
 from ldpopt.solvers.program import Span, plain_names, pulp_sides
@@ -138,7 +137,7 @@ except StatementError as error:
 def test_a_file_that_cannot_be_written(tmp_path, ending):
     # In a process of its own: a solver's writer may crash rather than say so.
     path = str(tmp_path / "no such folder" / f"model.{ending}")
-    done = subprocess.run([sys.executable, "-c", WRITE.format(path=path)], capture_output=True, text=True, check=False)
+    done = run_python(WRITE.format(path=path))
     assert (done.returncode, done.stderr) == (0, "")
     assert "cannot write" in done.stdout
 

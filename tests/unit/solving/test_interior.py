@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ldpopt as lo
-from ldpopt.cli.verbs import app
+from builders import hops, run_cli
 from ldpopt.errors import LimitReachedError, NotRepresentableError, SolverOptionError, StatementError
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
@@ -29,10 +28,6 @@ def restricted(problem, chosen):
     matrix = problem.utility.matrix[:, chosen]
     part = lo.Utility(matrix, problem.utility.sense)
     return formulate(lo.Problem(problem.prior, part, problem.privacy, outputs=range(len(chosen))))
-
-
-def command(*args):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 @pytest.mark.parametrize("sense", ["gain", "loss"])
@@ -185,7 +180,7 @@ def test_programs_that_are_no_channels_are_refused():
 
 
 def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
-    problem = statement(4, lo.MetricDP(0.5, np.abs(np.subtract.outer(range(4), range(4)))))
+    problem = statement(4, lo.MetricDP(0.5, hops(4)))
     for form in (None, "pairwise"):
         answer = lo.solve(problem, solver="interior", form=form)
         assert answer.solver == "graph interior (pairwise)"
@@ -195,27 +190,27 @@ def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
 
 
 def test_the_command_line_solves_with_it():
-    result = command("solve", MODELS / "zhou_nary.toml", "--solver", "interior")
+    result = run_cli("solve", MODELS / "zhou_nary.toml", "--solver", "interior")
     assert result.exit_code == 0, result.stderr
     assert "solver:              interior (compact), optimal" in result.stdout
     assert "row generation" not in result.stderr
-    result = command("solve", MODELS / "zhou_nary.toml", "--form", "sifted", "--solver", "highs")
+    result = run_cli("solve", MODELS / "zhou_nary.toml", "--form", "sifted", "--solver", "highs")
     assert result.exit_code == 0, result.stderr
     assert "solver:              highs (compact), optimal" in result.stdout
-    refused = command("solve", MODELS / "anes96_party_event.toml", "--solver", "interior")
+    refused = run_cli("solve", MODELS / "anes96_party_event.toml", "--solver", "interior")
     assert refused.exit_code == 2
     assert "cannot be sifted" in refused.stderr
     assert refused.stderr.count("\n") == 1
-    assert "interior" in command("solvers").stdout
+    assert "interior" in run_cli("solvers").stdout
 
 
 def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
-    result = command("compare", MODELS / "zhou_nary.toml")
+    result = run_cli("compare", MODELS / "zhou_nary.toml")
     assert result.exit_code == 0, result.stderr
     assert "interior (compact)" in result.stdout
     assert "interior (pairwise)" not in result.stdout + result.stderr
-    assert "interior (pairwise)" in command("compare", MODELS / "anes96_party.toml").stdout
-    result = command("compare", MODELS / "unbiased.toml")
+    assert "interior (pairwise)" in run_cli("compare", MODELS / "anes96_party.toml").stdout
+    result = run_cli("compare", MODELS / "unbiased.toml")
     assert result.exit_code == 0, result.stderr
     assert "interior" not in result.stdout
     assert "note: interior: the interior point solves compact programs" in result.stderr
@@ -223,7 +218,7 @@ def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
 
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
 def test_a_metric_too_tight_for_floats_is_refused(epsilon):
-    problem = statement(4, lo.MetricDP(epsilon, np.abs(np.subtract.outer(range(4), range(4)))))
+    problem = statement(4, lo.MetricDP(epsilon, hops(4)))
     with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
         lo.solve(problem, solver="interior")
     assert lo.solve(problem).status is Status.OPTIMAL

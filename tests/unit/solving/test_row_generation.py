@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from builders import cases, random_problem
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.events import Events
@@ -22,10 +23,7 @@ from ldpopt.solving.problem_form import ProblemForm
 
 
 def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expected", form="event"):
-    rng = np.random.default_rng(seed)
-    prior, utility = rng.dirichlet(np.ones(n)), lo.Utility(rng.random((n, m or n)), sense)
-    notion = lo.ApproximateLDP(epsilon, delta, form)
-    return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective)
+    return random_problem(lo.ApproximateLDP(epsilon, delta, form), n, m, rng=seed, sense=sense, objective=objective)
 
 
 AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0)
@@ -123,7 +121,7 @@ def test_a_limit_hands_out_the_inner_point(monkeypatch):
 
 
 @given(hnp.arrays(float, (4, 6), elements=st.floats(0, 1)))
-@settings(max_examples=40, deadline=None)
+@cases(40)
 def test_nested_events_add_up_to_the_shares(shares):
     pair, weight, member = nested(shares)
     total = np.zeros_like(shares)

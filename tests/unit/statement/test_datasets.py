@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from builders import run_python
 from ldpopt import datasets
 from ldpopt.errors import LdpoptError, StatementError
 
@@ -96,4 +96,4 @@ def test_a_strange_code_is_refused() -> None:
 
 def test_importing_is_cheap() -> None:
     code = "import sys, ldpopt.datasets; sys.exit(any(m in sys.modules for m in ('pandas', 'statsmodels')))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert run_python(code).returncode == 0

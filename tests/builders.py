@@ -1,0 +1,162 @@
+"""What many tests share: how much to try, how long to wait, processes, random problems, plain definitions."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from hypothesis import Phase, settings
+
+import ldpopt as lo
+
+# How much is tried.
+
+THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
+"""Whether the thorough set was asked for; its random cases are new ones each time, and more."""
+
+
+def cases(usual: int) -> settings:
+    """Hypothesis tries this many examples, and five times as many in the thorough set."""
+    return settings(max_examples=5 * usual if THOROUGH else usual)
+
+
+FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "800"))
+"""Statements, files and command lines that are made up in tests/fuzz."""
+
+
+def fuzz_cases(share: float) -> settings:
+    """A share of them; the same ones each time in the usual set."""
+    untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
+    usual = not THOROUGH and "LDPOPT_FUZZ" not in os.environ
+    return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
+
+
+def thorough_or(usual: Any, thorough: Any) -> Any:
+    """The second in the thorough set."""
+    return thorough if THOROUGH else usual
+
+
+# How long is waited. Every limit of seconds in a test goes through ``seconds``.
+
+
+def slowness() -> float:
+    """How much slower than the machine that limits were written for: at least 1, measured once for each session.
+
+    What is measured is what limits wait for, the start of a process: 0.2 s there. ``LDPOPT_SLOWNESS=3`` states it.
+    """
+    if "LDPOPT_SLOWNESS" not in os.environ:  # the workers of pytest-xdist inherit what is found
+        least = 10.0
+        for _ in range(2):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", "import numpy"], check=False)
+            least = min(least, time.perf_counter() - began)
+        os.environ["LDPOPT_SLOWNESS"] = f"{max(1.0, least / 0.2):.2f}"
+    return float(os.environ["LDPOPT_SLOWNESS"])
+
+
+def seconds(usual: float) -> float:
+    """A limit that grows with the slowness of the machine."""
+    return usual * slowness()
+
+
+# Processes.
+
+
+def run_cli(*args: object, stdin: str | None = None) -> Any:
+    """The command line, called in this process: ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
+    from typer.testing import CliRunner
+
+    from ldpopt.cli.verbs import app
+
+    return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+
+def start_cli(*args: str, **options: Any) -> subprocess.Popen[str]:
+    """The command line in a process of its own, with pipes for what it says unless the options say otherwise."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)
+
+
+def run_python(code: str, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own, and what it printed."""
+    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, **options)
+
+
+def load_script(path: Path) -> Any:
+    """A script as a module, without running its main part."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Problems.
+
+
+def random_problem(
+    notion: Any,
+    n: int,
+    m: int | None = None,
+    *,
+    rng: np.random.Generator | int = 0,
+    sense: str = "gain",
+    objective: str = "expected",
+    **options: Any,
+) -> lo.Problem:
+    """A prior from the simplex and utilities from [0, 1], each with equal chances; n x n where m is not given."""
+    rng = np.random.default_rng(rng)
+    prior, utility = rng.dirichlet(np.ones(n)), lo.Utility(rng.random((n, m or n)), sense)
+    return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective, **options)
+
+
+def distances(points: Any, others: Any = None) -> np.ndarray:
+    """How far places on a line are from each other, as floats."""
+    return np.abs(np.subtract.outer(points, points if others is None else others)).astype(float)
+
+
+def hops(n: int) -> np.ndarray:
+    """Distances along a path of n nodes."""
+    return distances(np.arange(n))
+
+
+def star(n: int) -> nx.Graph:
+    """A center with n - 1 leaves."""
+    return nx.star_graph(n - 1)
+
+
+# Definitions, for references that share no line with the library.
+
+
+def all_events(m: int) -> Iterator[tuple[int, ...]]:
+    """Every set of outputs but the empty one."""
+    return itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in range(1, m + 1))
+
+
+def single_events(m: int) -> Iterator[tuple[int, ...]]:
+    """Every output alone."""
+    return ((y,) for y in range(m))
+
+
+def pairwise_rows(n: int, m: int, ratio: np.ndarray, delta: float = 0.0, form: str = "entry") -> Any:
+    """Privacy by its definition: ``P[i, S] - ratio[i, k] P[k, S] <= delta`` for all i != k and events S.
+
+    Returns the rows, shape (rows, n * m), and their bounds.
+    """
+    rows = []
+    for i, k in itertools.permutations(range(n), 2):
+        for event in single_events(m) if form == "entry" else all_events(m):
+            row = np.zeros((n, m))
+            row[i, list(event)], row[k, list(event)] = 1, -ratio[i, k]
+            rows.append(row.ravel())
+    return np.array(rows).reshape(-1, n * m), np.full(len(rows), delta)
