@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ldpopt.certificate.duals import Multipliers, PairRows
 from ldpopt.certificate.entries import Entry
-from ldpopt.certificate.record import Certificate
 from ldpopt.certificate.statement import plain_problem, read_problem
-from ldpopt.errors import CertificateError, ModelFileError
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
@@ -24,13 +25,23 @@ LARGEST_FILE = 2**30
 """Bytes of a certificate's file: 3000 x 3000 masses take a third of it."""
 
 
-def write(proof: Certificate, path: str | os.PathLike[str]) -> None:
+@dataclass(frozen=True)
+class Content:
+    """What a certificate's file holds: the statement, the mechanism, the multipliers, and what is claimed of them."""
+
+    problem: Problem
+    mechanism: Mechanism
+    multipliers: Multipliers
+    achieved: Fraction
+    bound: Fraction
+    gap: Fraction
+    relative_gap: float
+    residuals: dict[str, float]
+
+
+def write(proof: Content, path: str | os.PathLike[str]) -> None:
     """Write a certificate; see `Certificate.save`."""
     problem, mechanism, multipliers = proof.problem, proof.mechanism, proof.multipliers
-    if problem is None or mechanism is None or multipliers is None:
-        raise CertificateError("this certificate was made by hand and does not say what it is about")
-    if not proof.exact:
-        raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
     data = {
         "format": FORMAT,
         "statement": plain_problem(problem),
@@ -48,7 +59,7 @@ def write(proof: Certificate, path: str | os.PathLike[str]) -> None:
         stream.write(_formatted(data))
 
 
-def read(path: str | os.PathLike[str]) -> Certificate:
+def read(path: str | os.PathLike[str]) -> Content:
     """Read a certificate; see `Certificate.load`."""
     name = os.fspath(path)
     try:
@@ -64,17 +75,15 @@ def read(path: str | os.PathLike[str]) -> Certificate:
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
     off = claim["residuals"].table(*(block.name for block in problem.constraints))
-    return Certificate(
+    return Content(
+        problem,
+        mechanism,
+        multipliers,
         claim["achieved"].rational(),
         claim["bound"].rational(),
         claim["gap"].rational(),
         claim["relative_gap"].hexadecimal(),
-        True,
-        mechanism.audit(problem.privacy),
         {block: entry.hexadecimal() for block, entry in off.items()},
-        problem,
-        mechanism,
-        multipliers,
     )
 
 

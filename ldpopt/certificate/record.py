@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate import files
 from ldpopt.certificate.duals import Multipliers, bound, weights
 from ldpopt.certificate.grid import exact_grid, integers
 from ldpopt.errors import CertificateError
@@ -72,9 +73,13 @@ class Certificate:
         ModelFileError
             If the file cannot be written; an old one is left as it was.
         """
-        from ldpopt.certificate.files import write
-
-        write(self, path)
+        if self.problem is None or self.mechanism is None or self.multipliers is None:
+            raise CertificateError("this certificate was made by hand and does not say what it is about")
+        achieved, bound, gap = self.achieved, self.bound, self.gap
+        if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
+            raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
+        about = self.problem, self.mechanism, self.multipliers
+        files.write(files.Content(*about, achieved, bound, gap, self.relative_gap, self.residuals), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -87,9 +92,19 @@ class Certificate:
         ModelFileError
             With file and key, if it is missing or no certificate.
         """
-        from ldpopt.certificate.files import read
-
-        return read(path)
+        found = files.read(path)
+        return cls(
+            found.achieved,
+            found.bound,
+            found.gap,
+            found.relative_gap,
+            True,
+            found.mechanism.audit(found.problem.privacy),
+            found.residuals,
+            found.problem,
+            found.mechanism,
+            found.multipliers,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""

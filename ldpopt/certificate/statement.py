@@ -10,7 +10,8 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.stated import MisstatedError, read_table, table_of
+from ldpopt.privacy.stated import read_table, table_of
+from ldpopt.privacy.tables import MisstatedError
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 

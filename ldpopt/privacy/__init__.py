@@ -10,9 +10,6 @@ from ldpopt.privacy.stated import installed
 from ldpopt.privacy.ties import Ties
 from ldpopt.privacy.utility_optimized import UtilityOptimizedLDP
 
-BUILT_IN: tuple[type[Notion], ...] = (PureLDP, ApproximateLDP, GraphDP, MetricDP, OneSided, UtilityOptimizedLDP)
-"""The library's own notions; others come by entry points."""
-
 __all__ = [
     "ApproximateLDP",
     "GraphDP",

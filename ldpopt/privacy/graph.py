@@ -15,7 +15,7 @@ from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, positions, shape_of
-from ldpopt.privacy.stated import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, shape_of
-from ldpopt.privacy.stated import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 
 

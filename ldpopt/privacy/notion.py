@@ -17,7 +17,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.stated import Table, parameters, plain_fields, read_fields
+from ldpopt.privacy.tables import Table, parameters, plain_fields, read_fields
 from ldpopt.privacy.ties import Ties
 
 

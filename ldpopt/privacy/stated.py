@@ -6,31 +6,23 @@ notion's class; a notion whose parameters are richer (a graph) overrides ``state
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeGuard
-
-import numpy as np
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeGuard
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.privacy.approximate import ApproximateLDP
+from ldpopt.privacy.graph import GraphDP
+from ldpopt.privacy.metric import MetricDP
+from ldpopt.privacy.notion import Notion, is_declared
+from ldpopt.privacy.one_sided import OneSided
+from ldpopt.privacy.pure import PureLDP
+from ldpopt.privacy.tables import MisstatedError, Table, is_plain, parameters, plain_fields, read_fields
+from ldpopt.privacy.utility_optimized import UtilityOptimizedLDP
 
-if TYPE_CHECKING:
-    from ldpopt.privacy.notion import Notion
-
-Table = Mapping[str, Any]
-
-
-class MisstatedError(StatementError):
-    """A value of a notion's table is wrong; ``key`` leads to it from the table."""
-
-    def __init__(self, what: str, *key: str | int, do: str = "") -> None:
-        super().__init__(what, do=do)
-        self.key = key
+BUILT_IN: tuple[type[Notion], ...] = (PureLDP, ApproximateLDP, GraphDP, MetricDP, OneSided, UtilityOptimizedLDP)
+"""The library's own notions; others come by entry points."""
 
 
 def installed() -> dict[str, type]:
@@ -42,8 +34,6 @@ def installed() -> dict[str, type]:
 
 def kinds() -> dict[str, type]:
     """Every known notion by its kind: the library's own, then the installed ones."""
-    from ldpopt.privacy import BUILT_IN
-
     own = {notion.kind: notion for notion in BUILT_IN}
     return own | {name: notion for name, notion in installed().items() if name not in own}
 
@@ -80,8 +70,6 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     StatementError
         If its class is not known, or states what is no table of plain values.
     """
-    from ldpopt.privacy.notion import is_declared
-
     name = kind_of(privacy)
     what = type(privacy).__name__
     if not name:
@@ -91,7 +79,7 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     if not isinstance(table, dict) or not all(isinstance(key, str) for key in table):
         raise StatementError(f"{what}.stated() returned {short_repr(table)}, not a dict of keys and plain values")
     for key, value in table.items():
-        if not _is_plain(value):
+        if not is_plain(value):
             raise StatementError(f"{what}.stated() returned {short_repr(value)} for {key!r}, which no file can hold")
     return {"kind": name} | table
 
@@ -104,8 +92,6 @@ def read_table(table: Table, inputs: Sequence[Hashable]) -> Any:
     StatementError
         If the kind or a key is unknown, a key is missing or a value is wrong; as MisstatedError where the key is known.
     """
-    from ldpopt.privacy.notion import Notion
-
     notion = notion_of(table.get("kind"))
     given = {key: value for key, value in table.items() if key != "kind"}
     known = keys_of(notion)
@@ -124,72 +110,5 @@ def read_table(table: Table, inputs: Sequence[Hashable]) -> Any:
     return found
 
 
-def parameters(notion: type) -> tuple[str, ...]:
-    """Names of a class's parameters."""
-    return tuple(inspect.signature(notion).parameters)
-
-
-def plain_fields(privacy: Any) -> dict[str, Any]:
-    """State the fields of a dataclass; a field that is None is left out.
-
-    Raises
-    ------
-    StatementError
-        If it is no dataclass.
-    """
-    if not is_dataclass(privacy):
-        do = "make it a dataclass of plain values, or give it stated() and from_stated()"
-        raise StatementError(f"the privacy notion {type(privacy).__name__} has no form in a file", do=do)
-    values = {field.name: getattr(privacy, field.name) for field in fields(privacy) if field.init}
-    return {name: plain(value) for name, value in values.items() if value is not None}
-
-
-def read_fields(notion: type, table: Table) -> Any:
-    """Make an object whose parameters are the keys of a table.
-
-    Raises
-    ------
-    MisstatedError
-        If a parameter without a default is missing.
-    """
-    for name, parameter in inspect.signature(notion).parameters.items():
-        if parameter.default is parameter.empty:
-            required(table, name)
-    return notion(**table)
-
-
-def required(table: Table, name: str) -> Any:
-    """Value of a key that has to be there."""
-    if name not in table:
-        raise MisstatedError(f"the key privacy.{name} is missing", name, do="add it")
-    return table[name]
-
-
-def plain(value: Any) -> Any:
-    """Return a value as files hold it."""
-    if isinstance(value, Budget):
-        return plain_budget(value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
-
-
-def plain_budget(epsilon: Budget) -> float | str:
-    """State a number where the budget is that float exactly, else the text of its exact value."""
-    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
-        return epsilon.text
-    return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
-
-
 def _is_declared_class(notion: type) -> TypeGuard[type[Notion]]:
-    from ldpopt.privacy.notion import Notion
-
     return Notion in notion.__mro__
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
-    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and bool(np.isfinite(value)))

@@ -32,7 +32,7 @@ from ldpopt.privacy.answers import (
     separated,
 )
 from ldpopt.privacy.notion import is_declared, with_epsilon
-from ldpopt.privacy.stated import plain_fields, read_fields
+from ldpopt.privacy.tables import plain_fields, read_fields
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.solve import solve

@@ -9,7 +9,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.neighbors.families import complete, cycle, grid, path
-from ldpopt.privacy.stated import MisstatedError
+from ldpopt.privacy.tables import MisstatedError
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ldpopt.errors import ModelFileError
-from ldpopt.privacy import BUILT_IN
-from ldpopt.privacy.stated import keys_of
+from ldpopt.privacy.stated import BUILT_IN, keys_of
 from ldpopt.statement.modelfile.text import Key, Page, dotted, short
 
 Label = str | int | float
