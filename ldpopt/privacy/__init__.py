@@ -1,4 +1,8 @@
-"""Privacy notions: each file defines one, writes its rows and audits channels against it."""
+"""Privacy notions: each file defines one, writes its rows and audits channels against it.
+
+In: a budget and what it is counted by (a graph, a distance, sensitive answers). Out: rows or `Ties` over a channel, an
+audit, and the notion as a plain table for files.
+"""
 
 from ldpopt.privacy.approximate import ApproximateLDP
 from ldpopt.privacy.graph import GraphDP

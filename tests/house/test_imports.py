@@ -208,3 +208,17 @@ import ldpopt.mean as module
 print(Duchi is again is home, module is ldpopt.mean, module.__name__, module.__spec__.name)
 """
     assert printed(code) == ["True", "True", "ldpopt.estimation.mean", "ldpopt.estimation.mean"]
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_import_contract():
+    if not (ROOT / "docs" / "rooms.py").exists():
+        pytest.skip("the documentation is in the checkout, which is not here")
+    rooms = load_script(ROOT / "docs" / "rooms.py")
+    assert (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8") == rooms.drawing(), "run python docs/rooms.py"
+
+
+@pytest.mark.parametrize("room", ["foundation", "auditing", "privacy", "statement", "mechanism", "solvers", "solving"])
+def test_every_room_says_what_goes_in_and_what_comes_out(room):
+    doc = importlib.import_module(f"ldpopt.{room}").__doc__
+    assert "\n\nIn: " in doc
+    assert "Out: " in doc

@@ -1,0 +1,207 @@
+"""The plan: which method is chosen for which problem, what is said of it, and one clock for all of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from builders import distances, random_problem, seconds
+from ldpopt.errors import LimitReachedError, NotRepresentableError, StatementError
+from ldpopt.foundation.clock import Deadline, OutOfTimeError
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solving.methods.direct import Direct
+from ldpopt.solving.methods.method import Task
+from ldpopt.solving.plan import METHODS, Step, plan
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.solve import run_plan
+
+EVENTS = lo.ApproximateLDP(1.0, 0.05)
+ENTRIES = lo.ApproximateLDP(1.0, 0.05, form="entry")
+
+
+def of_size(n: int, privacy: object, objective: str = "expected") -> lo.Problem:
+    prior = np.full(n, 1 / n) if objective == "expected" else None
+    return lo.Problem(prior, np.random.default_rng(n).random((n, n)), privacy, objective=objective)
+
+
+def methods(problem: lo.Problem, *given: object, **options: object) -> list[str]:
+    return [str(step.method) for step in lo.plan(problem, *given, **options)]
+
+
+def metric(n: int) -> lo.MetricDP:
+    return lo.MetricDP(1.0, distances(range(n)))
+
+
+CHOICES = [
+    (of_size(4, lo.PureLDP(1.0)), ["direct"]),
+    (of_size(30, lo.PureLDP(1.0)), ["output sifting", "direct"]),
+    (of_size(29, lo.PureLDP(1.0)), ["direct"]),
+    (of_size(30, lo.PureLDP(0.0)), ["direct"]),  # no usable interior
+    (of_size(30, lo.PureLDP(1.0), "worst_case"), ["direct"]),
+    (of_size(30, ENTRIES), ["output sifting", "direct"]),
+    (of_size(30, EVENTS), ["row generation", "event interior point"]),
+    (of_size(4, EVENTS), ["row generation", "event interior point"]),
+    (of_size(30, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
+    (of_size(40, metric(40)), ["graph interior point", "direct"]),
+    (of_size(40, metric(40), "worst_case"), ["graph interior point", "direct"]),
+    (of_size(20, metric(20)), ["direct"]),
+    (of_size(40, lo.OneSided(1.0, sensitive=[0, 1])), ["direct"]),
+    (of_size(40, lo.UtilityOptimizedLDP(1.0, sensitive=[0, 1])), ["direct"]),
+    (of_size(40, lo.GraphDP(1.0, nx.complete_graph(40))), ["output sifting", "direct"]),
+    (of_size(1, lo.PureLDP(1.0)), ["direct"]),
+]
+
+
+@pytest.mark.parametrize(("problem", "expected"), CHOICES, ids=lambda value: repr(value)[:60])
+def test_structure_and_size_choose(problem, expected):
+    assert methods(problem) == expected
+
+
+@pytest.mark.parametrize(("problem", "expected"), CHOICES, ids=lambda value: repr(value)[:60])
+def test_every_step_says_why_and_the_solution_repeats_it(problem, expected):
+    steps = lo.plan(problem)
+    assert all(step.because and "\n" not in step.because for step in steps)
+    if problem.utility.matrix.size > 400:
+        return
+    answer = lo.solve(problem)
+    assert answer.notes[-len(answer.steps) :] == answer.steps
+    assert answer.steps[0] == str(steps[0])
+
+
+@pytest.mark.parametrize(
+    ("solver", "form", "privacy", "expected"),
+    [
+        ("highs", None, lo.PureLDP(1.0), "direct"),
+        ("highs", "sifted", lo.PureLDP(1.0), "output sifting"),
+        ("highs", None, EVENTS, "row generation"),
+        ("highs", "pairwise", EVENTS, "direct"),
+        ("interior", None, lo.PureLDP(1.0), "output sifting"),
+        ("interior", "compact", lo.PureLDP(1.0), "direct"),
+        ("interior", None, metric(5), "graph interior point"),
+        ("cvxpy:SCS", None, metric(5), "direct"),
+        ("auto", "sifted", lo.PureLDP(1.0), "output sifting"),
+        ("auto", "compact", lo.PureLDP(1.0), "direct"),
+    ],
+)
+def test_a_solver_or_form_that_is_named_leaves_one_method(solver, form, privacy, expected):
+    assert methods(of_size(5, privacy), solver, form) == [expected]
+
+
+def test_limits_are_passed_in():
+    small = of_size(4, lo.PureLDP(1.0))
+    assert methods(small, limits=lo.Limits(sifting_entries=1)) == ["output sifting", "direct"]
+    answer = lo.solve(small, limits=lo.Limits(sifting_entries=1))
+    assert answer.solver.startswith("interior")
+    assert answer.value == pytest.approx(lo.solve(small).value, rel=1e-10)
+
+
+def test_an_unknown_form_is_refused():
+    for form in ("dense", np.eye(2)):
+        with pytest.raises(StatementError, match="unknown form"):
+            lo.plan(of_size(3, lo.PureLDP(1.0)), form=form)
+
+
+class Refusing(Direct):
+    def solve(self, task, start=None):
+        raise NotRepresentableError("too large")
+
+
+class Failing(Direct):
+    def solve(self, task, start=None):
+        raw = super().solve(task)
+        return replace(raw, outcome=Outcome(Status.FAILED, "it stalled"), channel=self.keeps(raw))
+
+    def keeps(self, raw):
+        return None
+
+
+class FailingWithAChannel(Failing):
+    def keeps(self, raw):
+        return raw.channel
+
+
+def run(*steps):
+    problem = of_size(4, lo.PureLDP(1.0))
+    return run_plan(tuple(Step(method, "test") for method in steps), Task(problem, ProblemForm.of(problem)))
+
+
+def test_a_fallback_is_never_silent():
+    raw, notes = run(Refusing(), Failing(), Direct())
+    assert raw.outcome.status is Status.OPTIMAL
+    assert notes == [
+        "direct: test",
+        "direct refused the problem: too large",
+        "direct: test",
+        "direct ended with 'it stalled'",
+        "direct: test",
+    ]
+
+
+def test_a_refusal_of_the_last_method_is_the_users_to_see():
+    with pytest.raises(NotRepresentableError, match="too large"):
+        run(Failing(), Refusing())
+
+
+def test_what_an_earlier_method_found_is_not_lost():
+    raw, _ = run(FailingWithAChannel(), Failing())
+    assert raw.channel is not None
+
+
+def test_the_methods_are_in_the_plan_and_named_apart():
+    names = [method.name for method in METHODS]
+    assert len(set(names)) == len(names)
+
+
+def test_a_repair_that_costs_says_so():
+    answer = lo.solve(of_size(8, lo.PureLDP(1.0)), solver="cvxpy:SCS", eps_abs=1e-3, eps_rel=1e-3)
+    told = [note for note in answer.notes if note.startswith("making the channel exactly private changed")]
+    assert len(told) == 1
+    assert not any("making the channel" in note for note in lo.solve(of_size(8, lo.PureLDP(1.0))).notes)
+
+
+def test_a_time_limit_holds_from_the_call_over_statement_and_program():
+    rng = np.random.default_rng(0)
+    points = rng.random((700, 3))
+    table = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    problem = lo.Problem(np.full(700, 1 / 700), "identity", lo.MetricDP(1.0, table))
+    began = time.perf_counter()
+    answer = lo.solve(problem, time_limit=0.2)
+    assert time.perf_counter() - began < seconds(3)
+    assert answer.status is Status.LIMIT
+    assert "dropping the metric's implied pairs" in answer.raw_status
+    assert math.isnan(answer.value)
+    with pytest.raises(LimitReachedError, match=r"the time limit of 0\.2 s was over"):
+        _ = answer.mechanism
+
+
+def test_work_that_is_over_time_stops():
+    with pytest.raises(OutOfTimeError, match="counting"):
+        Deadline(0.0).check("counting")
+    assert Deadline.after(60).check("counting") is None
+    assert Deadline(0.0).left == 1e-3
+
+
+def test_a_gap_is_a_goal():
+    problem = random_problem(lo.PureLDP(1.0), 60, rng=1)
+    rough, fine = lo.solve(problem, gap=0.05), lo.solve(problem)
+    assert lo.certify(rough).relative_gap <= 0.05
+    assert lo.certify(fine).relative_gap < 1e-9
+    assert rough.mechanism.audit(problem.privacy).verdict == "certified"
+
+
+def test_at_the_limit_the_best_mechanism_so_far_is_handed_out():
+    graph = nx.grid_2d_graph(8, 8)
+    names = list(graph)
+    problem = lo.Problem(np.full(64, 1 / 64), "identity", lo.GraphDP(1.0, graph), inputs=names)
+    answer = lo.solve(problem, solver="interior", time_limit=0.3)
+    if answer.status is Status.LIMIT:  # a fast machine may have been done
+        proof = lo.certify(answer)
+        assert proof.audit.verdict == "certified"
+        assert 0 < float(proof.achieved) <= float(proof.bound)
+    assert plan(problem)[0].method.name == "graph interior point"
