@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ldpopt
-from builders import run_python
+from builders import load_script, run_python
 from ldpopt import errors
 
 ROOT = Path(ldpopt.__file__).parent.parent
