@@ -17,7 +17,7 @@ from ldpopt.cli.solving import Gap, TimeLimit, require_expected
 from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
 
 if TYPE_CHECKING:
-    from ldpopt.closed_forms.recognize import Candidate
+    from ldpopt.closed_forms.recognize import Match
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.statement.problem import Problem
 
@@ -153,7 +153,7 @@ def _forms(problem: Problem) -> Iterator[Any]:
         return
 
 
-def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
+def _closed_form(candidate: Match, problem: Problem) -> Answer:
     form = candidate.build()
     return Answer(float(form.value), candidate.mechanism(form, problem))
 

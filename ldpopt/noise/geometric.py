@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import runs
+from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, read_size, require_memory, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
@@ -106,7 +106,7 @@ class Geometric(IntegerNoise):
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            magnitude = runs(weight, len(waiting), source)
+            magnitude = geometric_draws(weight, len(waiting), source)
             minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
             drawn[waiting] = np.where(minus, -magnitude, magnitude)
             waiting = waiting[minus & (magnitude == 0)]  # -0 is drawn again: else 0 would count twice

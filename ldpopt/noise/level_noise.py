@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import runs
+from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, read_size
@@ -232,7 +232,7 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            level = runs(numerator, len(waiting), source)
+            level = geometric_draws(numerator, len(waiting), source)
             layer = np.minimum(level, n)
             place = uniform_below(largest, len(waiting), source)
             kept = place < sizes[layer]

@@ -122,8 +122,8 @@ def test_the_slope_of_the_tail_is_the_area_of_the_hull():
 
 @pytest.mark.parametrize(
     ("columns", "said"),
-    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3)], "3 numbers"), ([], "are not integers"),
-     ([1 << 20], "2\\*\\*20")],
+    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3)], "3 numbers"),
+     ([], "are not integers"), ([1 << 20], "2\\*\\*20")],
 )  # fmt: skip
 def test_mistakes(columns, said):
     with pytest.raises(StatementError, match=said):

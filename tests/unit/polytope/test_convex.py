@@ -120,7 +120,7 @@ def test_best_of_listed_points_takes_any_convex_function():
 def test_statements_are_checked():
     with pytest.raises(StatementError, match="epsilon = 0"):
         best_channel(mutual_information([0.5, 0.5]), 0.0)
-    with pytest.raises(StatementError, match="no distribution"):
+    with pytest.raises(StatementError, match="is not a distribution"):
         mutual_information([0.5, 0.6])
     with pytest.raises(StatementError, match="unknown"):
         f_divergence([1.0], [1.0], "renyi")  # type: ignore[arg-type]
