@@ -213,5 +213,5 @@ def test_tables_carry_the_labels():
 def test_a_file_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "twice.json"
     path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
-    with pytest.raises(ModelFileError, match="stands twice"):
+    with pytest.raises(ModelFileError, match="duplicate key"):
         Mechanism.from_json(path)

@@ -68,7 +68,7 @@ def test_within_takes_a_function_and_numbers_on_a_line() -> None:
         (lambda: cycle("ab"), "a cycle of 2"),
         (lambda: grid(0, 3), "rows = 0 is less than 1"),
         (lambda: grid(2, 2, "abc"), "3 labels for a grid of 2 x 2 = 4"),
-        (lambda: within([1, 2], r=0), "r = 0.0 is no radius"),
+        (lambda: within([1, 2], r=0), "r = 0.0 is not a radius"),
         (lambda: within([1, 2], r=float("nan")), "r = nan is no number"),
         (lambda: within([1, 2], "cosine"), "unknown metric 'cosine'"),
         (lambda: within({"a": [0], "b": [0, 1]}), "rectangular"),

@@ -29,7 +29,7 @@ BAD = [
     ("epsilon = 0.1", "epsilon = true", ":15: privacy.epsilon", "= true: should be a valid number or a valid string"),
     ("epsilon = 0.1", "epsilon = [1]", ":15: privacy.epsilon", "should be a valid number or a valid string"),
     ("epsilon = 0.1", 'epsilon = "log(1/2)"', ":15: privacy.epsilon", "'log(1/2)' is negative"),
-    ("epsilon = 0.1", 'epsilon = "__import__(1)"', ":15: privacy.epsilon", "is no number"),
+    ("epsilon = 0.1", 'epsilon = "__import__(1)"', ":15: privacy.epsilon", "is not a number"),
     ("epsilon = 0.1", "epsilon = 2024-01-01", ":15: privacy.epsilon", "should be a valid number"),
     ("epsilon = 0.1", "epsilon = " + "9" * 400, ":15: privacy.epsilon", "beyond 2^53"),
     ("epsilon = 0.1", "epsilon = " + "9" * 5000, "model.toml", "no TOML: exceeds the limit"),
