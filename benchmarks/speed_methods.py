@@ -24,8 +24,8 @@ import numpy as np
 
 import ldpopt as lo
 from ldpopt.errors import LdpoptError
+from ldpopt.solving import solve_ as solving
 from ldpopt.solving.formulation import formulate
-from ldpopt.solving.solve_ import solve_ as solving
 
 Float = np.ndarray
 

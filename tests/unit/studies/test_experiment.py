@@ -90,7 +90,7 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
         )
     assert path.read_text() == before
     path.write_text("something else\n")
-    with pytest.raises(ModelFileError, match="no runs to resume"):
+    with pytest.raises(ModelFileError, match="cannot read the runs"):
         small(sets=1, path=path)
 
 
