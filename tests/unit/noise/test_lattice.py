@@ -133,7 +133,7 @@ def test_mistakes(columns, said):
 def test_what_has_no_answer(monkeypatch):
     with pytest.raises(StatementError, match="too small"):
         LatticeNoise([1], 0.0)
-    with pytest.raises(StatementError, match="no number of draws"):
+    with pytest.raises(StatementError, match="not a number of draws"):
         LatticeNoise([1], 1.0).sample(-1)
     monkeypatch.setattr(words, "MAX_POINTS", 10_000)
     with pytest.raises(NotRepresentableError, match="no end"):

@@ -69,7 +69,7 @@ def test_within_takes_a_function_and_numbers_on_a_line() -> None:
         (lambda: grid(0, 3), "rows = 0 is less than 1"),
         (lambda: grid(2, 2, "abc"), "3 labels for a grid of 2 x 2 = 4"),
         (lambda: within([1, 2], r=0), "r = 0.0 is not a radius"),
-        (lambda: within([1, 2], r=float("nan")), "r = nan is no number"),
+        (lambda: within([1, 2], r=float("nan")), "r = nan is not a number"),
         (lambda: within([1, 2], "cosine"), "unknown metric 'cosine'"),
         (lambda: within({"a": [0], "b": [0, 1]}), "rectangular"),
         (lambda: within([0.0, float("inf")]), "finite"),

@@ -58,7 +58,7 @@ BAD = [
     ("values = [0.2, 0.8]", 'dataset = "../prior.csv"', ":8: prior.dataset", "unknown data set"),
     ("values = [0.2, 0.8]", 'dataset = "fair:religious"', ":8: prior.dataset", "'not', which is no input"),
     ('kind = "identity"', 'kind = "identiti"', ":11: utility.kind", "unknown kind 'identiti' do: 'identity'"),
-    ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is no rectangular array"),
+    ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is not a rectangular array"),
     ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "the utility has shape (1, 2)"),
     ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "states kind and loss at once"),
     ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values says nothing"),
