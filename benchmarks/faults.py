@@ -1,4 +1,4 @@
-"""How fast solvers and commands end when they have to, and what it costs that they can: wall time.
+"""Wall time of ending solvers and commands on request, and the overhead of this ability.
 
 python benchmarks/faults.py         # two to three minutes; rewrites benchmarks/faults.md
 

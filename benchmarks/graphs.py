@@ -1,4 +1,4 @@
-"""How near the optimum the breadth-first mechanism is on cycles, and what the repairs reach where it is not private.
+"""Distance of the breadth-first mechanism from the optimum on cycles, and of its repairs on other graphs.
 
     python benchmarks/graphs.py         # a minute of CPU; rewrites benchmarks/graphs.md
 

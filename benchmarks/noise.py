@@ -1,4 +1,4 @@
-"""What additive noise for linear queries costs: the sets of Wu, Xia and He, all budgets in one pass.
+"""CPU time of additive noise for linear queries: the sets of Wu, Xia and He, all budgets in one pass.
 
 python benchmarks/noise.py          # under a minute; rewrites benchmarks/noise.md
 """

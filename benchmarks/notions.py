@@ -1,4 +1,4 @@
-"""What graph, metric and event-wise notions cost: a grid with the Manhattan metric, and event-wise delta.
+"""CPU time of graph, metric and event-wise notions: a grid with the Manhattan metric, and event-wise delta.
 
 python benchmarks/notions.py            # some cases, 15 minutes; rewrites benchmarks/notions.md
 python benchmarks/notions.py --all      # every case, an hour or more

@@ -1,9 +1,9 @@
-"""Measure, side by side in one run, and rewrite the table in benchmarks/README.md.
+"""Measure all cases in one run, and rewrite the table in benchmarks/README.md.
 
     python benchmarks/run.py            # about two minutes
     python benchmarks/run.py --repeat 9
 
-Every case runs in a process of its own. CPU time is user + system of that process after its imports (of the whole
+Every case runs in a separate process. CPU time is user + system of that process after its imports (of the whole
 process for start-up), memory its peak resident size; medians over the repeats, with the range behind them.
 """
 

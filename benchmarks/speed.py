@@ -1,11 +1,11 @@
-"""Measure ldpopt beside every other way to solve the same programs, in one run; rewrites speed.md and speed.png.
+"""Compare the speed of ldpopt and all other methods for the same programs; rewrites speed.md and speed.png.
 
     python benchmarks/speed.py                      # about 25 minutes; --all: every combination, hours
-    python benchmarks/speed.py --keep run.json      # go on with a run, or write the page again from it
+    python benchmarks/speed.py --keep run.json      # continue a run, or only rewrite the page
     python benchmarks/speed.py --keep run.json --only ldpopt      # measure one method again
 
-The others need `pip install ldpopt[bench]`; one that is not installed is left out, and the page says so. Every case is
-a process of its own (speed_methods.py).
+Other methods need `pip install ldpopt[bench]`; the page names those that are not installed. Every case runs in a
+separate process (speed_methods.py).
 """
 
 from __future__ import annotations
@@ -18,57 +18,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from speed_cases import RIVALS, Case, key, series
+from speed_page import write
+
 HERE = Path(__file__).parent
-SIZES = (10, 20, 40, 80, 160, 320, 640, 1000, 2000, 5000)
-GAINS = ("identity", "absolute", "random")
-EPSILONS = (0.1, 1, 5)
-RIVALS = {  # method: (package, power of n in which its rows grow, so what a next size costs at least)
-    "HiGHS, compact": ("highspy", 2),
-    "HiGHS, pairwise": ("highspy", 3),
-    "cvxpy, HiGHS": ("cvxpy", 3),
-    "cvxpy, Clarabel": ("clarabel", 3),
-    "PuLP, CBC": ("pulp", 3),
-    "linopy, HiGHS": ("linopy", 3),
-    "scipy linprog": ("scipy", 3),
-    "qif": ("qif", 3),
-}
-CHOICE_SIZES = (10, 20, 30, 40, 50, 60, 80, 110, 160, 320)
-PATIENT = {("qif", 80, "random"): 1500.0}
-"""Cases with a limit of their own: what the comparison at 80 answers is about; it takes 6 minutes."""
-
-Case = dict[str, Any]
-
-
-def series(options: argparse.Namespace) -> Iterator[list[Case]]:
-    """Cases that differ in size only, smallest first: after one that is too slow the rest is left out."""
-    every = options.all
-    for gain in GAINS:
-        for epsilon in EPSILONS:
-            for prior in ("uniform", "random"):
-                largest = 1000 if epsilon != 1 else 5000 if prior == "random" else 2000
-                sizes = [n for n in SIZES if every or n <= largest]
-                yield [case("ldpopt", n, gain, epsilon, prior) for n in sizes]
-    yield [case("ldpopt, one thread", n, "random", 1, "random") for n in (320, 1000, 2000)]
-    for method in RIVALS:
-        for gain in GAINS:
-            for epsilon in EPSILONS if every else (1,):
-                yield [case(method, n, gain, epsilon, "random") for n in SIZES]
-    for gain in GAINS:
-        for epsilon in EPSILONS:
-            yield [case("choices", n, gain, epsilon, "random") for n in CHOICE_SIZES]
-    yield [case("formulate", 320, "random", 1, "random")]
-
-
-def case(method: str, n: int, gain: str, epsilon: float, prior: str) -> Case:
-    return {"method": method, "n": n, "gain": gain, "epsilon": epsilon, "prior": prior}
-
-
-def key(one: Case) -> str:
-    return "|".join(str(one[name]) for name in ("method", "n", "gain", "epsilon", "prior"))
+LONG_LIMITS = {("qif", 80, "random"): 1500.0}
+"""Time limits of single cases, in seconds; this one, the comparison at 80 answers, takes 6 minutes."""
 
 
 def run(one: Case, limit: float, memory: float, extra: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +48,7 @@ def run(one: Case, limit: float, memory: float, extra: dict[str, Any]) -> dict[s
         process.communicate()
         return {"over": limit} | until
     if process.returncode:
-        last = (complained.strip() or "no word").splitlines()[-1]
+        last = (complained.strip() or "no message").splitlines()[-1]
         return {"failed": "out of memory" if "MemoryError" in last or process.returncode == -9 else last[:100]}
     return json.loads(said.splitlines()[-1])
 
@@ -106,12 +64,12 @@ def so_far(process: int) -> dict[str, float]:
 
 
 def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace) -> None:
-    """Measure a series up to the first size that is too slow, or certain to be."""
+    """Measure a series up to the first size that is too slow, or will certainly be."""
     before: dict[str, Any] | None = None
     slow: list[str] = []
     for one in cases:
         name, method = key(one), one["method"]
-        limit = PATIENT.get((method, one["n"], one["gain"]), options.limit)
+        limit = LONG_LIMITS.get((method, one["n"], one["gain"]), options.limit)
         if method.startswith("ldpopt"):
             limit = max(limit, 300.0)
         if name not in done or (options.only and method == options.only and name not in options.fresh):
@@ -131,7 +89,7 @@ def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace)
         found = done[name]
         if method == "choices" and "cpu" in found:
             best = min(min(times) for times in found["cpu"].values())
-            # What is ten times slower than the best at one size will not be the best at the next.
+            # A way ten times slower than the best at one size is skipped at larger ones.
             slow = sorted({*slow, *(w for w, times in found["cpu"].items() if w != "auto" and min(times) > 10 * best)})
         elif "cpu" not in found:
             break
@@ -160,8 +118,6 @@ def main() -> None:
                 run_facts["load"].append(os.getloadavg()[0])
     if options.keep:
         Path(options.keep).write_text(json.dumps(done))
-    from speed_page import write
-
     write(done, options, HERE)
 
 

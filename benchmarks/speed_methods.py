@@ -1,10 +1,10 @@
-"""One case of benchmarks/speed.py, in a process of its own: every method solves the same problem, written its own way.
+"""One case of benchmarks/speed.py, in a separate process: every method solves the same problem in its own formulation.
 
 python benchmarks/speed_methods.py '{"method": "ldpopt", "n": 40, "gain": "random", "epsilon": 1, "prior": "random"}'
 
 prints one line of JSON. The programs of others are written as their manuals suggest: one row for each pair of inputs
-and each output, vectorised where the tool can. What is measured begins with the problem's numbers at hand and ends with
-a channel as an array; imports and a first solve of four answers come before.
+and each output, vectorised where the tool can. The measurement starts with the problem's numbers in memory and
+ends with a channel as an array, after imports and a first solve of four answers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 
 import ldpopt as lo
 from ldpopt.errors import LdpoptError
+from ldpopt.solving import solve as solving
 from ldpopt.solving.formulation import formulate
-from ldpopt.solving.solve import solve_ as solving
 
 Float = np.ndarray
 

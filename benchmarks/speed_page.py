@@ -1,4 +1,4 @@
-"""What benchmarks/speed.py found, as tables in speed.md and a plot in speed.png."""
+"""The results of benchmarks/speed.py, as tables in speed.md and a plot in speed.png."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from speed import CHOICE_SIZES, EPSILONS, GAINS, RIVALS, SIZES, key
+from speed_cases import CHOICE_SIZES, EPSILONS, GAINS, RIVALS, SIZES, key
 
 PACKAGES = ("highspy", "cvxpy", "clarabel", "pulp", "linopy", "scipy", "qif", "numpy")
-LEAST_GROWTH = 2.0
-"""MB above the imports from which a growth of memory can be told."""
+MIN_GROWTH = 2.0
+"""Smallest memory above the imports, in MB, that counts for the fit of memory."""
 
 Found = dict[str, Any]
 
@@ -95,7 +95,7 @@ def summary(run: Run, shown: Callable[[Found], str]) -> str:
 
 
 def share(found: Found) -> float:
-    """What proving costs: mechanism, audit, repair and bound as a share of all."""
+    """Share of the time for mechanism, audit, repair and bound."""
     return middle(p / c for p, c in zip(found["proving"], found["cpu"], strict=True))
 
 
@@ -131,7 +131,7 @@ def fit(run: Run, method: str, gain: str) -> tuple[str, str, str]:
     x = np.log([one["n"] for one in found])
     slope = np.polyfit(x, np.log([middle(one["cpu"]) for one in found]), 1)[0]
     above = [one["memory"] - one["base"] for one in found]
-    seen = [k for k, value in enumerate(above) if value >= LEAST_GROWTH]
+    seen = [k for k, value in enumerate(above) if value >= MIN_GROWTH]
     memory = f"{np.polyfit(x[seen], np.log([above[k] for k in seen]), 1)[0]:.1f}" if len(seen) >= 2 else ""
     return ", ".join(str(one["n"]) for one in found), f"{slope:.1f}", memory
 
@@ -147,7 +147,7 @@ def growth(run: Run) -> str:
 
 
 def agreement(run: Run) -> str:
-    """Values beside ldpopt's certified one, and what the exact audit says of the channels."""
+    """Differences of the values from ldpopt's certified ones, and exact audits of the channels."""
     rows = []
     for method in RIVALS:
         found = run.measured(method)

@@ -1,4 +1,4 @@
-"""Guards of the small sizes: what a user waits for every day, and no change should make slower unseen.
+"""Speed of small sizes, the usual case; shows if a change makes them slower.
 
 Run by the command in benchmarks/README.md, never with the tests.
 """

@@ -1,9 +1,9 @@
-"""Random problems of every kind: solve, certify, audit a second time, and say how near the proofs come.
+"""Random problems of every kind: solve, certify, audit again, and report the certified gaps.
 
 python benchmarks/trust.py                     # 10 000 problems, about ten minutes of one core; rewrites trust.md
 python benchmarks/trust.py --count 500 --seed 3 -j 2
 
-Ends with 1 where a mechanism is not certified, a gap is larger than 1e-9 (the median: 1e-12), or anything is raised.
+Exit code 1 if a mechanism is not certified, a gap is larger than 1e-9 (the median: 1e-12), or anything is raised.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Your own prior
 ==============
 
-Question: a clinic asks how people smoke. It knows roughly how frequent the answers are. Which randomized answer keeps
-most of them true at epsilon = 1, and can the optimum be checked without a solver?
+Question: a clinic asks how people smoke. It knows roughly how frequent the answers are. Which randomized answers are
+true most often at epsilon = 1, and can the optimum be checked without a solver?
 """
 
 import sys

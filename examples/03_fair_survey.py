@@ -2,8 +2,8 @@
 A sensitive survey, from design to estimate
 ===========================================
 
-Question: 6366 women were asked in 1974 whether they had an extramarital affair (Fair 1978); 32.2 % said yes. Had every
-answer been randomized before it was given, how well could the rate still be estimated?
+Question: 6366 women were asked in 1974 whether they had an extramarital affair (Fair 1978); 32.2 % said yes. If every
+answer had been randomized first, how well could the rate still be estimated?
 """
 
 import sys

@@ -3,8 +3,8 @@ An ordered scale
 ================
 
 Question: people place themselves on a seven-step scale from strong Democrat to strong Republican (ANES 1996). Only
-neighboring steps need be hard to tell apart; a report two steps off is worse than one that is one step off. Which
-report is nearest to the truth on average?
+neighboring steps must be hard to distinguish. A report two steps off is worse than one that is one step off. Which
+mechanism is nearest to the truth on average?
 """
 
 import sys

@@ -2,8 +2,9 @@
 Places on a map
 ===============
 
-Question: eight places in Manhattan. A report should hide where one is among places nearby, less so among places far
-away: metric privacy, also called geo-indistinguishability (Andres et al. 2013). How far off is the best report?
+Question: eight places in Manhattan. A report should hide a person's position among nearby places, and less so among
+distant places: metric privacy, also called geo-indistinguishability (Andres et al. 2013). How far off is the best
+report?
 """
 
 import sys

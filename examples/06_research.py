@@ -2,8 +2,8 @@
 From research code: sweeps, shadow prices, a live model
 =======================================================
 
-Question: how does the optimum move with epsilon, what is a little more privacy worth, and what if the model needs a
-row that the library does not know?
+Question: how does the optimum depend on epsilon, what is the price of a little more privacy, and what if the model
+needs a constraint that the library does not have?
 """
 
 import sys

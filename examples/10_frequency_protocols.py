@@ -1,9 +1,9 @@
 """
-What the field uses, against the optimum
-========================================
+Standard frequency protocols and the optimum
+============================================
 
-Question: 944 voters each name their party on a scale of seven. Which protocol tells the shares best, which tells one
-voter's answer best, and is the linear program's optimum among them?
+Question: 944 voters each name their party on a scale of seven. Which protocol estimates the shares best, which reveals
+one voter's answer best, and is the linear program's optimum among them?
 """
 
 import sys

@@ -3,7 +3,8 @@ Noise for a table
 =================
 
 Question: 944 voters told a pollster their age. How many are 65 or over, and how old are they on average, if the answer
-must not tell whether any one of them is in the table? This is the other model of privacy: a trusted curator adds noise.
+must not reveal whether any one of them is in the table? This is the other model of privacy: a trusted curator adds
+noise.
 """
 
 import sys
@@ -46,8 +47,9 @@ published = (years.sum() + total.sample(2000, rng=rng)) / (ages.rows + people.sa
 print(f"true mean {years.mean():.2f}, published {published[0]:.2f}; spread {published.std():.2f} years")
 
 # %%
-# The low bits of a float tell which answer it was added to. What is published is noise on the whole numbers, drawn from
-# integer masses; cut off to 0 .. 944 it is a mechanism, and the audit finds its true budget between neighbors.
+# The low bits of a float reveal the answer to which it was added. What is published is noise on the whole numbers,
+# drawn from integer masses; cut off to 0 .. 944 it is a mechanism, and the audit finds its true budget between
+# neighbors.
 
 counted = law.on_grid(1.0)
 draws = truth + counted.sample(20_000, rng=3)

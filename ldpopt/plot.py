@@ -1,4 +1,4 @@
-"""Pictures: every function draws one thing on given axes, or on new ones, and returns the axes; nothing is shown."""
+"""Plots: every function draws one object on the given or new axes and returns them; it does not call ``show``."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
 
     from ldpopt.polytope.regions import Region
 
-MOST_NUMBERS = 12
-"""Largest side of a heat map that has its numbers written into the cells."""
+MAX_NUMBERED_SIDE = 12
+"""Largest side of a heat map with numbers in its cells."""
 
-MOST_LABELS = 30
-"""Most labels written along an axis; beyond, every second, third, ... is."""
+MAX_AXIS_LABELS = 30
+"""Largest number of labels along an axis; of more labels every second, third, ... is written."""
 
-OUTWARD = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
-"""Where the names of the corners A to H of a binary polytope stand: apart, however close the corners are."""
+NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
+"""Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close."""
 
 APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
-"""Where the three certain priors stand in a triangle."""
+"""Positions of the three certain priors in a triangle."""
 
-NARROW = 0.07
-"""Cells of a triangle whose border is closer than this to their middle have their names outside."""
+MIN_CELL_WIDTH = 0.07
+"""Smallest distance from the center of a cell to its border for a name inside the cell."""
 
-LONGEST_LABEL = 18
-"""Characters of a label that are written along an axis."""
+MAX_LABEL_LENGTH = 18
+"""Largest number of characters of a label along an axis."""
 
 
 def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
-    """Draw a channel as a heat map: answers down, reports across, probabilities in the cells where they fit.
+    """Draw a channel as a heat map: rows are answers, columns reports; small channels with probabilities.
 
     Parameters
     ----------
     mechanism : Mechanism
-        What to draw.
+        The mechanism.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
 
     Returns
     -------
     matplotlib Axes
-        With a color bar beside them.
+        Axes with a color bar.
     """
     n, m = mechanism.channel.shape
     side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
@@ -62,7 +62,7 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
     _label_axis(ax, "x", mechanism.outputs)
     ax.set_xlabel("report")
     ax.set_ylabel("true answer")
-    if max(n, m) <= MOST_NUMBERS:
+    if max(n, m) <= MAX_NUMBERED_SIDE:
         for (x, y), p in np.ndenumerate(mechanism.channel):
             color = "white" if p > 0.55 * top else "black"
             ax.text(y, x, _probability(float(p)), ha="center", va="center", color=color, fontsize=8)
@@ -71,14 +71,14 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
 
 
 def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
-    """Draw the value against epsilon, a curve for each prior, the closed form dotted on top where there is one.
+    """Draw the value against epsilon, one curve per prior, with the closed form as dots if one applies.
 
     Parameters
     ----------
     result : SweepResult
-        What to draw; of many priors at most nine are drawn, evenly chosen.
+        The sweep; of many priors nine are drawn, evenly spaced.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
     """
     ax = _axes(ax)
     values, formulas = result.grid("value"), result.grid("closed_form")
@@ -87,14 +87,11 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     chosen = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int))
     has_formula = bool(np.isfinite(formulas).any())
     style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
-    for place, k in enumerate(chosen):
-        # Near-white ends of the map would not be seen.
-        color = _shade(place, len(chosen))
-        name = "solver" if result.priors is None else _prior_name(result, int(k))
-        ax.plot(result.epsilons[order], values[order, k], color=color, label=name, **style)
-        if np.isfinite(formulas[:, k]).any():
-            last = "closed form" if place == len(chosen) - 1 else None
-            ax.plot(result.epsilons[order], formulas[order, k], ":", color="black", linewidth=1.0, label=last)
+    for position, k in enumerate(chosen):
+        color = _shade(position, len(chosen))
+        ax.plot(result.epsilons[order], values[order, k], color=color, label=_curve_name(result, int(k)), **style)
+        last = "closed form" if position == len(chosen) - 1 else None
+        _dotted_curve(ax, result.epsilons[order], formulas[order, k], last)
     ax.set_xlabel(r"$\varepsilon$ (nats)")
     ax.set_ylabel(f"expected {result.sense}")
     ax.grid(alpha=0.3)
@@ -111,9 +108,9 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     Parameters
     ----------
     result : SweepResult
-        Of two answers and several priors.
+        A sweep for two answers and several priors.
     ax : matplotlib Axes, optional
-        Three-dimensional ones draw the surface, flat ones its contours; new ones are three-dimensional.
+        Three-dimensional axes get the surface, flat ones its contours (default: new three-dimensional axes).
     column : str
         ``"value"``, ``"closed_form"`` or ``"relative_gap"``.
 
@@ -161,22 +158,26 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     privacy : PureLDP or ApproximateLDP
         The notion.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
     prior : sequence of 2 floats, optional
-        Draws the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
+        Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
     """
     from ldpopt.closed_forms import binary
     from ldpopt.privacy.answers import alphabet_of, definition_of
 
     ties = definition_of(privacy, (0, 1)) if alphabet_of(privacy) is None else None
     if ties is None or not ties.is_complete:
-        raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
+        raise StatementError(f"{privacy!r} has no plot in the plane", do="pass PureLDP or ApproximateLDP")
     form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
     corners = np.array(form.vertices)
     ax = _axes(ax, size=(5.6, 5.4))
     ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
     ax.plot(*corners.T, "o", color="#08519c", markersize=4)
-    outward = OUTWARD if len(corners) == 8 else OUTWARD[1:2] + OUTWARD[3:4] + OUTWARD[5:6] + OUTWARD[7:]
+    outward = (
+        NAME_DIRECTIONS
+        if len(corners) == 8
+        else NAME_DIRECTIONS[1:2] + NAME_DIRECTIONS[3:4] + NAME_DIRECTIONS[5:6] + NAME_DIRECTIONS[7:]
+    )
     for name, point, (x, y) in zip("ABCDEFGH", corners, outward, strict=False):
         _name_corner(ax, name, point, x, y)
     if prior is not None:
@@ -186,22 +187,22 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     ax.set_xticks(np.linspace(0, 1, 6))
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_aspect("equal")
-    ax.set_xlabel("$p_{00}$: probability that the first answer is told truly")
+    ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
     ax.set_ylabel("$p_{11}$: the same for the second")
     return ax
 
 
 def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
-    """Draw the priors of three answers as a triangle, cut into the cells where one mechanism is best.
+    """Draw the priors of three answers as a triangle, divided into the cells where one mechanism is optimal.
 
-    Each cell has the name of its mechanism and its share of the area; the more reports, the darker.
+    Each cell has the name of its mechanism and its share of the area. Mechanisms with more reports are darker.
 
     Parameters
     ----------
     regions : sequence of Region
-        What `ldpopt.regions.prior_regions` found, for three inputs.
+        Result of `ldpopt.regions.prior_regions` for three inputs.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
     """
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError("a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)")
@@ -229,36 +230,36 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     estimate : Estimate
         What to draw.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
     """
-    places = np.arange(len(estimate.values))
-    ax = _axes(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(places))), 3.8))
+    positions = np.arange(len(estimate.values))
+    ax = _axes(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
-    # Maximum likelihood clips its intervals: an end may lie on the estimate, and rounding may put it beyond.
-    ax.bar(places, estimate.values, color="#9ecae1", width=0.7)
+    # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
+    ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
     spread = np.maximum([below, above], 0.0)
-    ax.errorbar(places, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
+    ax.errorbar(positions, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
     ax.axhline(0.0, color="black", linewidth=0.8)
-    _label_axis(ax, "x", places.tolist() if estimate.labels is None else estimate.labels)
+    _label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
     ax.set_ylabel(f"estimated share, {100 * estimate.confidence:g} % intervals")
     ax.set_xlabel(f"answer ({estimate.n_reports:,} reports)")
     return ax
 
 
 def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Axes:
-    """Draw the least delta at each epsilon that an audited channel really has.
+    """Draw the least delta of an audited channel at each epsilon.
 
     Parameters
     ----------
     audit : Audit
-        Of a mechanism.
+        The audit of a mechanism.
     ax : matplotlib Axes, optional
-        New ones unless given.
+        Axes to draw on (default: new ones).
     points : int
-        Where the curve is computed.
+        Number of points of the curve.
     """
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
-    # The curve has its last kink at the true epsilon.
+    # The last kink of the curve is at the true epsilon.
     epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
     deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
     ax = _axes(ax)
@@ -284,13 +285,13 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
 
 
 def _axes(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
-    """Return the axes given, or new ones of a figure that keeps its labels inside."""
+    """Return the given axes, or new ones of a figure with constrained layout."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        what = "a picture needs matplotlib, which is not installed"
+        what = "a plot needs matplotlib, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
     figure = plt.figure(figsize=size, layout="constrained")
     axes: Axes = figure.add_subplot(projection=projection)
@@ -298,39 +299,47 @@ def _axes(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection
 
 
 def _label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:
-    """Write labels along an axis: shortened, thinned out where there are many, upright where they are long."""
-    step = -(-len(names) // MOST_LABELS)
-    places = list(range(0, len(names), step))
-    written = [_short(names[place]) for place in places]
+    """Write labels along an axis: shortened, only some of many, rotated if long."""
+    step = -(-len(names) // MAX_AXIS_LABELS)
+    positions = list(range(0, len(names), step))
+    written = [_short(names[position]) for position in positions]
     if which == "y":
-        ax.set_yticks(places, written)
+        ax.set_yticks(positions, written)
         return
     crowded = sum(map(len, written)) > 40 or max(map(len, written)) > 7
     turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    ax.set_xticks(places, written, **turned)
+    ax.set_xticks(positions, written, **turned)
 
 
 def _short(name: Hashable) -> str:
-    # A dollar sign would start a formula.
-    text = str(name) if len(str(name)) <= LONGEST_LABEL else str(name)[: LONGEST_LABEL - 1] + "…"
+    # An unescaped dollar sign starts a formula.
+    text = str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
     return text.replace("$", r"\$")
 
 
 def _probability(p: float) -> str:
-    """Three digits, or the power of ten of what they would round to zero."""
+    """Three digits; for smaller numbers one digit and the power of ten."""
     return "0" if p == 0 else "1" if p == 1 else f"{p:.3f}" if p >= 5e-4 else f"{p:.0e}"
 
 
-def _shade(place: int, count: int) -> Any:
+def _shade(position: int, count: int) -> Any:
     import matplotlib as mpl
 
     if count == 1:
         return "#6baed6"
-    return mpl.colormaps["viridis"](0.9 * place / max(1, count - 1))
+    return mpl.colormaps["viridis"](0.9 * position / max(1, count - 1))
 
 
-def _prior_name(result: SweepResult, k: int) -> str:
-    assert result.priors is not None
+def _dotted_curve(ax: Axes, x: Float, y: Float, label: str | None) -> None:
+    """Draw a curve as black dots, unless all its values are missing."""
+    if np.isfinite(y).any():
+        ax.plot(x, y, ":", color="black", linewidth=1.0, label=label)
+
+
+def _curve_name(result: SweepResult, k: int) -> str:
+    """Name of the curve of prior ``k``."""
+    if result.priors is None:
+        return "solver"
     weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k, :4])
     return f"({weights}{', …' if result.priors.shape[1] > 4 else ''})"
 
@@ -367,17 +376,17 @@ def _level_line(ax: Axes, form: Any) -> None:
         across, height = np.full(2, value / first), np.array([-0.2, 1.2])
     ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")
     ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
-    # Above the region: at one budget or another it fills every corner of the picture.
+    # Above the region, since the region may fill the whole plot.
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
 
 
 def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
-    """Write a cell's name and share into it, or beside the triangle with a line to it where the cell is narrow."""
+    """Write a cell's name and share into it; for a narrow cell, beside the triangle with a line."""
     center, middle = outline.mean(axis=0), APEXES.mean(axis=0)
     along = np.roll(outline, -1, axis=0) - outline
     across = along[:, 0] * (center - outline)[:, 1] - along[:, 1] * (center - outline)[:, 0]
     name, share = region.label, f"({100 * float(region.share):.2g} %)"
-    if float(np.abs(across / np.hypot(*along.T)).min()) >= NARROW:
+    if float(np.abs(across / np.hypot(*along.T)).min()) >= MIN_CELL_WIDTH:
         ax.text(
             center[0],
             center[1],
@@ -387,14 +396,14 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
             fontsize=8,
         )
         return
-    held = [x for x in range(3) if region.contains([int(k == x) for k in range(3)])]
-    away = center - middle
-    if len(held) == 1:
-        place = APEXES[held[0]] + ((-0.13, 0.07), (0.13, 0.07), (0.19, -0.02))[held[0]]
-    elif np.hypot(*away) < 0.1:
-        place = np.array([1.08, 0.29])
+    certain_answers = [x for x in range(3) if region.contains([int(k == x) for k in range(3)])]
+    direction = center - middle
+    if len(certain_answers) == 1:
+        position = APEXES[certain_answers[0]] + ((-0.13, 0.07), (0.13, 0.07), (0.19, -0.02))[certain_answers[0]]
+    elif np.hypot(*direction) < 0.1:
+        position = np.array([1.08, 0.29])
     else:
-        place = middle + away / np.hypot(*away) * (0.39 if abs(away[0]) < 0.1 else 0.47)
+        position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
     text = f"{name}\n{share}"
-    ax.annotate(text, tuple(center), tuple(place), ha="center", va="center", fontsize=8, arrowprops=line)
+    ax.annotate(text, tuple(center), tuple(position), ha="center", va="center", fontsize=8, arrowprops=line)

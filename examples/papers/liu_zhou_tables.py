@@ -221,7 +221,7 @@ def claims(result, found, theory):
 
 def main():
     parser = argparse.ArgumentParser(description="Rerun the experiment of Liu and Zhou.")
-    parser.add_argument("folder", nargs="?", type=Path, help="where to write; a temporary folder unless told")
+    parser.add_argument("folder", nargs="?", type=Path, help="where to write (default: a temporary folder)")
     parser.add_argument("--full", action="store_true", help="the paper's size; minutes")
     parser.add_argument("--more", action="store_true", help="three protocols that report several attributes, too")
     has_pyts = importlib.util.find_spec("pyts") is not None

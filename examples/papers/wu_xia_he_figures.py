@@ -127,7 +127,7 @@ def claims(folder, maps_by_name):
 
 def main():
     parser = argparse.ArgumentParser(description="Recompute the figures of Wu, Xia and He.")
-    parser.add_argument("folder", nargs="?", type=Path, help="where to write; a temporary folder unless told")
+    parser.add_argument("folder", nargs="?", type=Path, help="where to write (default: a temporary folder)")
     parser.add_argument("--fine", action="store_true", help="40 x 40 points instead of 16 x 16")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="ldpopt-"))

@@ -117,7 +117,7 @@ def simulation(folder, number, delta, grid, theory):
 
 def main():
     parser = argparse.ArgumentParser(description="Recompute the figures of Zhou, Lu and Wu 2019.")
-    parser.add_argument("folder", nargs="?", type=Path, help="where to write; a temporary folder unless told")
+    parser.add_argument("folder", nargs="?", type=Path, help="where to write (default: a temporary folder)")
     parser.add_argument("--fine", action="store_true", help="41 x 41 points instead of 11 x 11")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="ldpopt-"))

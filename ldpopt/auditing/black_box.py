@@ -1,4 +1,4 @@
-"""The audit of a black box: a lower bound on epsilon from what a randomizer was seen to do."""
+"""The audit of a black box: a lower confidence bound on epsilon from samples of a randomizer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, inner_share, is_whole, read_size, short_repr
 
-MOST_CELLS = 512
-"""Reports with more values than this are grouped by the quantiles of the first half of the sample."""
+MAX_CELLS = 512
+"""Reports with more distinct values are grouped by the quantiles of the first half of the sample."""
 
 Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
@@ -41,18 +41,17 @@ def audit_sampler(
     x, x_prime : object
         Two answers; both directions are tried.
     draws : int
-        Reports asked for of each answer, at least 100.
+        Number of reports per answer, at least 100.
     confidence : float
-        In (0, 1): an honest box gets a bound above its epsilon with probability at most ``1 - confidence``; default:
-        ``0.99``.
+        In (0, 1): the bound exceeds the true epsilon with probability at most ``1 - confidence``; default: ``0.99``.
     rng : numpy.random.Generator or int, optional
-        Handed to the randomizer; default: a fresh generator.
+        Passed to the randomizer; default: a fresh generator.
 
     Returns
     -------
     float
-        Nats, at least 0. Small values prove nothing: events rarer than about ``1 / draws`` are not seen, so that the
-        exact audit leads wherever the probabilities are known.
+        Nats, at least 0. A small value does not prove privacy: events rarer than about ``1 / draws`` are not observed.
+        Use the exact audit if the probabilities are known.
 
     Raises
     ------
@@ -71,16 +70,16 @@ def audit_sampler(
     True
     """
     if not is_whole(draws, 100):
-        raise StatementError(f"draws = {short_repr(draws)} is too few to bound anything", do="ask for 10 000 or more")
+        raise StatementError(f"draws = {short_repr(draws)} is too few", do="state 10 000 or more")
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
-    codes = _cells(*reports)
+    codes = _value_codes(*reports)
     half = draws // 2
     cells = int(max(code.max() for code in codes)) + 1
     seen = [np.bincount(code[:half], minlength=cells) for code in codes]
     held = [np.bincount(code[half:], minlength=cells) for code in codes]
-    # One event is chosen before the second half is looked at; its two limits share the risk.
+    # The event is chosen on the first half; its two limits on the second half share the risk.
     risk = (1 - confidence) / 2
     over, event = _best_event(seen, half, risk)
     low = _lower(int(held[over][event].sum()), draws - half, risk)
@@ -95,21 +94,21 @@ def _reports(randomize: Randomizer, answer: Any, draws: int, rng: np.random.Gene
     return array
 
 
-def _cells(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the reports' values; numbers with too many values go by quantiles of the halves that choose the event."""
+def _value_codes(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Codes of the reports' values; too many distinct numbers are grouped by quantiles of the first halves."""
     values, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
-    if len(values) > MOST_CELLS and values.dtype.kind in "fiu":
+    if len(values) > MAX_CELLS and values.dtype.kind in "fiu":
         half = len(first) // 2
         chosen = np.concatenate([first[:half], second[:half]])
-        edges = np.unique(np.quantile(chosen, np.linspace(0, 1, MOST_CELLS + 1)[1:-1]))
+        edges = np.unique(np.quantile(chosen, np.linspace(0, 1, MAX_CELLS + 1)[1:-1]))
         inverse = np.searchsorted(edges, np.concatenate([first, second]), side="right")
     return inverse[: len(first)], inverse[len(first) :]
 
 
 def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[int, NDArray[np.int64]]:
-    """Event, and the answer that makes it likelier, with the largest bound on the first half.
+    """The event with the largest bound on the first half, and the answer under which it is likelier.
 
-    By the lemma of Neyman and Pearson only the cells of largest ratio matter: each prefix of that order is an event.
+    By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
     """
     best: tuple[float, int, NDArray[np.int64]] = (-math.inf, 0, np.zeros(0, np.int64))
     for over in (0, 1):

@@ -1,13 +1,13 @@
-r"""Divergences of rows, rounded outward: what privacy a channel really has, read from its numbers alone.
+r"""Divergences of rows, rounded up: the true privacy of a channel, computed from its numbers alone.
 
-A float is a rational, so every channel is audited as the exact numbers it holds. Nothing here knows how a channel was
-made: this is the second witness beside the rows that a privacy notion writes.
+A float is a rational, so every channel is audited as exact numbers. The audit does not depend on how a channel was
+made: it is an independent check of the constraint rows of privacy notions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -30,18 +30,17 @@ __all__ = [
 ]
 
 ULPS = 2.0**-50
-"""Relative slack around floating-point screening: everything within it is decided in integers."""
+"""Relative slack of floating-point screening; everything within it is decided in integers."""
 
+MAX_CANDIDATES = 64
+"""Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
 
-CANDIDATES = 64
-"""Entries within roundoff of the worst that are told apart in rationals; with more, epsilon is rounded up further."""
-
-HASTY = 500_000
-"""Entries times inputs from which a reported delta is an upper bound within 1e-12 or so; a verdict never is."""
+MAX_EXACT_DELTA_WORK = 500_000
+"""Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact."""
 
 
 class Pairs(NamedTuple):
-    """Ordered pairs of inputs that must be close, and how many epsilons apart they may be."""
+    """Ordered pairs of tied inputs, and their distance: the factor of epsilon."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -49,7 +48,7 @@ class Pairs(NamedTuple):
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | None = None, claim: str = "") -> Audit:
-    r"""Smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for all tied inputs and all outputs.
+    r"""Find the smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for tied inputs and all outputs.
 
     .. math:: \epsilon(P) = \max_{x, x', y} \frac{1}{d(x, x')} \ln \frac{P(y \mid x)}{P(y \mid x')}
 
@@ -58,11 +57,11 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
     channel : Mechanism or array_like, shape (n, m)
         Read exactly.
     budget : Budget, optional
-        The claim to decide.
+        The claimed budget.
     pairs : Pairs, optional
         Tied inputs; default: all ordered pairs at distance 1.
     claim : str
-        How the audit names the claim; default: ``""``, which writes the budget.
+        Name of the claim in the audit; default: ``""``, which writes the budget.
 
     Returns
     -------
@@ -74,21 +73,20 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
     O(n m) for all pairs, O(number of pairs x m) otherwise.
     """
     matrix = exact(channel)
-    worst = worst_of_all(matrix) if pairs is None else _worst_of_pairs(matrix, pairs)
-    epsilon, witness = worst
-    verdict: Verdict = "certified" if math.isfinite(epsilon) else "violated"
-    if budget is not None:
-        verdict = decide_all(matrix, budget) if pairs is None else _decide_pairs(matrix, budget, pairs)
-        if verdict == "certified":
-            epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))
+    epsilon, witness = _least_epsilon_pure(matrix, pairs)
 
     def curve(at: Budget) -> float:
-        decided = decide_all(matrix, at) if pairs is None else _decide_pairs(matrix, at, pairs)
-        return 0.0 if decided == "certified" else hockey_stick(matrix, at, pairs)[0]
+        return 0.0 if _decide(matrix, at, pairs) == "certified" else hockey_stick(matrix, at, pairs)[0]
 
-    delta = 0.0 if budget is None or verdict == "certified" else curve(budget)
-    claim = claim or ("pure" if budget is None else f"epsilon = {budget!r}")
-    return Audit(epsilon, delta, witness, verdict, claim, curve)
+    if budget is None:
+        verdict: Verdict = "certified" if math.isfinite(epsilon) else "violated"
+        return Audit(epsilon, 0.0, witness, verdict, claim or "pure", curve)
+    verdict, delta = _decide(matrix, budget, pairs), 0.0
+    if verdict == "certified":
+        epsilon = min(epsilon, _nats_rounded_up(budget))
+    else:
+        delta = hockey_stick(matrix, budget, pairs)[0]
+    return Audit(epsilon, delta, witness, verdict, claim or f"epsilon = {budget!r}", curve)
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
@@ -112,20 +110,20 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
 
     Notes
     -----
-    Event-wise O(n^2 m) a pass, entry-wise O(n m).
+    Event-wise O(n^2 m) per pass, entry-wise O(n m).
     """
     matrix = exact(channel)
     low, high = budget.enclosure()
     slack = Fraction(delta)
     single = form == "entry"
     upper, where = _worst_excess(matrix, low, None, single)
-    found, witness = _shown(matrix, upper, where, single)
+    found, witness = _rounded_up(matrix, upper, where, single)
     verdict: Verdict = "certified" if upper <= slack else "undecided"
     if verdict != "certified" and _worst_excess(matrix, high, None, single)[0] > slack:
         verdict = "violated"
     epsilon = _least_epsilon(matrix, slack, single)
     if verdict == "certified":
-        epsilon = min(epsilon, float(budget) if budget.ratio is None else round_up(log_enclosure(budget.ratio)[1]))
+        epsilon = min(epsilon, _nats_rounded_up(budget))
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
@@ -134,22 +132,39 @@ def hockey_stick(
     matrix: Exact, budget: Budget, pairs: Pairs | None = None, *, single: bool = False
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
-    hasty = matrix.floats.size * len(matrix.floats) > HASTY
-    return _shown(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, hasty=hasty), single)
+    fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
+    return _rounded_up(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, fast=fast), single)
 
 
-def _shown(
+def _rounded_up(
     matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """An excess rounded up, and its witness by label."""
+    """An excess rounded up, and its witness as labels."""
     if where is None:
         return 0.0, None
     x, k, event = where
-    shown = tuple(matrix.outputs[y] for y in event)
-    return round_up(excess), (matrix.inputs[x], matrix.inputs[k], shown[0] if single else shown)
+    outputs = tuple(matrix.outputs[y] for y in event)
+    return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
 
 
-def worst_of_all(matrix: Exact, rows: NDArray[np.int64] | None = None) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _nats_rounded_up(budget: Budget) -> float:
+    """Smallest float that is at least a budget."""
+    return float(budget) if budget.ratio is None else round_up(log_enclosure(budget.ratio)[1])
+
+
+def _least_epsilon_pure(matrix: Exact, pairs: Pairs | None) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """Smallest pure epsilon over all (or the given) ordered pairs, and the witness that attains it."""
+    return least_epsilon_all(matrix) if pairs is None else _least_epsilon_pairs(matrix, pairs)
+
+
+def _decide(matrix: Exact, budget: Budget, pairs: Pairs | None) -> Verdict:
+    """Whether a pure claim holds for all (or the given) ordered pairs."""
+    return decide_all(matrix, budget) if pairs is None else _decide_pairs(matrix, budget, pairs)
+
+
+def least_epsilon_all(
+    matrix: Exact, rows: NDArray[np.int64] | None = None
+) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
@@ -169,27 +184,27 @@ def worst_of_all(matrix: Exact, rows: NDArray[np.int64] | None = None) -> tuple[
     return (round_up(log_enclosure(best)[1]) if best > 1 else 0.0), where
 
 
-def _worst_of_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest epsilon over weighted pairs: floats find the candidates, integers and enclosures the bound."""
+def _least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound."""
     worst = 0.0
     near: list[tuple[float, int, int, int, float]] = []
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
         over, under = matrix.floats[first], matrix.floats[second]
-        far = over * 2.0**-1000 > under  # their ratio may leave the floats, where their logarithms do not
+        far = over * 2.0**-1000 > under  # the ratio may overflow, its logarithm does not
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             close = np.log1p((over - under) / under)
             apart = np.log(over / np.where(far, under * 2.0**100, under)) + np.where(far, 100 * math.log(2), 0.0)
         loss = np.where(over < 2 * under, close, apart)
         loss = np.where(over == 0, -np.inf, loss) / distance[:, None]
         worst = max(worst, float(loss.max(initial=0.0)))
-        for row, y in np.argwhere(loss >= max(worst * (1 - 8 * ULPS), 5e-324))[:CANDIDATES]:
+        for row, y in np.argwhere(loss >= max(worst * (1 - 8 * ULPS), 5e-324))[:MAX_CANDIDATES]:
             near.append((float(loss[row, y]), int(first[row]), int(second[row]), int(y), float(distance[row])))
     near = [found for found in near if found[0] >= worst * (1 - 8 * ULPS)]
     if not near:
         return 0.0, None
     _, x, k, y, _ = near[0]
     witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
-    if math.isinf(worst) or len(near) >= CANDIDATES:
+    if math.isinf(worst) or len(near) >= MAX_CANDIDATES:
         return worst * (1 + 8 * ULPS), witness
     ratios = {(Fraction(int(matrix.entries[x, y]), int(matrix.entries[k, y])), d) for _, x, k, y, d in near}
     return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
@@ -207,7 +222,7 @@ def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = N
 
 
 def _decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
-    """Screen in floats, then decide what is near the bound in integers."""
+    """Screen in floats, then decide entries near the bound in integers."""
     verdict: Verdict = "certified"
     used = np.asarray(matrix.whole != 0)
     for first, second, distance in _chunks(pairs, matrix.shape[1]):
@@ -218,7 +233,7 @@ def _decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
             u, v = matrix.entries[first[row], y], matrix.entries[second[row], y]
             if not v:
                 return "violated"
-            # exp(epsilon d) is written out only where it is no longer than the two numbers.
+            # exp(epsilon d) is computed exactly only if it has no more digits than the two numbers.
             if 0.7 * (u.bit_length() - v.bit_length() + 2) <= exponent[row, 0]:
                 continue
             low, high = budget.enclosure(Fraction(float(distance[row])))
@@ -238,36 +253,43 @@ def _chunks(pairs: Pairs, m: int) -> Iterator[Pairs]:
 
 
 def _worst_excess(
-    matrix: Exact, ratio: Fraction, pairs: Pairs | None, single: bool, *, hasty: bool = False
+    matrix: Exact, ratio: Fraction, pairs: Pairs | None, single: bool, *, fast: bool = False
 ) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
     """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and where.
 
-    A hasty answer is an upper bound within 1e-13 or so: it looks at one of the rows that floats cannot tell apart.
+    With ``fast`` it is an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
     """
     if single and pairs is None:
         return _worst_entry(matrix, ratio)
     margin = matrix.shape[1] * ULPS
-    best, slack = 0.0, Fraction(0)
-    found: list[tuple[float, int, int]] = []
-    for x, others, excess in _float_excess(matrix.floats, ratio, pairs, single):
-        best = max(best, float(excess.max(initial=0.0)))
-        found += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
-    if hasty:
-        found, slack = [max(found)], Fraction(2 * margin)
+    near = _near_worst_pairs(_float_excess(matrix.floats, ratio, pairs, single), margin)
+    slack = Fraction(0)
+    if fast:
+        near, slack = [max(near)], Fraction(2 * margin)
     partners: dict[int, list[int]] = {}
-    for approximate, x, k in found:
-        if approximate >= best - margin:
-            partners.setdefault(x, []).append(k)
+    for _, x, k in near:
+        partners.setdefault(x, []).append(k)
     worst, where = Fraction(0), None
-    for x, row in partners.items():
-        exactly, k, event = _row_excess(matrix, ratio, x, np.array(row), single)
-        if exactly > worst:
-            worst, where = exactly, (x, k, event)
+    for x, others in partners.items():
+        excess, k, event = _row_excess(matrix, ratio, x, np.array(others), single)
+        if excess > worst:
+            worst, where = excess, (x, k, event)
     return worst + slack, where
 
 
+def _near_worst_pairs(
+    rows: Iterable[tuple[int, NDArray[np.int64], NDArray[np.float64]]], margin: float
+) -> list[tuple[float, int, int]]:
+    """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
+    best, found = 0.0, []
+    for x, others, excess in rows:
+        best = max(best, float(excess.max(initial=0.0)))
+        found += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
+    return [entry for entry in found if entry[0] >= best - margin]
+
+
 def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, and where: only a column's extremes matter."""
+    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, and where; only the extremes of a column matter."""
     top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
     worst, where = 0, None
     for y, (x, k) in enumerate(zip(top, bottom, strict=True)):
@@ -280,7 +302,7 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
 def _float_excess(
     floats: NDArray[np.float64], ratio: Fraction, pairs: Pairs | None, single: bool
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """Approximate excess of each row over its partners, a row at a time."""
+    """Approximate excess of each row over its partners, row by row."""
     n = len(floats)
     a = float(min(ratio, Fraction(10**300)))
     scaled = floats * a
@@ -294,7 +316,7 @@ def _float_excess(
 def _row_excess(
     matrix: Exact, ratio: Fraction, x: int, others: NDArray[np.int64], single: bool
 ) -> tuple[Fraction, int, tuple[int, ...]]:
-    """Exact worst excess of one row over some others, with the partner and the event."""
+    """Exact largest excess of one row over others, with the partner and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
     positive = np.maximum(terms, 0)
     totals = positive.max(axis=1) if single else positive.sum(axis=1)
@@ -318,18 +340,18 @@ def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
         if under == 0:
             return math.inf
         ratio = (over - delta * matrix.denominator) / under
-    return math.inf  # pragma: no cover - each step removes a kink, of which there are finitely many
+    return math.inf  # pragma: no cover - each step removes one of finitely many kinks
 
 
 def audit(channel: Any, privacy: Any = None) -> Audit:
-    """Find the privacy that a channel really has, exactly as its floats read.
+    """Find the true privacy of a channel; its floats are read exactly.
 
     Parameters
     ----------
     channel : array_like, shape (n, m), or Mechanism
         Rows summing to 1 within 1e-9.
     privacy : privacy notion, optional
-        The claim to check; without one, the smallest pure epsilon is found.
+        The claim to check (default: find the smallest pure epsilon).
 
     Returns
     -------
@@ -339,7 +361,7 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     Raises
     ------
     MechanismError
-        If the array is no channel.
+        If the array is not a channel.
 
     Examples
     --------

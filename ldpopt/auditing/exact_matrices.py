@@ -1,4 +1,4 @@
-"""A channel as the exact numbers that it holds: integers over one denominator."""
+"""A channel as exact numbers: integers over one denominator."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ldpopt.foundation.labelled import take_labels
 
 @dataclass(frozen=True)
 class Exact:
-    """A channel as integers over one denominator, with the labels to speak of it; outputs never given are left out.
+    """A channel as integers over one denominator, with labels; outputs of probability 0 are left out.
 
-    ``whole`` holds int64 or Python integers, ``entries`` always Python integers; ``floats`` are the same numbers
-    rounded to nearest, for screening only.
+    ``whole`` has int64 or Python integers, ``entries`` always Python integers. ``floats`` are the same numbers rounded
+    to nearest, for screening only.
     """
 
     whole: NDArray[Any]
@@ -32,7 +32,7 @@ class Exact:
 
     @cached_property
     def entries(self) -> NDArray[np.object_]:
-        """Python integers, which do not overflow."""
+        """The same as Python integers, which do not overflow."""
         return self.whole.astype(object)
 
     @property
@@ -47,47 +47,72 @@ def exact(channel: Any) -> Exact:
     Raises
     ------
     MechanismError
-        If it is no matrix of non-negative numbers with rows that sum to 1 within 1e-9.
+        If it is not a matrix of non-negative numbers with rows that sum to 1 within 1e-9.
     StatementError
         If a label of a table occurs twice, or its rows have different labels.
     """
     if hasattr(channel, "counts") and hasattr(channel, "denominator"):
-        used = np.flatnonzero(channel.counts.any(axis=0))
-        counts = channel.counts[:, used]
-        names = tuple(channel.outputs[y] for y in used)
-        return Exact(counts, channel.denominator, counts / float(channel.denominator), channel.inputs, names)
+        return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")
+    array, floats = _real_matrix(channel)
+    _require_stochastic(floats)
+    entries, denominator = _rationals(array) if _holds_rationals(array) else _dyadics(floats)
+    used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
+    names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
+    return Exact(entries[:, used], denominator, floats[:, used], names[0], tuple(names[1][y] for y in used))
+
+
+def _masses(mechanism: Any) -> Exact:
+    """Integer masses of a mechanism."""
+    used = np.flatnonzero(mechanism.counts.any(axis=0))
+    counts = mechanism.counts[:, used]
+    names = tuple(mechanism.outputs[y] for y in used)
+    return Exact(counts, mechanism.denominator, counts / float(mechanism.denominator), mechanism.inputs, names)
+
+
+def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Read an array of real numbers, as given and as floats."""
     require_room(channel, "channel")
     try:
         if holds_no_numbers(channel):
             raise ValueError
         array = np.asarray(channel)
     except ValueError:
-        raise MechanismError("the channel is no rectangular array of real numbers") from None
+        raise MechanismError("the channel is not a rectangular array of real numbers") from None
     try:
-        floats = real_array(array, "channel")
+        return array, real_array(array, "channel")
     except StatementError as error:
         raise MechanismError(error.what) from None
-    if (
-        array.dtype == object
-        and array.ndim == 2
-        and all(isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
-    ):
-        denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
-        entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
-    elif floats.ndim == 2 and floats.size and np.isfinite(floats).all():
-        mantissa, exponent = np.frexp(floats)
-        least = int(exponent[floats != 0].min(initial=1)) - 53
-        shift = np.where(floats == 0, 0, exponent - 53 - least).astype(object)
-        entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
-        denominator = 1 << max(0, -least)
-        entries = entries << max(0, least)
+
+
+def _require_stochastic(floats: NDArray[np.float64]) -> None:
+    """Refuse what is not a matrix of probabilities with rows that sum to 1."""
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
-        raise MechanismError(f"an array of shape {floats.shape} is no channel: finite, non-negative, (inputs, outputs)")
+        raise MechanismError(
+            f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"
+        )
     sums = summed(floats, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-    used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
-    names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
-    return Exact(entries[:, used], denominator, floats[:, used], names[0], tuple(names[1][y] for y in used))
+
+
+def _holds_rationals(array: NDArray[Any]) -> bool:
+    """Whether all entries are Python integers or Fractions."""
+    is_rational = (isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
+    return array.dtype == object and all(is_rational)
+
+
+def _rationals(array: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Integers over the common denominator of a matrix of rationals."""
+    denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
+    return np.array([[int(v * denominator) for v in row] for row in array], dtype=object), denominator
+
+
+def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
+    """Integers over a power of two, for floats read exactly."""
+    mantissa, exponent = np.frexp(floats)
+    lowest = int(exponent[floats != 0].min(initial=1)) - 53
+    shift = np.where(floats == 0, 0, exponent - 53 - lowest).astype(object)
+    entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
+    return entries << max(0, lowest), 1 << max(0, -lowest)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit
-from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, worst_of_all
+from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, least_epsilon_all
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
@@ -62,7 +62,7 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
     """Compare the largest entry of some rows with the least of all, column by column."""
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
-    epsilon, witness = worst_of_all(matrix, rows)
+    epsilon, witness = least_epsilon_all(matrix, rows)
     verdict = decide_all(matrix, budget, rows)
     if verdict == "certified":
         epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))

@@ -1,17 +1,17 @@
-"""The command line: a thin shell over the public names, one verb a stage, nouns are files.
+"""The command line: a thin shell over the public functions, one command (verb) per task, on files.
 
-`verbs` lists them, `shell` turns errors into exit codes, `interrupts` hears Ctrl-C, `output` speaks; the other files
-hold the verbs. Everything heavy is imported inside the verbs: ``ldpopt --help`` costs little more than typer.
+`verbs` lists the commands, `shell` turns errors into exit codes, `interrupts` handles Ctrl-C, `output` prints. The
+other files contain the commands. Large libraries are imported inside them, so ``ldpopt --help`` is fast.
 """
 
-from ldpopt.cli.interrupts import end_at_once
+from ldpopt.cli.interrupts import exit_on_interrupt
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line of this process, and end it with the exit code."""
-    end_at_once()
+    """Run the command line of this process, and end the process with its exit code."""
+    exit_on_interrupt()
     from ldpopt.cli.verbs import app
 
     app()

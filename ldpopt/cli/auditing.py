@@ -1,4 +1,4 @@
-"""The verb audit: what privacy a mechanism really has."""
+"""The command audit: the true privacy of a mechanism."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 def audit(
     mechanism: MechanismPath,
     epsilon: Annotated[str | None, typer.Option(metavar="E", help="Claim: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="Claim: delta, beside --epsilon.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="Claim: delta, together with --epsilon.")] = None,
     form: Annotated[
-        Literal["event", "entry"], typer.Option(help="What delta is claimed for: every event, or single reports.")
+        Literal["event", "entry"], typer.Option(help="Claim of delta for every event, or for single reports.")
     ] = "event",
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Claim: the notion of a model file.")] = None,
     json: Json = None,
 ) -> None:
     """Recompute a mechanism's privacy, exactly.
 
-    True epsilon, delta curve and witness. With a claim, exit 1 where it does not hold. An epsilon of null or inf: no
-    budget is large enough.
+    True epsilon, delta curve and witness. With a claim, exit 1 if it does not hold. Epsilon is null or inf if no budget
+    is large enough.
     """
     from ldpopt.mechanism.mechanism import Mechanism
 
@@ -52,7 +52,7 @@ def audit(
 
 
 def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:
-    """Build the notion that is claimed, or None."""
+    """Build the claimed notion, or None."""
     if model is not None:
         if epsilon is not None or delta is not None:
             raise typer.BadParameter("state the claim by --model or by --epsilon, not both")
@@ -61,7 +61,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
         return load_model(model).privacy
     if epsilon is None:
         if delta is not None:
-            raise typer.BadParameter("--delta needs --epsilon beside it")
+            raise typer.BadParameter("--delta needs --epsilon")
         return None
     from ldpopt.privacy import ApproximateLDP, PureLDP
 
@@ -69,7 +69,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
 
 
 def _points(pure: float, claimed: float | None) -> list[float]:
-    """Budgets at which the delta curve is shown: up to the claim and the true epsilon."""
+    """Budgets of the delta curve: from 0 to the true epsilon, and the claim."""
     end = pure if math.isfinite(pure) else max(2.0, 2 * float(claimed or 0.0))
     points = {round(end * share / 4, 3) for share in range(4)} | {end}
     return sorted(points | ({float(claimed)} if claimed is not None else set()))
@@ -92,7 +92,7 @@ def _show(mechanism: Mechanism, found: Audit, pure: Audit, is_claim: bool, curve
 
 def _odds(mechanism: Mechanism, pure: Audit) -> str:
     if pure.witness is None:
-        return " (all rows are alike)"
+        return " (all rows are equal)"
     x, other, y = pure.witness
     column = mechanism.outputs.index(y)
     over, under = (mechanism.channel[mechanism.inputs.index(name), column] for name in (x, other))

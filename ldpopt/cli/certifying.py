@@ -1,4 +1,4 @@
-"""The verb certify: check a certificate's file again without a solver, or make one of a model."""
+"""The command certify: recheck a certificate file without a solver, or certify a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.output import Json, number, print_table, printable, report, require_places, say, wait_for
+from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
 
@@ -20,24 +20,24 @@ NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 def certify(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Of a model: the certificate as JSON.")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
     ] = None,
     solver: Solver = None,
     time_limit: TimeLimit = None,
     form: Form = None,
     gap: Annotated[
-        float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept; 1e-6 for a model.")
+        float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6).")
     ] = None,
     json: Json = None,
 ) -> None:
     """Recheck a certificate, without a solver.
 
-    Privacy, value and bound are computed again from the statement, the masses and the multipliers in the file. Exit 1
-    where the claim does not hold. A model is solved and certified first.
+    Privacy, value and bound are recomputed from the statement, the masses and the multipliers in the file. Exit 1 if
+    the claim does not hold. A model is solved and certified first.
     """
     from ldpopt.certificate import Certificate, recheck
 
-    require_places(output, json)
+    require_writable(output, json)
     if Path(file).suffix.lower() == ".toml":
         gap = 1e-6 if gap is None else gap
         claimed = _of_model(file, output, (solver, time_limit, form))
@@ -45,7 +45,7 @@ def certify(
         given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
         useless = [name for name, value in given.items() if value is not None]
         if useless:
-            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
+            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is a certificate")
         claimed = Certificate.load(file)
     checked = wait_for(lambda: recheck(claimed), f"checking {Path(file).name}")
     report(_record(checked), json, lambda: _show(checked, file))
@@ -61,8 +61,8 @@ def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:
 
     stated = read_model(file)
     solution, proof = wait_for(lambda: solve_and_certify(stated, *how), f"solving {Path(file).name}")
-    if not solution.mechanism or proof is None:  # where there is no mechanism, asking for it says why
-        refuse(f"{solution.solver} gave no duals, so nothing bounds what could be reached")
+    if not solution.mechanism or proof is None:  # without a mechanism, .mechanism raises the reason
+        refuse(f"{solution.solver} returned no duals, so there is no bound")
     for note in solution.notes:
         if note not in solution.steps:
             say(f"note: {note}")
@@ -94,15 +94,15 @@ def _show(checked: Recheck, file: str) -> None:
     n, m = problem.utility.shape
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     print(printable(f"{file}: {n} answers, {m} reports, {aim}, {notion(problem.privacy)}"))
-    rows = [[name, *(_shown(proof, name) for proof in (claimed, found))] for name in NUMBERS]
+    rows = [[name, *(_proof_number(proof, name) for proof in (claimed, found))] for name in NUMBERS]
     for name in claimed.residuals:
-        ends = (number(proof.residuals[name], 3) if proof else "-" for proof in (claimed, found))
-        rows.append([f"off {printable(name)} by", *ends])
-    print_table(["", "claimed", "computed again"], rows)
+        residuals = (number(proof.residuals[name], 3) if proof else "-" for proof in (claimed, found))
+        rows.append([f"off {printable(name)} by", *residuals])
+    print_table(["", "claimed", "recomputed"], rows)
     print(f"\naudit: epsilon {number(audit.epsilon, 12)}, delta {number(audit.delta, 12)}: {audit.verdict}")
     if checked.holds:
-        print("the certificate holds" + ("" if checked.is_same else "; what is computed again is better still"))
+        print("the certificate holds" + ("" if checked.is_same else "; the recomputed numbers are better"))
 
 
-def _shown(proof: Any, name: str) -> str:
+def _proof_number(proof: Any, name: str) -> str:
     return "-" if proof is None else number(proof.to_dict()[name], 3 if "gap" in name else 15)

@@ -1,4 +1,4 @@
-"""The verb compare: every way to the optimum that there is, side by side."""
+"""The command compare: all methods for a problem, side by side."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ldpopt.cli.solving import Gap, TimeLimit, require_expected
 from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
 
 if TYPE_CHECKING:
-    from ldpopt.closed_forms.recognize import Candidate
+    from ldpopt.closed_forms.recognize import Match
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.statement.problem import Problem
 
-SMALL = 200_000
-"""Non-zeros up to which the pairwise program is solved as well."""
+MAX_PAIRWISE_NONZEROS = 200_000
+"""Largest number of non-zeros for which the other form is solved too."""
 
-MOST_ENTRIES = {False: 16, True: 9}
-"""Size of a channel whose extreme points are listed as well, without and with a delta."""
+MAX_ENTRIES = {False: 16, True: 9}
+"""Largest number of entries of a channel for the best extreme point, without and with delta."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one method found: a mechanism, and a bound on all others where it has one."""
+    """Result of one method: a mechanism, and a bound on all others if the method has one."""
 
     value: float
     mechanism: Mechanism
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the comparison: a name, and what to run for it."""
+    """A method: its name, and a function that runs it."""
 
     name: str
     run: Callable[[], Answer]
@@ -48,7 +48,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Line:
-    """A method that was run; ``error`` says why there is no answer, ``applies`` whether one was to be expected."""
+    """One row of the comparison; ``error`` is the reason for no answer, ``applies`` is False if none was expected."""
 
     method: str
     seconds: float
@@ -65,10 +65,10 @@ class Line:
 
 
 def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, json: Json = None) -> None:
-    """Solve a model in every way there is, side by side.
+    """Solve a model by all methods, side by side.
 
-    Closed forms where they apply, and each installed solver in each form that it takes. A method that fails says so and
-    the others go on. Exit 1 where a mechanism is not private, a gap is too large or the model's [expect] is not met.
+    Closed forms that apply, and each installed solver in each form it supports. If a method fails, the others continue.
+    Exit 1 if a mechanism is not private, a gap is too large or the model's [expect] is not met.
     """
     from ldpopt.statement.modelfile import read_model
 
@@ -82,21 +82,21 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     except KeyboardInterrupt:
         if not lines:
             raise
-    left = len(planned) - len(lines)
-    lines = [line for line in lines if line.applies or not _serves_elsewhere(line, lines)]
+    missing = len(planned) - len(lines)
+    lines = [line for line in lines if line.applies or not _has_answer_in_other_form(line, lines)]
     data = _side_by_side(lines, problem)
     report(data, json, lambda: _show(stated.title or model, data))
     failed = [line for line in lines if line.error]
     for who, why in dict.fromkeys((line.method if line.applies else line.solver, line.error) for line in failed):
         say(f"note: {who}: {why}")
-    if left:
-        raise KeyboardInterrupt(f"{len(planned) - left} of {len(planned)} methods are done")
-    _judge(lines, data, gap)
+    if missing:
+        raise KeyboardInterrupt(f"{len(planned) - missing} of {len(planned)} methods are finished")
+    _exit_on_failure(lines, data, gap)
     require_expected(stated, data["best"])
 
 
 def methods(problem: Problem, time_limit: float | None) -> list[Method]:
-    """Every way to the optimum, in the order of the rows."""
+    """All methods, in the order of the rows."""
     from ldpopt.closed_forms.recognize import recognize
 
     formulas = [Method(f"closed form {c.name}", partial(_closed_form, c, problem)) for c in recognize(problem)]
@@ -109,13 +109,13 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
 
 
 def _extreme_points(problem: Problem) -> list[Method]:
-    """Best extreme point, where an optimum is one and the list is short."""
+    """The best extreme point, if the optimum is one and the list is short."""
     n, m = problem.utility.shape
-    ties = problem.ties() if n * m <= max(MOST_ENTRIES) else None
+    ties = problem.ties() if n * m <= max(MAX_ENTRIES) else None
     if ties is None or not ties.is_mutual:
         return []
     exact = ties.budget.ratio is not None
-    listed = n * m <= MOST_ENTRIES[ties.delta > 0]
+    listed = n * m <= MAX_ENTRIES[ties.delta > 0]
     plain = problem.prior is not None and not problem.constraints
     is_pure = ties.is_complete and not ties.delta
     return (
@@ -141,22 +141,22 @@ def _installed() -> Iterator[str]:
 
 
 def _forms(problem: Problem) -> Iterator[Any]:
-    """Yield the default form, and the other one where there is one and it is small."""
+    """Yield the default form, and the other one if it exists and is small."""
     from ldpopt.solving.formulation import default_form, size
 
     chosen = default_form(problem)
     yield chosen
     other: Any = "pairwise" if chosen == "compact" else "compact"
     try:
-        if size(problem, other).nonzeros <= SMALL:
+        if size(problem, other).nonzeros <= MAX_PAIRWISE_NONZEROS:
             yield other
     except NotRepresentableError:
         return
 
 
-def _closed_form(candidate: Candidate, problem: Problem) -> Answer:
-    form = candidate.build()
-    return Answer(float(form.value), candidate.mechanism(form, problem))
+def _closed_form(match: Match, problem: Problem) -> Answer:
+    form = match.build()
+    return Answer(float(form.value), match.mechanism(form, problem))
 
 
 def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
@@ -170,7 +170,7 @@ def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) 
 
 
 def _run(method: Method, problem: Problem) -> Line:
-    """Run one method; whatever it raises is its own row's business."""
+    """Run one method; an error becomes part of its row."""
     began = time.perf_counter()
     try:
         answer = method.run()
@@ -185,13 +185,13 @@ def _run(method: Method, problem: Problem) -> Line:
         return Line(method.name, time.perf_counter() - began, error=text)
 
 
-def _serves_elsewhere(line: Line, lines: list[Line]) -> bool:
+def _has_answer_in_other_form(line: Line, lines: list[Line]) -> bool:
     """Whether the line's solver has an answer in the other form."""
     return any(other.answer is not None and other.solver == line.solver for other in lines)
 
 
 def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
-    """Differences from the best, and gaps to the tightest bound that any solver's duals prove."""
+    """Differences from the best value, and gaps to the tightest certified bound."""
     is_gain = problem.utility.sense == "gain"
     answers = [line.answer for line in lines if line.answer is not None]
     values = [answer.value for answer in answers]
@@ -227,8 +227,8 @@ def _show(title: str, data: dict[str, Any]) -> None:
     print_table(headings, rows, title=title)
 
 
-def _judge(lines: list[Line], data: dict[str, Any], gap: float) -> None:
-    """End with the exit code of the worst that was found."""
+def _exit_on_failure(lines: list[Line], data: dict[str, Any], gap: float) -> None:
+    """End with an exit code if no method has an answer, or one is not private or has a large gap."""
     if math.isnan(data["best"]):
         raise typer.Exit(NO_SOLUTION if any(line.is_unsolvable for line in lines) else BAD_STATEMENT)
     for line, row in zip(lines, data["rows"], strict=True):

@@ -1,4 +1,4 @@
-"""Verbs that make curves and pictures: sweep and plot."""
+"""The commands sweep and plot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldpopt.cli.output import (
     printable,
     progress_bar,
     report,
-    require_places,
+    require_writable,
     save_figure,
     say,
 )
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ldpopt.statement.problem import Problem
     from ldpopt.studies.sweep import SweepResult
 
-MOST_ROWS = 30
-"""Rows of a sweep that are printed; all of them go into the file."""
+MAX_PRINTED_ROWS = 30
+"""Largest number of printed rows of a sweep; the file has all rows."""
 
 Kind = Literal["mechanism", "delta", "polytope"]
 
@@ -51,12 +51,12 @@ def sweep(
 ) -> None:
     """Solve a model at many budgets and priors.
 
-    Each point is certified. Ctrl-C keeps the rows that are done, and draws nothing.
+    Each point is certified. Ctrl-C keeps the finished rows, and draws nothing.
     """
     from ldpopt.statement.modelfile import read_model
     from ldpopt.studies.sweep import sweep as run
 
-    require_places(output, json, picture=plot)
+    require_writable(output, json, picture=plot)
     stated = read_model(model)
     limit = stated.time_limit if time_limit is None else time_limit
     budgets, priors = parse_grid(epsilon), _priors(stated.problem, prior_grid)
@@ -70,9 +70,14 @@ def sweep(
     report({"interrupted": result.interrupted, "rows": list(result.records())}, json, lambda: _show(result))
     if plot is not None and result.rows and not result.interrupted:
         save_figure(plot, _drawn(result).figure)
+    _exit_unless_solved(result, output)
+
+
+def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
+    """End with an exit code if the sweep was interrupted or no point has a solution."""
     if result.interrupted:
         total = len(result.epsilons) * (1 if result.priors is None else len(result.priors))
-        say(f"interrupted: {len(result.rows)} of {total} points are done" + (f" and in {output}" if output else ""))
+        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
         raise typer.Exit(INTERRUPTED)
     if all(math.isnan(row.value) for row in result.rows):
         say(f"no point has a solution: {result.rows[0].status}")
@@ -88,7 +93,7 @@ def plot(
     """Draw a mechanism or a model's solution."""
     from ldpopt import plot as pictures
 
-    require_places(json, picture=output)
+    require_writable(json, picture=output)
     if kind == "polytope":
         axes = _polytope(file)
     else:
@@ -124,7 +129,9 @@ def parse_grid(text: str) -> list[str]:
     except ValueError:
         ends, points = (math.nan, math.nan), 0
     if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
-        raise StatementError(f"{text!r} is no grid", where="--epsilon", do="state start:stop:count, such as 0.1:5:25")
+        raise StatementError(
+            f"{text!r} is not a grid", where="--epsilon", do="state start:stop:count, such as 0.1:5:25"
+        )
     return [repr(value) for value in np.linspace(*ends, points).tolist()]
 
 
@@ -150,7 +157,7 @@ def _drawn(result: SweepResult) -> Any:
 
 
 def _show(result: SweepResult) -> None:
-    step = max(1, -(-len(result.rows) // MOST_ROWS))
+    step = max(1, -(-len(result.rows) // MAX_PRINTED_ROWS))
     rows = []
     for row in result.rows[::step]:
         prior = [] if result.priors is None else [number(float(result.priors[row.prior, 0]))]
@@ -184,7 +191,7 @@ def _polytope(file: str) -> Any:
 
     problem = load_model(file)
     if len(problem.inputs) != 2 or len(problem.outputs) != 2:
-        raise StatementError("only a model with two answers and two reports has a picture in the plane", where=file)
+        raise StatementError("only a model with two answers and two reports has a plot in the plane", where=file)
     import numpy as np
 
     is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))

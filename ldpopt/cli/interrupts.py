@@ -1,6 +1,6 @@
-"""Ctrl-C: it ends a command at once, but where a verb is at work, which keeps what is done and cleans up.
+"""Ctrl-C: it ends the process at once, except while a command works, which saves finished results and cleans up.
 
-This file is what a command imports first, and stays light: nothing is heard before its handler stands.
+The command line imports this file first, so that its handler is installed early; it imports no large library.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 INTERRUPTED = 130
-"""Exit code, as shells count it."""
+"""Exit code after Ctrl-C, by the convention of shells."""
 
 
-def end_at_once() -> None:
-    """From now on, end this process on Ctrl-C; where it is ignored, as in the background, it stays so."""
+def exit_on_interrupt() -> None:
+    """From now on, end this process on Ctrl-C, unless the signal is ignored, as in the background."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 @contextmanager
-def heard_by_the_verb() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C instead, in here."""
+def interrupts_raise() -> Iterator[None]:
+    """Within this context, raise KeyboardInterrupt on Ctrl-C instead (not during an import)."""
     ours = signal.getsignal(signal.SIGINT) is _end
     if ours:
         signal.signal(signal.SIGINT, _raise)
@@ -34,8 +34,8 @@ def heard_by_the_verb() -> Iterator[None]:
             signal.signal(signal.SIGINT, _end)
 
 
-def work_begins() -> None:
-    """Let a verb hear of Ctrl-C in whatever it does from now on: something may be done, and worth keeping."""
+def allow_interrupts_everywhere() -> None:
+    """From now on, raise KeyboardInterrupt during imports too, so that finished results are saved."""
     if signal.getsignal(signal.SIGINT) is _raise:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -47,7 +47,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """End at once in the midst of an import, where libraries turn the exception into another or lose it."""
+    """Raise KeyboardInterrupt; during an import end at once, since libraries may replace or lose the exception."""
     at = frame
     while at is not None:
         if at.f_code.co_filename == "<frozen importlib._bootstrap>":

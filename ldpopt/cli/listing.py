@@ -20,8 +20,8 @@ def vertices(
 ) -> None:
     """List the extreme points of the mechanisms that a model's privacy allows.
 
-    Counts by number of reports used, orbits under renaming, and on request the points themselves as fractions.
-    epsilon has to be "log(p/q)", but for pure privacy.
+    Counts by number of reports in use, orbits under permutations, and on request the points as fractions. Except for
+    pure privacy, epsilon must be stated as "log(p/q)".
     """
     from ldpopt.polytope.vertices import extreme_points
     from ldpopt.statement.modelfile import read_model
@@ -59,7 +59,7 @@ def _text(vertex: Any) -> list[list[str]]:
 def _show(title: str, data: dict[str, Any], inputs: Any, outputs: Any) -> None:
     counts = data["counts_by_columns"]
     rows = [[str(columns), f"{count:,}"] for columns, count in counts.items()] + [["all", f"{data['count']:,}"]]
-    print_table(["reports used", "extreme points"], rows, title=title)
+    print_table(["reports in use", "extreme points"], rows, title=title)
     print()
     orbits = [
         [str(orbit["columns"]), f"{orbit['size']:,}", " / ".join(" ".join(row) for row in orbit["representative"])]
@@ -67,10 +67,12 @@ def _show(title: str, data: dict[str, Any], inputs: Any, outputs: Any) -> None:
     ]
     shown, rest = orbits[:20], len(orbits) - 20
     print_table(
-        ["reports used", "size", "one of them, row by row"], shown, title=f"{len(orbits)} orbits under renaming"
+        ["reports in use", "size", "representative, row by row"],
+        shown,
+        title=f"{len(orbits)} orbits under permutations",
     )
     if rest > 0:
-        print(f"and {rest} more; --json - has them all")
+        print(f"and {rest} more; use --json - for all")
     for vertex in data["vertices"]:
         print()
         table = [[label(name), *row] for name, row in zip(inputs, vertex, strict=True)]

@@ -1,4 +1,4 @@
-"""What the command line says: tables and JSON to stdout, notes and progress to stderr, whole files or none."""
+"""Output of the command line: tables and JSON to stdout, notes and progress to stderr, files written atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from ldpopt.cli.interrupts import work_begins
+from ldpopt.cli.interrupts import allow_interrupts_everywhere
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
 
@@ -32,8 +32,8 @@ MechanismPath = Annotated[
     str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
 ]
 
-MOST_SHOWN = 20
-"""Rows and columns of a mechanism that a table shows."""
+MAX_SHOWN = 20
+"""Largest number of rows and columns of a mechanism in a table."""
 
 WORKER = "ldpopt-work"
 
@@ -41,29 +41,29 @@ Result = TypeVar("Result")
 
 
 def say(message: str) -> None:
-    """Write one line to stderr, if that can be written to."""
+    """Write one line to stderr, if possible."""
     with suppress(OSError):
         print(printable(f"ldpopt: {message}"), file=sys.stderr)
 
 
 def printable(text: str) -> str:
-    """One line without control characters, whatever labels and files hold."""
+    """Text as one line without control characters."""
     return "".join(c if c.isprintable() else " " if c.isspace() else repr(c)[1:-1] for c in text)
 
 
 def label(name: Any) -> str:
-    """Show a label in at most 24 characters."""
+    """A label in at most 24 characters."""
     text = printable(str(name))
     return text if len(text) <= 24 else text[:23] + "~"
 
 
 def number(value: float | None, digits: int = 6) -> str:
-    """Show a number with that many significant digits; a dash where there is none."""
+    """A number with that many significant digits; a dash for None and nan."""
     return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
 
 
 def plain(value: Any) -> Any:
-    """JSON's own types; infinities and nan, which JSON lacks, as null."""
+    """Convert to JSON types; infinities and nan become null."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, dict):
@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
 
 
 def report(data: dict[str, Any], target: str | None, show: Callable[[], None]) -> None:
-    """Print a table, or JSON instead where ``target`` is ``-``; another target is a file to write as well."""
+    """Print a table, or JSON if ``target`` is ``-``; any other target is a file to write JSON to as well."""
     text = "" if target is None else json.dumps(plain(data), allow_nan=False) + "\n"
     if target == "-":
         sys.stdout.write(text)
@@ -87,39 +87,39 @@ def report(data: dict[str, Any], target: str | None, show: Callable[[], None]) -
             stream.write(text)
 
 
-def require_places(*paths: str | None, picture: str | None = None) -> None:
-    """Refuse files that could not be written, before the work that fills them is begun.
+def require_writable(*paths: str | None, picture: str | None = None) -> None:
+    """Refuse output files that cannot be written, before the work begins.
 
     Raises
     ------
     ModelFileError
-        If a folder is missing, a path is a folder, or a picture's name ends in no format.
+        If a folder is missing, a path is a folder, or the format of a picture is unknown.
     LdpoptError
-        If there is a picture to draw and matplotlib is not installed.
+        If a picture is to be drawn and matplotlib is not installed.
     """
     for path in (*paths, picture):
         if path is None or path == "-":
             continue
         target = Path(os.path.realpath(path))
         if target.is_dir() or not target.parent.is_dir():
-            why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+            why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
             raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
     if picture is not None:
         known = new_axes().figure.canvas.get_supported_filetypes()
         ending = Path(picture).suffix.lstrip(".").lower()
         if ending not in known:
             do = f"use one of {', '.join(sorted(known))}"
-            raise ModelFileError(f"no picture format ends in {ending!r}", where=picture, do=do)
+            raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
 
 
 def save_figure(path: str, figure: Any) -> None:
-    """Write a picture in the format that the file's name ends in."""
+    """Write a picture; the suffix of the file decides its format."""
     with replacing(path, binary=True) as stream:
         figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
 
 
 def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
-    """Axes of a figure that no window shows.
+    """New axes of a figure without a window.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = No
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        what = "a picture needs matplotlib, which is not installed"
+        what = "a plot needs matplotlib, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
     return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
 
@@ -139,7 +139,7 @@ def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = No
 def print_table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: Sequence[str] = ()
 ) -> None:
-    """Print a table to stdout: the first column and those of words left, numbers right."""
+    """Print a table to stdout: the first column and columns of words are left-aligned, numbers right-aligned."""
     from rich.console import Console
     from rich.table import Table
 
@@ -152,16 +152,16 @@ def print_table(
         table.add_row(*row)
     if title:
         print(printable(title))
-    with console.capture() as text:  # or the console would end the program itself where the reader has gone
+    with console.capture() as text:  # else the console ends the program when the pipe is closed
         console.print(table)
     print(text.get(), end="")
 
 
 def print_mechanism(mechanism: Any) -> None:
-    """Print the corner of a channel that fits, with as many digits as tell its entries apart."""
+    """Print the part of a channel that fits on the terminal."""
     n, m = mechanism.channel.shape
-    head = max([len("answer"), *(len(label(name)) for name in mechanism.inputs[:MOST_SHOWN])])
-    widths = [max(8, len(label(name)) + 2) for name in mechanism.outputs[:MOST_SHOWN]]
+    head = max([len("answer"), *(len(label(name)) for name in mechanism.inputs[:MAX_SHOWN])])
+    widths = [max(8, len(label(name)) + 2) for name in mechanism.outputs[:MAX_SHOWN]]
     columns = len(widths)
     if sys.stdout.isatty():
         room = shutil.get_terminal_size((80, 24)).columns - head - 10
@@ -170,20 +170,20 @@ def print_mechanism(mechanism: Any) -> None:
     more = ["..."] if columns < m else []
     rows = [
         [label(name), *(_probability(float(p)) for p in mechanism.channel[x, :columns]), *more]
-        for x, name in enumerate(mechanism.inputs[:MOST_SHOWN])
+        for x, name in enumerate(mechanism.inputs[:MAX_SHOWN])
     ]
-    if n > MOST_SHOWN:
+    if n > MAX_SHOWN:
         rows.append(["..."] + [""] * (columns + len(more)))
     headings = ["answer", *map(label, mechanism.outputs[:columns]), *more]
     print_table(headings, rows, title=f"P(report | answer), {n} x {m}")
 
 
 def wait_for(work: Callable[[], Result], what: str) -> Result:
-    """Do long work in a thread, so that Ctrl-C is heard while a solver is deep in its own code.
+    """Do long work in a thread, so that Ctrl-C is handled while a solver runs compiled code.
 
-    On a terminal, stderr shows what is being done and for how long.
+    On a terminal, stderr shows the task and the elapsed time.
     """
-    work_begins()
+    allow_interrupts_everywhere()
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -195,7 +195,7 @@ def wait_for(work: Callable[[], Result], what: str) -> Result:
 
     thread = threading.Thread(target=run, name=WORKER, daemon=True)
     thread.start()
-    thread.join(0.3)  # quick work shows no spinner
+    thread.join(0.3)  # no spinner for short work
     if thread.is_alive():
         with _spinner(what):
             while thread.is_alive():
@@ -206,14 +206,14 @@ def wait_for(work: Callable[[], Result], what: str) -> Result:
 
 
 def is_working() -> bool:
-    """Whether work begun by `wait_for` is still going on."""
+    """Whether work of `wait_for` is still running."""
     return any(thread.name == WORKER for thread in threading.enumerate())
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr where that is a terminal; call it with (done, total)."""
-    work_begins()
+    """Progress bar on stderr if that is a terminal; call it with (done, total)."""
+    allow_interrupts_everywhere()
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -221,7 +221,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _shown(Progress(*columns, console=Console(stderr=True), transient=True)) as progress:
+    with _displayed(Progress(*columns, console=Console(stderr=True), transient=True)) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -235,12 +235,12 @@ def _spinner(what: str) -> Any:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
     progress.add_task(what, total=None)
-    return _shown(progress)
+    return _displayed(progress)
 
 
 @contextmanager
-def _shown(progress: Any) -> Iterator[Any]:
-    """Take it away again even where Ctrl-C comes while it starts, and it has taken stdout already."""
+def _displayed(progress: Any) -> Iterator[Any]:
+    """Show a progress display and always stop it, even if Ctrl-C arrives while it starts."""
     try:
         progress.start()
         yield progress

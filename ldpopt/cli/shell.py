@@ -1,4 +1,4 @@
-"""The shell around the verbs: exit codes, one line for each error, quiet ends for closed pipes and Ctrl-C."""
+"""The frame of all commands: exit codes, one line per error, no traceback on closed pipes and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ldpopt.cli.interrupts import INTERRUPTED, heard_by_the_verb
+from ldpopt.cli.interrupts import INTERRUPTED, interrupts_raise
 from ldpopt.cli.output import is_working, say
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
@@ -21,22 +21,22 @@ BAD_STATEMENT = 2
 """A bad statement, file or usage."""
 
 NO_SOLUTION = 3
-"""There is no mechanism to hand out: infeasible, or a limit."""
+"""No mechanism: the problem is infeasible, or a limit was reached."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
-"""What every error in a command's words derives from: typer has it from click, or brings it along, by version."""
+"""Base class of all usage errors: from click or from typer itself, depending on the version of typer."""
 
 
 class Shell(TyperGroup):
-    """The verbs, and what their errors mean to whoever called."""
+    """The group of commands; it turns errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb; errors made on purpose become a line and an exit code, all others keep their traceback."""
+        """Run a command; the library's errors become a line and an exit code, others keep their traceback."""
         try:
-            with heard_by_the_verb():
+            with interrupts_raise():
                 return super().invoke(ctx)
         except BrokenPipeError:
             raise typer.Exit(0) from None
@@ -50,7 +50,7 @@ class Shell(TyperGroup):
             raise typer.Exit(BAD_STATEMENT) from None
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Parse and run; a usage error is one line too."""
+        """Parse and run; a usage error becomes one line."""
         extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
         _prepare_streams()
         try:
@@ -64,26 +64,26 @@ class Shell(TyperGroup):
             name = f"{error.filename}: " if error.filename else ""
             say(f"{name}{error.strerror or error}")
             code = BAD_STATEMENT
-        except SystemExit:  # typer's own, where the reader of --help has gone
+        except SystemExit:  # from typer, if the reader of --help closed the pipe
             code = 0
         sys.exit(_flushed(code if isinstance(code, int) else 0))
 
 
 def exit_code(error: LdpoptError) -> int:
-    """Return what an error means to a script."""
+    """Return the exit code of an error."""
     if isinstance(error, NoSolutionError):
         return NO_SOLUTION
     return FALSE_CLAIM if isinstance(error, (PrivacyViolationError, CertificateError)) else BAD_STATEMENT
 
 
 def refuse(message: str) -> NoReturn:
-    """End with a claim that does not hold."""
+    """End with the exit code of a claim that does not hold."""
     say(message)
     raise typer.Exit(FALSE_CLAIM)
 
 
 def _explain(error: Any) -> None:
-    """Say what is wrong with a command on one line."""
+    """Print a usage error on one line."""
     context = getattr(error, "ctx", None)
     command = "ldpopt" if context is None else context.command_path
     say(f"{error.format_message()} | do: see '{command} --help'")
@@ -96,39 +96,39 @@ def _interrupted(done: str) -> NoReturn:
             from ldpopt.solvers.processes.guarded import stop_all
 
             stop_all()
-        # A solver deep in its own code cannot be asked to stop, and must not outlive the objects it works on.
+        # A solver in compiled code cannot be stopped, and must not run longer than its objects exist.
         os._exit(_flushed(INTERRUPTED))
     raise typer.Exit(INTERRUPTED)
 
 
 def _prepare_streams() -> None:
-    """See to it that a closed stream, or a label that the terminal's encoding lacks, does not end the program."""
+    """Make closed streams, and labels outside the terminal's encoding, harmless."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _flushed(code: int) -> int:
-    """Write what is still to be written, and return the exit code: where results are lost, that of an error.
+    """Flush the streams and return the exit code; that of an error if results are lost.
 
-    What cannot be written stays in its buffer, and the interpreter would try once more, say so and end with 120.
+    Without this, the interpreter would try again to write the remaining buffer, print an error and exit with 120.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError as error:
-            _point_to_nowhere(stream)
+            _redirect_to_null(stream)
             if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
                 say(error.strerror or str(error))
                 code = BAD_STATEMENT
     return code
 
 
-def _point_to_nowhere(stream: IO[str]) -> None:
-    with suppress(OSError, ValueError):  # it is no file, as in a test
+def _redirect_to_null(stream: IO[str]) -> None:
+    with suppress(OSError, ValueError):  # the stream is not a file, as in a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

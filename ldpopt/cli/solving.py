@@ -1,4 +1,4 @@
-"""Verbs on model files: check, solve, export, models; and solvers."""
+"""The commands on model files: check, solve, export, models; and solvers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldpopt.cli.output import (
     print_table,
     printable,
     report,
-    require_places,
+    require_writable,
     save_figure,
     say,
     wait_for,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ldpopt.statement.problem import Problem
 
 FormName = Literal["compact", "pairwise", "sifted"]
-Form = Annotated[FormName | None, typer.Option("--form", help="Which program; chosen by structure unless told.")]
+Form = Annotated[FormName | None, typer.Option("--form", help="Which program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solver.")]
 Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
@@ -43,7 +43,7 @@ Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified re
 def check(model: ModelPath, json: Json = None) -> None:
     """Validate a model; print its program's size.
 
-    In each form: rows, columns, non-zeros and the memory that a solver would take.
+    For each form: rows, columns, non-zeros and the memory for a solver.
     """
     from ldpopt.solving.formulation import default_form
     from ldpopt.statement.modelfile import read_model
@@ -90,12 +90,12 @@ def solve(
 ) -> None:
     """Solve a model: mechanism, value, certificate.
 
-    The certificate bounds what any private mechanism could reach; the audit is exact. Exit 1 where the model's
-    [expect] is not met or the certified gap is too large; 3 where there is no solution.
+    The certificate bounds the value of every private mechanism; the audit is exact. Exit 1 if the model's [expect] is
+    not met or the certified gap is too large; 3 without a solution.
     """
     from ldpopt.statement.modelfile import read_model
 
-    require_places(output, json, proof, picture=plot)
+    require_writable(output, json, proof, picture=plot)
     stated = read_model(model)
     solution, certificate = wait_for(
         lambda: solve_and_certify(stated, solver, time_limit, form), f"solving {Path(model).name}"
@@ -112,14 +112,23 @@ def solve(
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
-        from ldpopt import plot as pictures
+        _save_heat_map(plot, mechanism)
+    _require_gap(solution, certificate, gap)
+    require_expected(stated, solution.value)
 
-        save_figure(plot, pictures.mechanism(mechanism, heat_map_axes(mechanism)).figure)
+
+def _save_heat_map(path: str, mechanism: Any) -> None:
+    from ldpopt import plot as pictures
+
+    save_figure(path, pictures.mechanism(mechanism, heat_map_axes(mechanism)).figure)
+
+
+def _require_gap(solution: Solution, certificate: Certificate | None, gap: float) -> None:
+    """Refuse a solution without a certificate, or with a larger gap."""
     if certificate is None:
-        refuse(f"{solution.solver} gave no duals, so nothing bounds what could be reached")
+        refuse(f"{solution.solver} returned no duals, so there is no bound")
     if certificate.relative_gap > gap:
         refuse(f"the certified relative gap is {certificate.relative_gap:.3g}, more than {gap:g}")
-    require_expected(stated, solution.value)
 
 
 def export(
@@ -145,7 +154,7 @@ def export(
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
     if chosen == "compact" and is_separated(problem.privacy):
-        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events to it, pairwise lists all")
+        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program.{to}"
         program.write(path)
@@ -180,13 +189,13 @@ def models(
 ) -> None:
     """List the model files of a folder.
 
-    Name, size, notion and title of each. Exit 2 if one of them is no model.
+    Name, size, notion and title of each. Exit 2 if a file is not a model.
     """
     from ldpopt.statement.modelfile import read_model
 
     paths = sorted(Path(folder).glob("*.toml"))
     if not paths:
-        what = "holds no model files" if Path(folder).is_dir() else "is no folder"
+        what = "has no model files" if Path(folder).is_dir() else "is not a folder"
         raise ModelFileError(f"{folder} {what}", do="name a folder with *.toml files: ldpopt models DIR")
     entries: list[dict[str, Any]] = []
     for path in paths:
@@ -219,7 +228,7 @@ def require_expected(stated: Model, value: float) -> None:
 
 
 def save_mechanism(path: str, mechanism: Any) -> None:
-    """Write a mechanism as JSON, whole or not at all."""
+    """Write a mechanism as JSON, atomically."""
     import json
 
     with replacing(path) as stream:
@@ -227,13 +236,13 @@ def save_mechanism(path: str, mechanism: Any) -> None:
 
 
 def heat_map_axes(mechanism: Any) -> Any:
-    """Axes of a size that a mechanism's labels and numbers fit into."""
+    """New axes, large enough for a mechanism's labels and numbers."""
     n, m = mechanism.channel.shape
     return new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
 
 
 def notion(privacy: Any) -> str:
-    """A notion in a few words: its name and budget."""
+    """Name and budget of a notion."""
     delta = getattr(privacy, "delta", 0.0)
     epsilon = getattr(privacy, "epsilon", None)
     budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
@@ -241,14 +250,14 @@ def notion(privacy: Any) -> str:
 
 
 def audit_record(audit: Any) -> dict[str, Any]:
-    """What a script needs of an audit."""
+    """An audit as JSON data."""
     return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
 
 
 def solve_and_certify(
     stated: Model, solver: str | None, time_limit: float | None, form: FormName | None
 ) -> tuple[Solution, Certificate | None]:
-    """Solve a model by its own settings unless told others; no certificate where there are no duals."""
+    """Solve a model (default: with its own settings); no certificate if the solver returned no duals."""
     from ldpopt.certificate import certify
     from ldpopt.solving.solve import solve
 
@@ -320,7 +329,7 @@ def _whole(value: float) -> float:
 
 def _shown_size(counted: dict[str, float] | None) -> list[str]:
     if counted is None:
-        return ["no such form", "", "", ""]
+        return ["not available", "", "", ""]
     *counts, memory = counted.values()
     return [f"{count:,}" if isinstance(count, int) else label(f"{count:.3g}") for count in counts] + [_bytes(memory)]
 

@@ -1,4 +1,4 @@
-"""Verbs on tables of people: privatize their answers, estimate from their reports."""
+"""The commands on tables of answers: privatize and estimate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ldpopt.cli.output import (
     number,
     print_table,
     report,
-    require_places,
+    require_writable,
     save_figure,
     say,
 )
@@ -29,10 +29,10 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import readable, replacing
 
 CHUNK = 1 << 16
-"""Rows that are read, privatized and written at a time."""
+"""Rows per chunk of reading, privatizing and writing."""
 
-LONGEST_LINE = 1 << 24
-"""Characters of a line that no table has."""
+MAX_LINE_LENGTH = 1 << 24
+"""Largest number of characters in a line."""
 
 Column = Annotated[str, typer.Option("--column", "-c", metavar="C", help="Which column of the table.")]
 
@@ -44,16 +44,15 @@ def privatize(
     output: Annotated[str, typer.Option("-o", "--output", metavar="REPORTS.csv", help="'-' for stdout.")],
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Copy this column as it is, unprotected; may be repeated."),
+        typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table by reports.
 
-    They are drawn from the mechanism by the system's random numbers. All other columns are dropped unless kept by
-    name: they would go unprotected. Answers are matched with the mechanism's labels as text. The file appears as a
-    whole or not at all.
+    Reports are drawn with the system's random numbers. All other columns would be unprotected; they are dropped, unless
+    kept by name. Answers are matched with the mechanism's labels as text. The file is written atomically.
     """
     import numpy as np
 
@@ -61,24 +60,20 @@ def privatize(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_places(output, json)
+    require_writable(output, json)
     channel = Mechanism.from_json(mechanism)
     position = _by_text(channel.inputs, "input")
     names = list(map(str, channel.outputs))
     generator = None if seed is None else np.random.default_rng(seed)
     if seed is not None:
-        say("note: with --seed anybody who knows the seed can undo the draws: for tests, not for people's answers")
+        say("note: anybody who knows the --seed can undo the draws; use it for tests only")
     total = 0
     with _opened(answers) as stream, _written(output) as target:
         table = _Table(stream, answers, [column, *(keep or [])])
         writer = csv.writer(target, lineterminator="\n")
         writer.writerow(table.header)
         for chunk in table.chunks():
-            codes = np.array([position.get(row[0], -1) for _, row in chunk])
-            unknown = np.flatnonzero(codes < 0)
-            if len(unknown):
-                line, row = chunk[int(unknown[0])]
-                raise _unknown(row[0], position, f"{answers}, line {line}, column {column}", "answer")
+            codes = _codes(chunk, position, answers, column)
             reports = channel.sampler.draw(codes, rng=generator).tolist()
             writer.writerows([names[code], *row[1:]] for code, (_, row) in zip(reports, chunk, strict=True))
             total += len(chunk)
@@ -86,6 +81,18 @@ def privatize(
         say("note: the table has a header and no rows")
     data = {"rows": total, "column": column, "kept": list(keep or []), "output": output}
     report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
+
+
+def _codes(chunk: list[tuple[int, list[str]]], position: dict[str, int], name: str, column: str) -> Any:
+    """Codes of the answers in the first column of a chunk."""
+    import numpy as np
+
+    codes = np.array([position.get(row[0], -1) for _, row in chunk])
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        line, row = chunk[int(unknown[0])]
+        raise _unknown(row[0], position, f"{name}, line {line}, column {column}", "answer")
+    return codes
 
 
 def estimate(
@@ -103,7 +110,7 @@ def estimate(
     from ldpopt.estimation.inversion import estimate_frequencies
     from ldpopt.mechanism.mechanism import Mechanism
 
-    require_places(json, picture=plot)
+    require_writable(json, picture=plot)
     channel = Mechanism.from_json(mechanism)
     position = _by_text(channel.outputs, "output")
     seen: Counter[Any] = Counter()
@@ -131,11 +138,11 @@ def estimate(
 
 
 def _lines(stream: IO[str], name: str) -> Iterator[str]:
-    """Yield lines; one without an end would fill the memory."""
-    for place, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), ""), start=1):
-        if len(line) == LONGEST_LINE:
-            what = f"the line has {LONGEST_LINE:,} characters or more"
-            raise ModelFileError(what, where=f"{name}, line {place}", do="pass a table with line breaks")
+    """Yield lines of limited length: a very long one would fill the memory."""
+    for position, line in enumerate(iter(lambda: stream.readline(MAX_LINE_LENGTH), ""), start=1):
+        if len(line) == MAX_LINE_LENGTH:
+            what = f"the line has {MAX_LINE_LENGTH:,} characters or more"
+            raise ModelFileError(what, where=f"{name}, line {position}", do="pass a table with line breaks")
         yield line
 
 
@@ -147,9 +154,9 @@ class _Table:
         self._reader = csv.reader(_lines(stream, name), strict=True)
         first = next(self._rows(), None)
         if first is None:
-            raise ModelFileError("the table is empty", where=name, do="it needs a header line")
+            raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._known = first[1]
-        self._places = [self._place(column) for column in columns]
+        self._positions = [self._position(column) for column in columns]
 
     def chunks(self) -> Iterator[list[tuple[int, list[str]]]]:
         """Yield lists of (line, values of the columns)."""
@@ -158,7 +165,7 @@ class _Table:
             if len(row) != len(self._known):
                 what = f"the row has {len(row)} fields, the header {len(self._known)}"
                 raise ModelFileError(what, where=f"{self.name}, line {line}", do="quote commas and line breaks")
-            chunk.append((line, [row[place] for place in self._places]))
+            chunk.append((line, [row[position] for position in self._positions]))
             if len(chunk) == CHUNK:
                 yield chunk
                 chunk = []
@@ -166,15 +173,15 @@ class _Table:
             yield chunk
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield rows; empty lines are allowed at the end, where editors leave them."""
+        """Yield rows; empty lines are allowed only at the end."""
         empty = 0
         while True:
             try:
                 row = next(self._reader, None)
             except (csv.Error, UnicodeDecodeError) as error:
                 where = f"{self.name}, line {self._reader.line_num + isinstance(error, UnicodeDecodeError)}"
-                why = "no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-                raise ModelFileError(f"no CSV table: {why}", where=where, do="save it as CSV in UTF-8") from None
+                why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+                raise ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8") from None
             line = self._reader.line_num
             if row is None:
                 return
@@ -185,27 +192,28 @@ class _Table:
                 raise ModelFileError("the line is empty", where=f"{self.name}, line {empty}", do="remove it")
             yield line, row
 
-    def _place(self, column: str) -> int:
+    def _position(self, column: str) -> int:
         import difflib
 
         count = self._known.count(column)
         if count == 1:
             return self._known.index(column)
         if count:
-            raise ModelFileError(f"{count} columns are named {column!r}", where=self.name, do="rename one of them")
+            raise ModelFileError(
+                f"duplicate column {column!r}: {count} of them", where=self.name, do="rename one of them"
+            )
         near = difflib.get_close_matches(column, self._known, 1, 0.4)
         shown = ", ".join(map(label, self._known[:12])) + (", ..." if len(self._known) > 12 else "")
         hint = f"did you mean {near[0]!r}? " if near and len(near[0]) <= 60 else ""
-        raise ModelFileError(f"no column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
+        raise ModelFileError(f"unknown column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
 
 
 def _by_text(labels: tuple[Any, ...], kind: str) -> dict[str, int]:
-    """Codes by the text of the labels, as tables hold nothing else."""
+    """Codes by the text of the labels, since tables contain text only."""
     position = {str(name): code for code, name in enumerate(labels)}
     if len(position) < len(labels):
-        twice = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
-        do = "rename one: a table cannot tell them apart"
-        raise ModelFileError(f"two {kind} labels read {twice!r} as text", do=do)
+        duplicate = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
+        raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
     return position
 
 
@@ -216,12 +224,14 @@ def _unknown(text: str, known: dict[str, int], where: str, kind: str) -> ModelFi
     shown = ", ".join(map(repr, list(known)[:12])) + (", ..." if len(known) > 12 else "")
     hint = f"did you mean {near[0]!r}? " if near else ""
     shortened = repr(text if len(text) <= 60 else text[:57] + "...")
-    return ModelFileError(f"{kind} {shortened} is no label of the mechanism", where=where, do=f"{hint}known: {shown}")
+    return ModelFileError(
+        f"unknown {kind} {shortened}: not a label of the mechanism", where=where, do=f"{hint}known: {shown}"
+    )
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[IO[str]]:
-    """Open a table to read, a byte-order mark left out."""
+    """Open a table for reading; skip a byte-order mark."""
     if path == "-":
         binary = getattr(sys.stdin, "buffer", None)
         if binary is None:
@@ -246,7 +256,7 @@ def _opened(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def _written(path: str) -> Iterator[IO[str]]:
-    """Open a table to write: as a whole or not at all, to stdout too."""
+    """Open a table for atomic writing, also to stdout."""
     if path != "-":
         with replacing(path) as stream:
             yield stream

@@ -1,4 +1,7 @@
-"""Closed forms: families of problems whose optimal mechanism is known without a solver, one family per file."""
+"""Closed forms: families of problems whose optimal mechanism is known without a solver, one family per file.
+
+In: a prior and a budget. Out: a `ClosedForm` with the optimal value, the mechanism and an exact sampler.
+"""
 
 from ldpopt.closed_forms.binary import Binary, binary
 from ldpopt.closed_forms.bins import Bins, bins
@@ -7,7 +10,7 @@ from ldpopt.closed_forms.geometric import PathGraph, path_graph
 from ldpopt.closed_forms.kernels import Kernel, kernel
 from ldpopt.closed_forms.robust import Robust, robust_value, worst_prior, worst_prior_in_ball
 from ldpopt.closed_forms.top_k import TopK, least_epsilon, top_k
-from ldpopt.closed_forms.warner import Coin, RandomizedResponse, coin, minimax, randomized_response
+from ldpopt.closed_forms.warner import Coin, MinimaxResponse, coin, minimax, randomized_response
 
 __all__ = [
     "Binary",
@@ -16,7 +19,7 @@ __all__ = [
     "Coin",
     "Kernel",
     "PathGraph",
-    "RandomizedResponse",
+    "MinimaxResponse",
     "Robust",
     "TopK",
     "binary",

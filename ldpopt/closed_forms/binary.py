@@ -16,49 +16,51 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.statement.prior import prior_and_inputs
 
-Region = Literal["first", "middle", "last"]
+RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
 
-TIE = Fraction(1, 2**50)
-"""Utilities this close are reported as a tie: a prior of floats can hardly meet its boundary closer."""
+TIE_TOLERANCE = Fraction(1, 2**50)
+"""Utilities this close count as a tie, since a float prior is not exactly on a boundary."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binary(ClosedForm):
-    """What `binary` found; points are ``(p00, p11)``, the two probabilities of the truth.
+    """Result of `binary`; points are ``(p00, p11)``, the two probabilities of the truth.
 
     Parameters
     ----------
     region : {"first", "middle", "last"}
-        ``"first"``: the first answer is so likely that it is always reported, but for delta; ``"last"``: the other one;
-        ``"middle"``: randomized response. Where several are optimal, ``"middle"``.
+        ``"first"``: the first answer is always reported (except with probability delta); ``"last"``: the second one;
+        ``"middle"``: randomized response. If several are optimal, ``"middle"``.
     ties : tuple of str
         Every optimal region: more than one at ``pi_0 = alpha/(alpha+1)`` or ``1/(alpha+1)``.
     prior : ndarray, shape (2,)
         As read.
     """
 
-    region: Region
-    ties: tuple[Region, ...]
+    region: RegionName
+    ties: tuple[RegionName, ...]
     prior: Float = field(repr=False)
 
     @property
     def vertices(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the set of private mechanisms, around it: 4 at delta 0, 8 beyond (fewer at the extremes)."""
+        """Corners of the set of private mechanisms, in order: 4 at delta 0, else 8 (fewer in extreme cases)."""
         return tuple((float(p), float(q)) for p, q in _corners(self.epsilon.enclosure()[0], Fraction(self.delta)))
 
     @property
     def face(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the optimal face: one point, or the two ends of a segment all of which is optimal."""
+        """Corners of the optimal face: one point, or the two ends of an optimal segment."""
         alpha, weights = self.epsilon.enclosure()[0], _exact(self.prior)
         corners = _corners(alpha, Fraction(self.delta))
-        best = max(_worth(weights, corner) for corner in corners)
-        return tuple((float(p), float(q)) for p, q in corners if _worth(weights, (p, q)) >= best - TIE)
+        best = max(_utility(weights, corner) for corner in corners)
+        return tuple((float(p), float(q)) for p, q in corners if _utility(weights, (p, q)) >= best - TIE_TOLERANCE)
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
         weights, share = _exact(self.prior), Fraction(self.delta)
-        low, high = (max(_worth(weights, p) for p in _points(a, share).values()) for a in self.epsilon.enclosure())
+        low, high = (
+            max(_utility(weights, p) for p in _optimal_points(a, share).values()) for a in self.epsilon.enclosure()
+        )
         return low, high
 
     @property
@@ -75,12 +77,12 @@ class Binary(ClosedForm):
     def sampler(self) -> ResponseSampler:
         """With probability delta the truth, otherwise the mechanism of delta 0; as `TopK.sampler`."""
         members = np.array({"first": [0], "middle": [0, 1], "last": [1]}[self.region])
-        home = np.array({"first": [0, -1], "middle": [0, 1], "last": [-1, 0]}[self.region])
-        return ResponseSampler(self.inputs, members, home, self.epsilon, self.delta)
+        member_index = np.array({"first": [0, -1], "middle": [0, 1], "last": [-1, 0]}[self.region])
+        return ResponseSampler(self.inputs, members, member_index, self.epsilon, self.delta)
 
 
 def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
-    r"""Find the greatest probability of a truthful report for two answers.
+    r"""Find the largest probability of a truthful report for two answers.
 
     .. math:: u^* = \begin{cases} \pi_0 + (1 - \pi_0) \delta & \pi_0 \ge \alpha/(\alpha+1) \\
               (\alpha+\delta)/(\alpha+1) & 1/(\alpha+1) \le \pi_0 \le \alpha/(\alpha+1) \\
@@ -107,8 +109,8 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
 
     Notes
     -----
-    Model I is ``delta = 0``, Model II has ``delta > 0``. Decided in rationals. With ``delta > 0`` an outer region keeps
-    a deterministic row, and the rare answer, once reported, proves the truth. O(1).
+    Model I is ``delta = 0``, Model II has ``delta > 0``. Regions are decided in rationals. With ``delta > 0`` an outer
+    region has a deterministic row, and a report of the rare answer reveals the truth. O(1).
 
     References
     ----------
@@ -125,9 +127,9 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     if len(weights) != 2:
         raise StatementError(f"binary needs two answers; the prior has {len(weights)}", do="use top_k")
     exact, alpha = _exact(weights), budget.enclosure()[0]
-    worth = {region: _worth(exact, point) for region, point in _points(alpha, Fraction(delta)).items()}
+    worth = {region: _utility(exact, point) for region, point in _optimal_points(alpha, Fraction(delta)).items()}
     best = max(worth.values())
-    ties = tuple(region for region, found in worth.items() if found >= best - TIE)
+    ties = tuple(region for region, found in worth.items() if found >= best - TIE_TOLERANCE)
     return Binary(
         value=float(best),
         inputs=inputs,
@@ -143,11 +145,11 @@ def _exact(prior: Float) -> Point:
     return Fraction(float(prior[0])), Fraction(float(prior[1]))
 
 
-def _worth(weights: Point, point: Point) -> Fraction:
+def _utility(weights: Point, point: Point) -> Fraction:
     return weights[0] * point[0] + weights[1] * point[1]
 
 
-def _points(alpha: Fraction, delta: Fraction) -> dict[Region, Point]:
+def _optimal_points(alpha: Fraction, delta: Fraction) -> dict[RegionName, Point]:
     """Optimal ``(p00, p11)`` of each region."""
     truth = (alpha + delta) / (alpha + 1)
     one = Fraction(1)
@@ -155,11 +157,11 @@ def _points(alpha: Fraction, delta: Fraction) -> dict[Region, Point]:
 
 
 def _corners(alpha: Fraction, delta: Fraction) -> tuple[Point, ...]:
-    """Return A to H of figure 5, those that coincide once; at alpha = 1 D and H are no corners."""
+    """Return the distinct corners A to H of figure 5; at alpha = 1 D and H are not corners."""
     zero, one = Fraction(0), Fraction(1)
     truth, lie = (alpha + delta) / (alpha + 1), (1 - delta) / (alpha + 1)
-    round_about = [(zero, 1 - delta), (zero, one), (delta, one), (truth, truth), (one, delta), (one, zero)]
-    round_about += [(1 - delta, zero), (lie, lie)]
+    corners = [(zero, 1 - delta), (zero, one), (delta, one), (truth, truth), (one, delta), (one, zero)]
+    corners += [(1 - delta, zero), (lie, lie)]
     if alpha == 1 and delta < 1:
-        round_about = [point for point in round_about if point not in ((truth, truth), (lie, lie))]
-    return tuple(dict.fromkeys(round_about))
+        corners = [point for point in corners if point not in ((truth, truth), (lie, lie))]
+    return tuple(dict.fromkeys(corners))

@@ -1,4 +1,4 @@
-"""Ordinal losses: randomized response on a few bins, chosen by dynamic programming."""
+"""Ordinal losses: randomized response on a few bins, which dynamic programming finds."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Loss = str | Callable[[float, float], float]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bins(ClosedForm):
-    """What `bins` found; the value is a loss.
+    """Result of `bins`; the value is a loss.
 
     Parameters
     ----------
     bins : ndarray of int64, shape (k,)
-        Codes of the reports that are used, by ascending value.
+        Codes of the reports in use, by ascending value.
     home : ndarray of int64, shape (n,)
-        For each answer the place in ``bins`` of its best report.
+        For each answer the position in ``bins`` of its best report.
     loss : ndarray, shape (n, n)
         Loss of each report for each answer.
     prior : ndarray, shape (n,)
@@ -66,7 +66,7 @@ class Bins(ClosedForm):
 
 
 def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "absolute") -> Bins:
-    r"""Find the least expected error of a number for a known prior: randomized response on bins.
+    r"""Find the least expected error of a numeric answer for a known prior: randomized response on bins.
 
     .. math:: L_0 = \min_{k,\, d_1 < \dots < d_k} \frac{\sum_t \sum_i \pi_i l(i, d_t)
               + (\alpha-1) \sum_i \pi_i \min_t l(i, d_t)}{\alpha + k - 1}, \qquad \alpha = e^\epsilon
@@ -76,16 +76,16 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     prior : array_like, shape (n,), or mapping label -> weight
         As in `top_k`.
     values : array_like, shape (n,), or mapping or Series label -> number
-        The number behind each answer, distinct, in any order; reports are among them.
+        The number of each answer, distinct, in any order; reports are among them.
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     loss : {"absolute", "squared"} or callable
-        ``loss(value, reported value)``, finite; must not fall as the report moves away from the truth on either side.
+        ``loss(value, reported value)``, finite; must not decrease as the report moves away from the truth.
 
     Returns
     -------
     Bins
-        Value (a loss, in its own unit), the bins and the bin of each answer; channel ``(n, n)`` and sampler when asked.
+        Value (a loss, in its own unit), the bins and the bin of each answer; channel ``(n, n)`` and sampler on request.
 
     Raises
     ------
@@ -94,9 +94,9 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
 
     Notes
     -----
-    The ratio is minimized by Dinkelbach's rule: for a guess L the best bins minimize numerator minus L times
-    denominator, a shortest path over ascending bins, O(n**2) a guess; few guesses are needed. The costs between two
-    bins take O(n**3) once, O(n**2) memory.
+    Dinkelbach's iteration minimizes the ratio. For a trial value L the best bins minimize numerator minus L times
+    denominator: a shortest path over ascending bins, O(n**2) per iteration; few iterations are needed. The costs
+    between two bins take O(n**3) once, O(n**2) memory.
 
     References
     ----------
@@ -115,8 +115,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     numbers = given.to(inputs)
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
         raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
-    table, order = _table(numbers, loss), np.argsort(numbers)
-    unit = int(np.frexp(np.abs(table).max())[1])  # a power of two, in which sums of losses stay floats
+    table, order = _loss_matrix(numbers, loss), np.argsort(numbers)
+    unit = int(np.frexp(np.abs(table).max())[1])  # a power of two in which sums of losses do not overflow
     sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
     _check_monotone(sorted_table, numbers[order])
     value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
@@ -136,25 +136,25 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
     """Dinkelbach on ``(b sum tot + beta cost) / (1 + (k-1) b)``: the ratio of the theorem, divided by alpha."""
     everything = prior @ loss
-    head, between, tail = _segments(prior, loss)
+    head, between, tail = _segment_costs(prior, loss)
     start = int(np.argmin(everything))
     chosen, value = [start], float(everything[start])
     while True:
-        found = _shortest(b * (everything - value), beta * head, beta * between, beta * tail)
+        found = _cheapest_chain(b * (everything - value), beta * head, beta * between, beta * tail)
         cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
         better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
-        # Ratios fall strictly until the optimum; below the resolution of floats there is nothing left to gain.
+        # Ratios decrease strictly until the optimum; smaller decreases are rounding.
         if better >= value - 1e-15 * abs(value):
             return (better, found) if better < value else (value, chosen)
         chosen, value = found, better
 
 
-def _segments(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
+def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
     """Cost before the first bin, shape (n,), between two bins ``s < t``, shape (n, n), and after the last, (n,)."""
     n = len(prior)
     summed = np.cumsum(prior[:, None] * loss, axis=0)
-    places = np.arange(n)
-    head, tail = summed[places, places], summed[-1] - summed[places, places]
+    positions = np.arange(n)
+    head, tail = summed[positions, positions], summed[-1] - summed[positions, positions]
     between = np.zeros((n, n))
     for s in range(n - 1):
         nearer = prior[s + 1 :, None] * np.minimum(loss[s + 1 :, s, None], loss[s + 1 :, s + 1 :])
@@ -162,8 +162,8 @@ def _segments(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
     return head, between, tail
 
 
-def _shortest(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
-    """Cheapest ascending chain of bins: every bin costs ``each``, the stretches cost the other three."""
+def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
+    """Cheapest ascending chain of bins: ``each`` is the cost of a bin, the others of the answers around the bins."""
     n = len(each)
     cost, before = each + head, np.full(n, -1)
     for t in range(1, n):
@@ -177,7 +177,7 @@ def _shortest(each: Float, head: Float, between: Float, tail: Float) -> list[int
     return chain[::-1]
 
 
-def _table(values: Float, loss: Loss) -> Float:
+def _loss_matrix(values: Float, loss: Loss) -> Float:
     """Loss of each report for each answer."""
     require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
     if isinstance(loss, str) and loss == "absolute":
@@ -193,10 +193,10 @@ def _table(values: Float, loss: Loss) -> Float:
 
 
 def _check_monotone(loss: Float, values: Float) -> None:
-    """Refuse a loss that falls as the report moves away from the truth."""
+    """Refuse a loss that decreases as the report moves away from the truth."""
     steps = np.diff(loss, axis=1)
-    places = np.arange(len(loss))
-    rightward = places[None, :-1] >= places[:, None]
+    positions = np.arange(len(loss))
+    rightward = positions[None, :-1] >= positions[:, None]
     bad = np.argwhere(np.where(rightward, steps, -steps) < 0)
     if len(bad):
         x, y = map(int, bad[0])

@@ -1,4 +1,4 @@
-"""ClosedForm: the value at once, the matrix only when asked for, and a sampler that needs no matrix."""
+"""ClosedForm: value, sampler, and a matrix that is built on request only."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClosedForm(ABC):
-    """An optimal mechanism that is known in closed form, with what it is worth.
+    """An optimal mechanism in closed form, with its value.
 
-    Each family is a subclass of its own, which adds the family's facts: thresholds, region, bins, dual.
+    Each family is a subclass with further results: thresholds, region, bins, dual.
 
     Parameters
     ----------
     value : float
         Expected gain or loss at the optimum, in the utility's own unit.
     inputs : sequence of hashable, length n
-        Labels of the answers; the reports carry the same ones.
+        Labels of the answers, and of the reports.
     epsilon : Budget
         Privacy budget in nats.
     delta : float
@@ -53,16 +53,16 @@ class ClosedForm(ABC):
     @property
     @abstractmethod
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``: built anew at each call, and private only up to rounding."""
+        """The formula in floats, shape ``(n, n)``: computed at each access, private up to rounding only."""
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built at the first call, then kept.
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached.
 
         Raises
         ------
         StatementError
-            If the matrix would not fit into memory; `sampler` needs none.
+            If the matrix does not fit into memory; `sampler` needs no matrix.
         """
         n = len(self.inputs)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this closed form")
@@ -72,7 +72,7 @@ class ClosedForm(ABC):
     def sampler(self) -> Sampler:
         """Draws reports: ``.sample(labels, rng=None)`` or ``.draw(codes, rng=None)``; exactly private.
 
-        Unless the family says otherwise it is the matrix's own alias table, and so it builds the matrix.
+        Default: alias tables of the matrix, which is built. Most families have a sampler without a matrix.
         """
         return TableSampler(self.mechanism)
 
@@ -91,7 +91,7 @@ def read_delta(delta: Any) -> float:
     Raises
     ------
     StatementError
-        If it is no number in that range.
+        If it is not a number in that range.
     """
     return real_number(delta, "delta", 0, 1, do="state a probability")
 

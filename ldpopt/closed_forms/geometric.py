@@ -1,4 +1,4 @@
-"""Neighbors on a path: the truncated geometric mechanism, followed by a table, is optimal for every prior."""
+"""Path graph: the truncated geometric mechanism with a remap of its outputs is optimal for every prior."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ldpopt.statement.prior import prior_and_inputs
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathGraph(ClosedForm):
-    """What `path_graph` found.
+    """Result of `path_graph`.
 
     Parameters
     ----------
     remap : ndarray of int64, shape (n,)
-        The answer reported for each output of the truncated geometric mechanism: the likeliest given that output.
+        The report for each output of the truncated geometric mechanism: the likeliest answer given that output.
     prior : ndarray, shape (n,)
         As read.
     """
@@ -47,18 +47,19 @@ class PathGraph(ClosedForm):
         Returns
         -------
         tuple of Fraction
-            ``low <= optimum <= high``; two sweeps of O(n) rational steps, each rounded outward to 256 bits.
+            ``low <= optimum <= high``; two passes of O(n) rational steps, each rounded outward to 256 bits.
         """
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []
         for alpha, is_high in zip(self.epsilon.enclosure(), (False, True), strict=True):
-            # The high end needs the larger of both factors: the weights grow with alpha, the decay 1/alpha shrinks.
+            # The upper bound takes the larger end of both factors: the weights increase with alpha, the decay
+            # decreases.
             decay = 1 / (self.epsilon.enclosure()[0] if is_high else self.epsilon.enclosure()[1])
             best = list(prior)
-            for places in (range(1, len(best)), range(len(best) - 2, -1, -1)):
-                step = -1 if places.step == 1 else 1
-                for place in places:
-                    best[place] = max(best[place], _grid(best[place + step] * decay, is_high))
+            for positions in (range(1, len(best)), range(len(best) - 2, -1, -1)):
+                step = -1 if positions.step == 1 else 1
+                for position in positions:
+                    best[position] = max(best[position], _round_outward(best[position + step] * decay, is_high))
             inner = sum(best[1:-1], Fraction(0)) * (alpha - 1) / (alpha + 1)
             outer = (best[0] + best[-1]) * alpha / (alpha + 1)
             ends.append(inner + outer if len(best) > 1 else best[0])
@@ -66,10 +67,10 @@ class PathGraph(ClosedForm):
 
     @property
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``: geometric columns, added up where they share a report."""
-        places = np.arange(len(self.prior))
-        geometric = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(places, places))) * _weights(
-            len(places), self.epsilon
+        """The formula in floats, shape ``(n, n)``: geometric columns; columns with the same report are added."""
+        positions = np.arange(len(self.prior))
+        geometric = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions))) * _weights(
+            len(positions), self.epsilon
         )
         channel = np.zeros_like(geometric)
         np.add.at(channel.T, self.remap, geometric.T)
@@ -82,7 +83,7 @@ class PathGraph(ClosedForm):
 
 
 def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
-    r"""Find the greatest probability of a truthful report where only neighbors on a line must look alike.
+    r"""Find the largest probability of a truthful report if privacy holds between neighbors on a path.
 
     .. math:: u^* = \sum_r w_r \max_t \pi_t \alpha^{-|t-r|}, \qquad w_1 = w_n = \frac{\alpha}{\alpha+1}, \quad
               w_r = \frac{\alpha-1}{\alpha+1} \text{ otherwise}, \qquad \alpha = e^\epsilon
@@ -92,12 +93,12 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
     prior : array_like, shape (n,), or mapping label -> weight
         In the order of the path; as in `top_k`.
     epsilon : float or str
-        Budget of one step in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``; answers r steps apart have r times it.
+        Budget of one step in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``; r steps have r times the budget.
 
     Returns
     -------
     PathGraph
-        Value and ``remap``; channel ``(n, n)`` and sampler when asked for.
+        Value and ``remap``; channel ``(n, n)`` and sampler on request.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
 
     Notes
     -----
-    The maximum over t is taken by one sweep forward and one backward, O(n). For the uniform prior the value is
+    The maximum over t takes one forward and one backward pass, O(n). For the uniform prior the value is
     ``(2 alpha + (n-2)(alpha-1)) / (n (alpha+1))``.
 
     References
@@ -126,10 +127,10 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
     budget = Budget(epsilon)
     weights, inputs = prior_and_inputs(prior)
     best, remap, b = weights.tolist(), list(range(len(weights))), budget.b
-    for places, step in ((range(1, len(best)), -1), (range(len(best) - 2, -1, -1), 1)):
-        for place in places:
-            if best[place + step] * b > best[place]:
-                best[place], remap[place] = best[place + step] * b, remap[place + step]
+    for positions, step in ((range(1, len(best)), -1), (range(len(best) - 2, -1, -1), 1)):
+        for position in positions:
+            if best[position + step] * b > best[position]:
+                best[position], remap[position] = best[position + step] * b, remap[position + step]
     value = float(_weights(len(best), budget) @ np.array(best))
     return PathGraph(
         value=value, inputs=inputs, epsilon=budget, remap=frozen(np.array(remap, dtype=np.int64)), prior=weights
@@ -145,8 +146,8 @@ def _weights(n: int, epsilon: Budget) -> Float:
     return weights
 
 
-def _grid(value: Fraction, up: bool) -> Fraction:
-    """Round to 256 significant bits, so that powers of the decay do not grow without end."""
+def _round_outward(value: Fraction, up: bool) -> Fraction:
+    """Round to 256 significant bits, so that the digits of powers of the decay stay bounded."""
     bits = 256 - (value.numerator.bit_length() - value.denominator.bit_length())
     if value == 0 or value.denominator.bit_length() <= 256:
         return value

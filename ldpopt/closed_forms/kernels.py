@@ -1,4 +1,4 @@
-"""Any graph or metric whose kernel is kind: the inverse of ``exp(-epsilon d)`` gives the optimum."""
+"""Graphs and metrics for which the inverse of the kernel ``exp(-epsilon d)`` gives the optimum."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ldpopt.statement.prior import read_prior
 if TYPE_CHECKING:
     import networkx as nx
 
-GAP = 1e-9
-"""Largest relative gap between what the channel reaches and what the multipliers prove."""
+MAX_GAP = 1e-9
+"""Largest relative gap between the channel's value and the bound that the multipliers prove."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kernel(ClosedForm):
-    r"""What `kernel` found; ``K = exp(-epsilon d)``.
+    r"""Result of `kernel`; ``K = exp(-epsilon d)``.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Kernel(ClosedForm):
     dual : ndarray, shape (n,)
         :math:`K^{-1} \pi \ge 0`; sums to the value.
     gap : float
-        Relative gap that float arithmetic left between the channel's value and the bound by the dual.
+        Relative gap between the channel's value and the bound by the dual, caused by rounding.
     prior : ndarray, shape (n,)
         In the order of the inputs.
     """
@@ -62,7 +62,7 @@ class Kernel(ClosedForm):
 
 
 def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
-    r"""Find the greatest probability of a truthful report under a graph or a metric, where a kernel decides it.
+    r"""Find the largest probability of a truthful report under a graph or a metric, by its kernel.
 
     .. math:: K_{ij} = e^{-\epsilon d(i,j)}, \qquad u^* = 1^T K^{-1} \pi \quad
               \text{if } K^{-1} 1 \ge 0 \text{ and } K^{-1} \pi \ge 0
@@ -70,10 +70,10 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     Parameters
     ----------
     distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or networkx graph
-        Symmetric, finite, positive off the diagonal; shorter detours count. Of a connected graph the hop distance is
-        taken, in the order of its nodes.
+        Symmetric, finite, positive off the diagonal; replaced by its shortest-path closure. A connected graph stands
+        for its hop distance, in the order of its nodes.
     prior : array_like, shape (n,), or mapping label -> weight
-        As in `top_k`; labels are put into the order of the nodes of a graph, or of a labelled distance.
+        As in `top_k`; labels are aligned with the nodes of a graph, or with a labelled distance.
     epsilon : float or str
         Budget of distance 1 in nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
 
@@ -85,9 +85,10 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     Raises
     ------
     StatementError
-        If the distance is no metric, or the prior or budget is ill posed.
+        If the distance is not a metric, or the prior or budget is ill posed.
     NotRepresentableError
-        If the theorem does not apply: a negative entry of ``K^-1 1`` or ``K^-1 prior`` is named, or floats cannot tell.
+        If the theorem does not apply (the message names a negative entry of ``K^-1 1`` or ``K^-1 prior``), or if float
+        accuracy is too low to decide.
 
     Utility
     -------
@@ -96,12 +97,12 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     Notes
     -----
     The channel is private by the triangle inequality; every private channel has ``p_ij >= K_ij p_jj``, so with
-    ``y = K^-1 prior >= 0`` its utility is at most ``sum y``. The bound by the computed y, scaled so that
-    ``K y >= prior`` truly holds, must meet the channel's value within 1e-9. O(n**3).
+    ``y = K^-1 prior >= 0`` its utility is at most ``sum y``. The computed y is scaled such that
+    ``K y >= prior`` holds; its bound must agree with the channel's value within 1e-9. O(n**3).
 
     References
     ----------
-    Brenner and Nissim 2010 for why no such mechanism serves all priors on general graphs.
+    Brenner and Nissim 2010 on general graphs no mechanism is optimal for all priors.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     budget = Budget(epsilon)
     metric, weights, inputs = _read(distance, prior)
     if not budget:
-        raise StatementError("the kernel theorem needs epsilon > 0: at 0 every report is the same constant")
+        raise StatementError("the kernel theorem needs epsilon > 0: at 0 all reports have the same distribution")
     matrix = np.exp(-float(budget) * metric)
     try:
         columns, dual = np.linalg.solve(matrix, np.stack([np.ones(len(weights)), weights], axis=1)).T
@@ -130,9 +131,9 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
         stretch = np.where(weights > 0, weights / (matrix @ dual), 0).max()
     bound = float(dual.sum() * stretch)
     gap = max(0.0, bound - reached) / bound if bound < np.inf else np.inf
-    if not gap <= GAP:
+    if not gap <= MAX_GAP:
         raise NotRepresentableError(
-            f"floats cannot tell whether the kernel theorem applies: relative gap {gap:.3g} at epsilon = {budget!r}",
+            f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}",
             do="use solve, or a larger epsilon",
         )
     return Kernel(

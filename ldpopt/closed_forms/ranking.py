@@ -1,4 +1,4 @@
-"""Ranking: a prior in descending order, with the sums that decide how many answers are worth reporting."""
+"""Ranking: a prior in descending order, with the sums that decide how many answers to report."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Ranking:
     Attributes
     ----------
     order : ndarray of int64, shape (n,)
-        Codes by descending weight; of equal weights the lower code first.
+        Codes by descending weight; for equal weights the lower code first.
     sorted : ndarray, shape (n,)
         The weights in that order.
     gaps : ndarray, shape (n,)
         A running sum of non-negative terms ``k (pi_(k) - pi_(k+1))``: no cancellation, ties give exact zeros.
     support : int
-        How many weights are positive.
+        Number of positive weights.
 
     Notes
     -----
-    O(n log n). The k-th answer pays when ``pi_(k) (alpha - 1) >= G_k``.
+    O(n log n). Reporting the k-th answer is worth it if ``pi_(k) (alpha - 1) >= G_k``.
     """
 
     def __init__(self, weights: Float) -> None:
@@ -65,29 +65,29 @@ class Ranking:
 
         Notes
         -----
-        Floats decide but for rounding; a walk over blocks of equal weights, in rationals, settles the rest.
-        The thresholds are monotone, so the walk cannot miss the optimum.
+        Floats give a first guess. A search in rationals over blocks of equal weights corrects their rounding.
+        The thresholds are monotone, so the search finds the optimum.
         """
         b = float(1 / alpha)
-        pays = (self.sorted > 0) & (self.sorted * float(1 - 1 / alpha) >= b * self.gaps)
-        k = int(np.argmin(pays)) if not pays.all() else len(pays)
+        worth_reporting = (self.sorted > 0) & (self.sorted * float(1 - 1 / alpha) >= b * self.gaps)
+        k = int(np.argmin(worth_reporting)) if not worth_reporting.all() else len(worth_reporting)
         total = self.total(k)
-        while k < self.support and self._pays(k + 1, total, alpha):
+        while k < self.support and self._is_worth_reporting(k + 1, total, alpha):
             weight, end = Fraction(float(self.sorted[k])), self._block(k)[1]
             total, k = total + weight * (end - k), end
         while k > 1:
             weight, start = Fraction(float(self.sorted[k - 1])), self._block(k - 1)[0]
-            if self._pays(k, total - weight, alpha):
+            if self._is_worth_reporting(k, total - weight, alpha):
                 break
             total, k = total - weight * (k - start), start
         return k, total
 
-    def _pays(self, k: int, before: Fraction, alpha: Fraction) -> bool:
-        """``pi_(k) (alpha + k - 2) >= S_{k-1}``: free of division, true with equality at a tie."""
+    def _is_worth_reporting(self, k: int, before: Fraction, alpha: Fraction) -> bool:
+        """Whether ``pi_(k) (alpha + k - 2) >= S_{k-1}``; equality at a tie."""
         return Fraction(float(self.sorted[k - 1])) * (alpha + k - 2) >= before
 
     def _block(self, index: int) -> tuple[int, int]:
-        """Start and end of the run of weights equal to the one at ``index``."""
+        """Start and end of the block of weights equal to the one at ``index``."""
         weight = -self.sorted[index]
         ascending = -self.sorted
         return int(np.searchsorted(ascending, weight, "left")), int(np.searchsorted(ascending, weight, "right"))

@@ -1,4 +1,4 @@
-"""Which closed forms answer a problem: the statement is looked at, never solved."""
+"""Find the closed forms that apply to a problem; nothing is solved."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ldpopt.statement.utility import numeric
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A closed form whose family fits the statement.
+class Match:
+    """A closed form whose family fits the problem.
 
     Attributes
     ----------
     name : str
         The function of `ldpopt.closed_forms`.
     build : callable
-        Returns the `ClosedForm`; raises NotRepresentableError or StatementError where the theorem's own condition
+        Returns the `ClosedForm`; raises NotRepresentableError or StatementError if the condition of the theorem
         fails (a kernel with a negative entry, a loss that is not monotone).
     order : tuple of int
-        Code in the problem of each answer of the form.
+        For each answer of the form, its code in the problem.
     """
 
     name: str
@@ -41,27 +41,27 @@ class Candidate:
     order: tuple[int, ...]
 
     def mechanism(self, form: ClosedForm, problem: Problem) -> Mechanism:
-        """Put the form's matrix into the order and under the labels of the problem."""
+        """Return the form's mechanism in the order of the problem, with the labels of the problem."""
         place = np.argsort(self.order)
         return Mechanism(form.mechanism.channel[np.ix_(place, place)], problem.inputs, problem.outputs)
 
 
-def recognize(problem: Problem) -> list[Candidate]:
-    """List the closed forms that may answer a problem, the most special first.
+def recognize(problem: Problem) -> list[Match]:
+    """List the closed forms that may apply to a problem, the most special first.
 
     Parameters
     ----------
     problem : Problem
-        The statement.
+        The problem.
 
     Returns
     -------
-    list of Candidate
-        Nothing is computed before one of them is built; empty where no family fits.
+    list of Match
+        Computation starts when one of them is built; empty if no family fits.
 
     Notes
     -----
-    Each family is optimal where its condition holds, so all that can be built agree. O(n**2) to look.
+    Each family is optimal if its condition holds, so all that can be built agree. O(n**2).
 
     Examples
     --------
@@ -85,10 +85,10 @@ def recognize(problem: Problem) -> list[Candidate]:
     found = []
     line = _line(privacy, problem)
     if line:
-        found.append(Candidate("path_graph", lambda: path_graph(_in_order(problem, line), privacy.epsilon), line))
+        found.append(Match("path_graph", lambda: path_graph(_in_order(problem, line), privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
         prior, epsilon = problem.prior, privacy.epsilon
-        found.append(Candidate("kernel", lambda: kernel(_distance(privacy, problem), prior, epsilon), same))
+        found.append(Match("kernel", lambda: kernel(_distance(privacy, problem), prior, epsilon), same))
     return found
 
 
@@ -111,21 +111,21 @@ def closed_form(problem: Problem) -> ClosedForm | None:
     return None
 
 
-def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]) -> list[Candidate]:
+def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]) -> list[Match]:
     """Families for notions that tie all pairs of answers alike."""
     n, prior = len(same), problem.prior
     if prior is None:
-        return [Candidate("minimax", lambda: minimax(n, epsilon, delta), same)] if is_truth else []
+        return [Match("minimax", lambda: minimax(n, epsilon, delta), same)] if is_truth else []
     if is_truth:
-        truthful = [Candidate("binary", lambda: binary(prior, epsilon, delta), same)] if n == 2 else []
-        return [*truthful, Candidate("top_k", lambda: top_k(prior, epsilon, delta), same)]
+        truthful = [Match("binary", lambda: binary(prior, epsilon, delta), same)] if n == 2 else []
+        return [*truthful, Match("top_k", lambda: top_k(prior, epsilon, delta), same)]
     if problem.utility.sense != "loss" or delta:
         return []
     # The order of numbers where labels are numbers, else the order in which the answers are stated.
     places = np.argsort(np.array(problem.inputs, float), kind="stable") if numeric(problem.inputs) else np.arange(n)
     rank = np.argsort(places)
     table = problem.utility.matrix[np.ix_(places, places)]
-    return [Candidate("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
+    return [Match("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
 
 
 def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""When the prior is not known: the worst prior of a box or a ball, and the best mechanism against a polytope."""
+"""Unknown priors: the worst prior of a box or a ball, and the best mechanism for a polytope of priors."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import labels
 from ldpopt.statement.prior import read_prior, read_priors
 
-TOLERANCE = 1e-9
-"""How far the ends of a box may miss a sum of 1."""
+SUM_TOLERANCE = 1e-9
+"""Tolerance of the sums of a box's bounds."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robust(ClosedForm):
-    """What `robust_value` found.
+    """Result of `robust_value`.
 
     Parameters
     ----------
     worst_prior : ndarray, shape (n,)
-        A mixture of the given priors at which `top_k` is worth no more than the value; one of several, maybe.
+        A mixture of the given priors for which the value of `top_k` is not larger; not always unique.
     diagonal : ndarray, shape (n,)
         Probabilities ``q`` of a truthful report at delta 0.
     vertices : ndarray, shape (l, n)
         The given priors.
     mixing : ndarray, shape (l,)
-        Shares of the priors in the worst one.
+        Weights of the given priors in the worst one.
     """
 
     worst_prior: Float = field(repr=False)
@@ -45,7 +45,7 @@ class Robust(ClosedForm):
     mixing: Float = field(repr=False)
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the max-min value for the real ``e**epsilon``; as tight as the linear program was solved.
+        """Bounds of the max-min value for the real ``e**epsilon``; the gap depends on the linear program's accuracy.
 
         Returns
         -------
@@ -61,13 +61,13 @@ class Robust(ClosedForm):
             for row in rows
         )
         mixture = [Fraction(float(weight)) for weight in self.worst_prior]
-        # The mixture was rounded: what it lacks of a true mixture, entry by entry, is added to the bound.
+        # The mixture was rounded: its entrywise deficit from an exact mixture is added to the bound.
         true = self._mixture()
         slack = sum((max(Fraction(0), t - m) for t, m in zip(true, mixture, strict=True)), Fraction(0))
         return low, top_k(self.worst_prior, self.epsilon, self.delta).exact_value()[1] + slack
 
     def _mixture(self) -> list[Fraction]:
-        """Return the exact convex combination nearest to `worst_prior` that the linear program's weights give."""
+        """Return the exact convex combination of the priors with the normalized weights `mixing`."""
         weights = [Fraction(float(weight)) for weight in self.mixing]
         total = sum(weights)
         columns = self.vertices.T.tolist()
@@ -91,7 +91,7 @@ class Robust(ClosedForm):
 
 
 def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
-    r"""Find the prior between two bounds at which truthful reports are worth least: the flattest one.
+    r"""Find the prior between two bounds with the smallest optimal value: the one nearest to uniform.
 
     .. math:: \hat\pi_i = \min(\max(c, \text{lower}_i), \text{upper}_i), \qquad \sum_i \hat\pi_i = 1
 
@@ -113,7 +113,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 
     Notes
     -----
-    The value of `top_k` is Schur-convex in the prior, and this prior is majorized by all others in the box.
+    The value of `top_k` is Schur-convex in the prior, and all priors in the box majorize this one.
     O(n log n).
 
     Examples
@@ -123,16 +123,16 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     """
     low, high = _bounds(lower, upper)
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
-        raise StatementError(f"the bounds have shapes {low.shape} and {high.shape}; they need one entry per answer")
+        raise StatementError(f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer")
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
     if len(bad):
-        raise StatementError(f"bounds {low[bad[0]]} .. {high[bad[0]]} are no interval", where=f"answer {bad[0]}")
+        raise StatementError(f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval", where=f"answer {bad[0]}")
     least, most = summed(low), summed(high)
-    if least > 1 + TOLERANCE or most < 1 - TOLERANCE:
+    if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
         raise StatementError(f"no prior lies in the box: its bounds sum to {least:.9g} and {most:.9g}")
     high = np.maximum(low, np.minimum(high, 1.0))
-    places = np.sort(np.concatenate([low, high]))
-    level = np.interp(1.0, low.sum() + _excess(places, low) - _excess(places, high), places)
+    levels = np.sort(np.concatenate([low, high]))
+    level = np.interp(1.0, low.sum() + _excess(levels, low) - _excess(levels, high), levels)
     return np.asarray(np.clip(level, low, high))
 
 
@@ -145,7 +145,7 @@ def _bounds(lower: Any, upper: Any) -> tuple[Float, Float]:
 
 
 def worst_prior_in_ball(center: Any, radius: float) -> Float:
-    r"""Find the prior within a total-variation ball at which truthful reports are worth least.
+    r"""Find the prior within a total-variation ball with the smallest optimal value.
 
     .. math:: \hat\pi_i = \min(\max(\pi_i, a), c), \qquad \sum_i (\pi_i - c)^+ = \sum_i (a - \pi_i)^+ = \rho
 
@@ -159,16 +159,16 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     Returns
     -------
     ndarray, shape (n,)
-        Sums to what the center sums to; uniform where the ball reaches that far.
+        Same sum as the center; uniform if the ball contains the uniform prior.
 
     Raises
     ------
     StatementError
-        If the center is no prior or the radius is negative.
+        If the center is not a prior or the radius is negative.
 
     Notes
     -----
-    Mass moves from the peaks to the valleys; as for a box the result is majorized by all of the ball. O(n log n).
+    Mass moves from the largest to the smallest weights; all priors in the ball majorize the result. O(n log n).
 
     Examples
     --------
@@ -182,17 +182,17 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     mean = prior.mean()
     if radius >= np.maximum(prior - mean, 0).sum():
         return np.full(len(prior), mean)
-    places = np.sort(prior)
-    floor = np.interp(radius, _excess(places, prior), places)
-    # The same function upside down: what lies above a level is what lies below its negative.
-    ceiling = -np.interp(radius, _excess(-places[::-1], -prior), -places[::-1])
+    levels = np.sort(prior)
+    floor = np.interp(radius, _excess(levels, prior), levels)
+    # The excess above a level is the excess below its negative for negated values.
+    ceiling = -np.interp(radius, _excess(-levels[::-1], -prior), -levels[::-1])
     return np.asarray(np.clip(prior, floor, ceiling))
 
 
 def robust_value(
     vertices: Sequence[Any] | Float, epsilon: float | str, delta: float = 0.0, *, inputs: Sequence[Any] | None = None
 ) -> Robust:
-    r"""Find the mechanism whose worst truth probability over several priors, and all their mixtures, is greatest.
+    r"""Find the mechanism with the largest minimal truth probability over several priors and all their mixtures.
 
     .. math:: \max_P \min_l \sum_i \pi^{(l)}_i p_{ii} = \delta + (1-\delta) V, \quad
               V = \max \{ v : v \le q \cdot \pi^{(l)},\ q \ge 0,\ (\alpha-1) q_i + \textstyle\sum_j q_j \le \alpha \}
@@ -206,7 +206,7 @@ def robust_value(
     delta : float
         ``0 <= delta <= 1``.
     inputs : sequence of hashable, optional
-        Labels, 0, 1, 2, ... unless told.
+        Labels (default: 0, 1, 2, ...).
 
     Returns
     -------
@@ -216,14 +216,14 @@ def robust_value(
     Raises
     ------
     StatementError
-        If a row is no prior.
+        If a row is not a prior.
     NoSolutionError
         If the linear program was not solved to optimality.
 
     Notes
     -----
-    The diagonal lemma leaves a linear program with n + 2 variables and n + l + 1 rows, in the scaled form
-    ``beta q_i + b sum q <= 1``. Its duals mix the worst prior.
+    The diagonal lemma gives a linear program with n + 2 variables and n + l + 1 rows, in the scaled form
+    ``beta q_i + b sum q <= 1``. Its duals are the weights of the worst prior.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def robust_value(
 
 
 def _attainable(truth: Float, epsilon: Budget) -> Float:
-    """Scale a diagonal until it is feasible, and raise it until its sum is 1, so that rows can be filled."""
+    """Scale a diagonal to feasibility and raise its sum to at least 1, so that rows can be filled."""
     truth = np.clip(truth, 0, 1)
     truth /= max(1.0, float((epsilon.beta * truth + epsilon.b * truth.sum()).max()))
     lacking = 1 - truth.sum()
@@ -274,9 +274,9 @@ def _attainable(truth: Float, epsilon: Budget) -> Float:
     return np.asarray(truth)
 
 
-def _excess(places: Float, values: Float) -> Float:
-    """Sum of ``(place - value)^+`` over the values, for each place."""
+def _excess(levels: Float, values: Float) -> Float:
+    """Sum of ``(level - value)^+`` over the values, for each level."""
     ascending = np.sort(values)
     sums = np.concatenate([[0.0], np.cumsum(ascending)])
-    count = np.searchsorted(ascending, places, "right")
-    return np.asarray(places * count - sums[count])
+    count = np.searchsorted(ascending, levels, "right")
+    return np.asarray(levels * count - sums[count])

@@ -1,4 +1,4 @@
-"""Samplers of the closed forms: exact rational laws drawn from 53-bit words, without a matrix."""
+"""Samplers of the closed forms: they draw exactly from rational laws, with 53-bit words and without a matrix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOTAL = 1 << BITS
 
 
 class Sampler(ABC):
-    """Draws reports; each subclass knows its exact law.
+    """Draws reports; each subclass has an exact law.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Sampler(ABC):
         x : sequence of labels, shape (N,)
             True answers.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws from the operating system's generator.
+            Makes the draws repeatable (default: the operating system's generator).
 
         Returns
         -------
@@ -55,7 +55,7 @@ class Sampler(ABC):
         StatementError
             If an answer is not among the inputs.
         """
-        if isinstance(self.inputs, range):  # labels are their own codes: no table of a million entries
+        if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
         reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
         return reports
@@ -71,7 +71,7 @@ class Sampler(ABC):
         answers = loose_array(answers, "list of answers")
         if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
             raise StatementError(
-                f"answers are a vector of whole numbers, not {answers.dtype} of shape {answers.shape}",
+                f"answers are {answers.dtype} of shape {answers.shape}; expected a vector of whole numbers",
                 do="pass codes 0 .. n-1 here, or labels to sample",
             )
         wrong = np.flatnonzero((answers < 0) | (answers >= len(self.inputs)))
@@ -87,7 +87,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def law(self, code: int) -> dict[int, Fraction]:
-        """Return the exact probabilities of the report codes, those that are zero left out; they sum to 1."""
+        """Return the exact positive probabilities of the report codes; they sum to 1."""
 
     @abstractmethod
     def _draw(self, answers: Codes, source: Source) -> Codes:
@@ -101,7 +101,7 @@ class ResponseSampler(Sampler):
 
     .. math:: A = \lfloor 2^{53} \alpha / (\alpha + k - 1) \rfloor
 
-    with :math:`\alpha \le e^\epsilon` rational; an outsider becomes a uniform member.
+    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class ResponseSampler(Sampler):
     members : ndarray of int64, shape (k,)
         Codes that are reported.
     home : ndarray, shape (n,)
-        For each input its place in ``members``, or -1 for an outsider.
+        For each input its position in ``members``, or -1 if it is not a member.
     epsilon : Budget
         Nats.
     delta : float
@@ -119,9 +119,9 @@ class ResponseSampler(Sampler):
     Notes
     -----
     The law is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
-    floor, ``A >= 2**53 / k`` is checked (below it everyone is uniform), so each column lies between the mass of
-    another member and ``alpha`` times that; delta is rounded down to ``2**-53``. Uniform choices reject the words
-    beyond the last multiple of their range. O(1) words a draw, O(n) memory.
+    floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so each column lies between the mass of
+    another member and ``alpha`` times that mass. Delta is rounded down to a multiple of ``2**-53``. Uniform choices
+    reject the words beyond the last multiple of their range. O(1) words per draw, O(n) memory.
     """
 
     def __init__(
@@ -150,22 +150,22 @@ class ResponseSampler(Sampler):
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         k, size = len(self.members), len(answers)
-        place = uniform_below(k, size, source)
+        position = uniform_below(k, size, source)
         if not self.is_uniform and k > 1:
             home = self.home[answers].astype(np.int64)
             inside = home >= 0
             other = uniform_below(k - 1, size, source)
             other += other >= home
             keeps = source(size) < np.uint64(self.truth_mass)
-            place = np.where(inside, np.where(keeps, home, other), place)
-        reports: Codes = self.members[place]
+            position = np.where(inside, np.where(keeps, home, other), position)
+        reports: Codes = self.members[position]
         if self.delta_mass:
             reports = np.where(source(size) < np.uint64(self.delta_mass), answers, reports)
         return reports
 
 
 class GeometricSampler(Sampler):
-    r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then a table of replacements.
+    r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then remapped.
 
     .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|}, \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
 
@@ -174,14 +174,15 @@ class GeometricSampler(Sampler):
     inputs : sequence of hashable
         Labels in the order of the path.
     remap : ndarray of int64, shape (n,)
-        What is reported for each clamped position.
+        Report for each clamped position.
     epsilon : Budget
         Nats.
 
     Notes
     -----
     ``1 / b <= e**epsilon``, so neighbors on the path are private for the real ``e**epsilon``. The size of the noise
-    counts coins of weight ``b``, at most n; a minus sign with size 0 is drawn again. O(min(n, 1 / (1 - b))) words.
+    is the number of heads in a row of a coin with probability ``b``, at most n; -0 is drawn again. O(min(n, 1 / (1 -
+    b))) words.
     """
 
     def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
@@ -193,10 +194,10 @@ class GeometricSampler(Sampler):
         """See `Sampler.law`."""
         n, b = len(self.inputs), Fraction(self.step_mass, TOTAL)
         found: dict[int, Fraction] = {}
-        for place in range(n):
-            weight = 1 / (1 + b) if place in (0, n - 1) else (1 - b) / (1 + b)
-            mass = weight * b ** abs(place - code) if n > 1 else Fraction(1)
-            report = int(self.remap[place])
+        for position in range(n):
+            weight = 1 / (1 + b) if position in (0, n - 1) else (1 - b) / (1 + b)
+            mass = weight * b ** abs(position - code) if n > 1 else Fraction(1)
+            report = int(self.remap[position])
             found[report] = found.get(report, Fraction(0)) + mass
         return {report: mass for report, mass in found.items() if mass}
 
@@ -219,12 +220,12 @@ class GeometricSampler(Sampler):
 
 
 class TableSampler(Sampler):
-    """The alias tables of a mechanism: for families that have no sampler without a matrix.
+    """Draws from the alias tables of a mechanism, for families without a matrix-free sampler.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Exactly private.
+        An exactly private mechanism.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -241,23 +242,23 @@ class TableSampler(Sampler):
 
 
 def uniform_below(bound: int, size: int, source: Source) -> Codes:
-    """Draw whole numbers ``0 .. bound-1``, all exactly equally likely; words past the last multiple are redrawn."""
+    """Draw exactly uniform integers ``0 .. bound-1``; words above the last multiple of ``bound`` are redrawn."""
     if bound <= 1:
         return np.zeros(size, dtype=np.int64)
     if bound < 1 << (64 - BITS):
-        return _scaled(bound, size, source)
+        return _multiply_and_shift(bound, size, source)
     words = source(size)
     limit = np.uint64(TOTAL - TOTAL % bound)
     while len(late := np.flatnonzero(words >= limit)):
-        words = np.array(words)  # words of the operating system are read-only
+        words = np.array(words)  # the operating system's words are read-only
         words[late] = source(len(late))
     return (words % np.uint64(bound)).astype(np.int64)
 
 
-def _scaled(bound: int, size: int, source: Source) -> Codes:
-    """Do the same by the upper part of a product, which fits in 64 bits for small bounds: no division (Lemire 2019)."""
+def _multiply_and_shift(bound: int, size: int, source: Source) -> Codes:
+    """Do the same for small bounds by the upper part of a 64-bit product, without division (Lemire 2019)."""
     products = source(size) * np.uint64(bound)
-    least = np.uint64(TOTAL % bound)  # each number has at least TOTAL // bound words, the surplus lies below this
-    while len(late := np.flatnonzero((products & np.uint64(TOTAL - 1)) < least)):
+    surplus = np.uint64(TOTAL % bound)  # each number has TOTAL // bound words; surplus words are below this
+    while len(late := np.flatnonzero((products & np.uint64(TOTAL - 1)) < surplus)):
         products[late] = source(len(late)) * np.uint64(bound)
     return (products >> np.uint64(BITS)).view(np.int64)

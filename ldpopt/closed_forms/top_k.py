@@ -20,12 +20,12 @@ from ldpopt.statement.prior import prior_and_inputs, read_prior
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopK(ClosedForm):
-    """What `top_k` found.
+    """Result of `top_k`.
 
     Parameters
     ----------
     k : int
-        How many answers are ever reported by the randomized response: the largest optimal number.
+        Number of answers that the randomized response reports: the largest optimal number.
     prior : ndarray, shape (n,)
         As read.
     ranking : Ranking
@@ -45,8 +45,8 @@ class TopK(ClosedForm):
     def thresholds(self) -> Float:
         r"""The ratios :math:`t_k = S_{k-1}/\pi_{(k)} - (k-2)` at which the k-th answer joins, shape ``(n,)``.
 
-        Non-decreasing, the first is 1, infinite for answers that never occur (or beyond the float range): k members
-        are optimal exactly where :math:`t_k \le e^\epsilon \le t_{k+1}`.
+        Non-decreasing, the first is 1, infinite for answers of weight zero (and on overflow): k members
+        are optimal if and only if :math:`t_k \le e^\epsilon \le t_{k+1}`.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = 1 + self.ranking.gaps / self.ranking.sorted
@@ -59,14 +59,14 @@ class TopK(ClosedForm):
         .. math:: y_i = (\alpha \pi_i - u_0) / (\alpha - 1), \quad \lambda_{ij} = y_i/\alpha \ (j \in T),
                   \quad \lambda_{ij} = y_i \pi_j / u_0 \ (j \notin T)
 
-        where :math:`\lambda_{ij}` belongs to the row :math:`p_{jj} \le \alpha p_{ij} + \delta`. At budget 0 all of it
-        sits on the likeliest answer. `exact_dual` has the same numbers as rationals.
+        where :math:`\lambda_{ij}` belongs to the row :math:`p_{jj} \le \alpha p_{ij} + \delta`. At budget 0 only
+        the likeliest answer has a positive multiplier. `exact_dual` returns rationals.
         """
         found, members, b = np.zeros(len(self.prior)), self.members, self.epsilon.b
         if not self.epsilon:
             found[members[0]] = self.prior[members[0]]
             return found
-        # At small budgets all members weigh nearly the same: differences to the weakest are exact, and their sum small.
+        # At small budgets all members have nearly equal weights: differences to the smallest avoid cancellation.
         weights = self.prior[members]
         above = weights - weights[-1]
         lead = self.k * above - above.sum()
@@ -79,7 +79,7 @@ class TopK(ClosedForm):
         Parameters
         ----------
         alpha : Fraction, optional
-            ``alpha >= 1``; the upper end of the enclosure unless told, which bounds the real optimum from above.
+            ``alpha >= 1`` (default: the upper end of the enclosure, which bounds the real optimum from above).
 
         Returns
         -------
@@ -103,13 +103,13 @@ class TopK(ClosedForm):
         Returns
         -------
         tuple of Fraction
-            ``low <= optimum <= high``, equal where ``e**epsilon`` is a known rational.
+            ``low <= optimum <= high``, equal if ``e**epsilon`` is stated as a rational.
         """
         return _bounds(self.ranking, self.epsilon, self.delta)
 
     @property
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``; an outsider's report is uniform on the members."""
+        """The formula in floats, shape ``(n, n)``; the report of a non-member is uniform on the members."""
         n, members, b = len(self.prior), self.members, self.epsilon.b
         channel = np.zeros((n, n))
         channel[:, members] = 1 / self.k
@@ -123,7 +123,7 @@ class TopK(ClosedForm):
     def sampler(self) -> ResponseSampler:
         """With probability delta the truth, otherwise k-ary randomized response on the members; no matrix.
 
-        Its law is rational and exactly private, and differs from the masses of `mechanism` by rounding only.
+        Its law is rational and exactly private; it differs from `mechanism` by rounding only.
         """
         home = np.full(len(self.prior), -1, dtype=np.int32)
         home[self.members] = np.arange(self.k)
@@ -131,7 +131,7 @@ class TopK(ClosedForm):
 
 
 def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
-    r"""Find the greatest probability of a truthful report for a known prior: randomized response on the k likeliest.
+    r"""Find the largest probability of a truthful report for a known prior: randomized response on the k likeliest.
 
     .. math:: u^* = \delta + (1-\delta) \max_k \frac{e^\epsilon S_k}{e^\epsilon + k - 1}, \qquad
               S_k = \pi_{(1)} + \dots + \pi_{(k)}
@@ -139,7 +139,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     Parameters
     ----------
     prior : array_like, shape (n,), or mapping label -> weight
-        Probabilities summing to 1 within 1e-9, used as they read; the weights of a mapping are normalized.
+        Probabilities summing to 1 within 1e-9, used without normalization; the weights of a mapping are normalized.
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
@@ -148,7 +148,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     Returns
     -------
     TopK
-        Value, ``k``, ``members``, ``thresholds``, ``dual``; channel ``(n, n)`` and sampler when asked for.
+        Value, ``k``, ``members``, ``thresholds``, ``dual``; channel ``(n, n)`` and sampler on request.
 
     Raises
     ------
@@ -162,12 +162,12 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     Notes
     -----
     The dual certificate bounds every channel with n outputs; the optimum also bounds the Bayes vulnerability of every
-    event-wise private channel with any outputs. ``k`` is the largest optimal number: ties enter together, answers of
-    weight zero never. Time O(n log n), memory O(n); O(n**2) for the matrix.
+    event-wise private channel with any outputs. ``k`` is the largest optimal number: tied answers enter together,
+    answers of weight zero never. Time O(n log n), memory O(n); O(n**2) for the matrix.
 
     References
     ----------
-    Zhou, Lu and Wu 2019, section 5, asks for it. For delta = 0: Ghazi, Golowich, Kumar, Manurangsi and Zhang 2021
+    Zhou, Lu and Wu 2019, section 5 (open problem). For delta = 0: Ghazi, Golowich, Kumar, Manurangsi and Zhang 2021
     (RRTop-k); Kalantari, Sankar and Sarwate 2018.
 
     Examples
@@ -187,7 +187,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
 
 
 def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
-    r"""Find the least budget at which a probability of truthful reports can be reached.
+    r"""Find the smallest budget that reaches a given probability of truthful reports.
 
     .. math:: \epsilon = \ln \min_{k : S_k > v} \max\left(1, \frac{(k-1) v}{S_k - v}\right), \qquad
               v = \frac{u - \delta}{1 - \delta}
@@ -204,22 +204,22 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     Returns
     -------
     float
-        Nats, rounded up to the least float at which ``top_k`` reaches the value; 0 where a constant report does,
-        inf where no budget does.
+        Nats, rounded up to the smallest float at which ``top_k`` reaches the value; 0 if a constant report does, inf if
+        no budget does.
 
     Raises
     ------
     StatementError
-        If an argument is no probability.
+        If an argument is not a probability.
 
     Notes
     -----
-    The minimum over k is taken in floats and then settled in rationals: k members, their budget, the members of that
-    budget, until nothing changes. O(n log n).
+    The minimum over k is found in floats and corrected in rationals: alternate between the budget of k members and the
+    optimal k of that budget until both agree. O(n log n).
 
     References
     ----------
-    Kalantari, Sankar and Sarwate 2018 for the form.
+    Kalantari, Sankar and Sarwate 2018 for the formula.
 
     Examples
     --------
@@ -227,12 +227,12 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     1.0986122886681098
     """
     delta, weights = read_delta(delta), read_prior(prior)[0]
-    value = real_number(value, "value", 0, 1, do="ask for a share from 0 to 1")
+    value = real_number(value, "value", 0, 1, do="state a probability from 0 to 1")
     ranking = Ranking(weights)
     everything = ranking.total()
     if delta == 1 or ranking.support == 1:
         return 0.0
-    # A sum that rounding left above 1 does not make certainty attainable.
+    # A prior that sums to more than 1 by rounding still cannot reach certainty.
     if value >= 1 or value >= everything:
         return math.inf
     target = (Fraction(value) - Fraction(delta) * everything) / (1 - Fraction(delta))
@@ -259,7 +259,7 @@ def _least_ratio(ranking: Ranking, target: Fraction) -> Fraction:
 
 
 def _log_up(alpha: Fraction) -> float:
-    """Return the least float whose exponential is certainly at least ``alpha``."""
+    """Return the smallest float whose exponential is provably at least ``alpha``."""
     log = math.log1p(float(alpha - 1)) if alpha < 2 else math.log(alpha.numerator) - math.log(alpha.denominator)
     while Budget(log).enclosure()[0] < alpha:
         log = math.nextafter(log, math.inf)
@@ -269,7 +269,7 @@ def _log_up(alpha: Fraction) -> float:
 
 
 def _bounds(ranking: Ranking, epsilon: Budget, delta: float) -> tuple[Fraction, Fraction]:
-    """Optimal value at both ends of the enclosure; weights that do not sum to 1 count as they are."""
+    """Optimal value at both ends of the enclosure; weights are not normalized."""
     share, everything = Fraction(delta), ranking.total()
     ends = []
     for alpha in epsilon.enclosure():

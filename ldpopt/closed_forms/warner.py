@@ -1,4 +1,4 @@
-"""The classics: a coin that answers for you, and randomized response on n letters."""
+"""Warner's randomized response: answers by a coin, and k-ary randomized response on n letters."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RandomizedResponse(ClosedForm):
-    """k-ary randomized response on all n letters, with probability delta preceded by the truth."""
+class MinimaxResponse(ClosedForm):
+    """Result of `randomized_response` and `minimax`: k-ary randomized response; the truth with probability delta."""
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Rational bounds of the value for the real ``e**epsilon``."""
@@ -46,7 +46,7 @@ class RandomizedResponse(ClosedForm):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Coin(ClosedForm):
-    """What `coin` found; the value is the smaller of the two probabilities of the truth.
+    """Result of `coin`; the value is the smaller of the two probabilities of the truth.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ class Coin(ClosedForm):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The two rows as a `Mechanism`; where the budget is finite, exactly private for it."""
+        """The two rows as a `Mechanism`; exactly private if the budget is finite."""
         if math.isfinite(self.epsilon):
             return super().mechanism
         return Mechanism(self.channel, self.inputs)
 
 
-def randomized_response(n: int, epsilon: float | str) -> RandomizedResponse:
+def randomized_response(n: int, epsilon: float | str) -> MinimaxResponse:
     r"""k-ary randomized response on ``n`` letters.
 
     .. math:: P(y \mid x) = \frac{e^{\epsilon}[y=x] + [y \ne x]}{e^{\epsilon} + n - 1}
@@ -97,7 +97,7 @@ def randomized_response(n: int, epsilon: float | str) -> RandomizedResponse:
     Returns
     -------
     RandomizedResponse
-        Value; channel ``(n, n)`` and sampler when asked for.
+        Value; channel ``(n, n)`` and sampler on request.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def randomized_response(n: int, epsilon: float | str) -> RandomizedResponse:
     return minimax(n, epsilon)
 
 
-def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedResponse:
-    r"""Find the mechanism whose smallest truth probability is greatest, whoever answers.
+def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> MinimaxResponse:
+    r"""Find the mechanism with the largest minimal truth probability over all answers.
 
     .. math:: \max_P \min_i p_{ii} = \delta + (1-\delta) \frac{e^\epsilon}{e^\epsilon + n - 1}
 
@@ -132,12 +132,12 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedRespo
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``, either meaning.
+        ``0 <= delta <= 1``, event-wise or entry-wise.
 
     Returns
     -------
     RandomizedResponse
-        Value; channel ``(n, n)`` and sampler when asked for.
+        Value; channel ``(n, n)`` and sampler on request.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedRespo
 
     Notes
     -----
-    The uniform prior is the worst one, and there `top_k` takes all letters.
+    The uniform prior is the worst one; `top_k` then reports all letters.
 
     References
     ----------
@@ -158,10 +158,10 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> RandomizedRespo
     0.75
     """
     if not is_whole(n, 1, sys.maxsize):
-        raise StatementError(f"n = {short_repr(n)} is no alphabet size", do="state a whole number >= 1")
+        raise StatementError(f"n = {short_repr(n)} is not an alphabet size", do="state a whole number >= 1")
     budget, share = Budget(epsilon), read_delta(delta)
     value = share + (1 - share) / (1 + (int(n) - 1) * budget.b)
-    return RandomizedResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)
+    return MinimaxResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)
 
 
 def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
@@ -177,13 +177,13 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     Returns
     -------
     Coin
-        Budget (``ln 3`` at the default; inf where a report proves the answer), delta curve, channel ``(2, 2)`` with
+        Budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)`` with
         rows and columns no, yes.
 
     Raises
     ------
     StatementError
-        If an argument is no probability.
+        If an argument is not a probability.
 
     Notes
     -----
@@ -207,7 +207,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
 
 
 def _ratio(larger: Fraction, smaller: Fraction) -> Fraction | None:
-    """Ratio of the column's two entries; None where only one of them is zero."""
+    """Ratio of the column's two entries; None (infinite) if only the smaller is zero."""
     if larger == smaller:
         return Fraction(1)
     return larger / smaller if smaller else None

@@ -1,4 +1,4 @@
-r"""Privacy budgets: ``epsilon`` in nats that remembers its exact value, and rational enclosures of ``e**epsilon``."""
+r"""Privacy budgets: ``epsilon`` in nats with its exact value, and rational enclosures of ``e**epsilon``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ BITS = 192
 """Significant bits kept in an enclosure of ``e**epsilon``."""
 
 LARGEST = 10_000.0
-"""Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; beyond it nothing is private."""
+"""Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no privacy."""
 
-MOST_NATS = 1e8
-"""Largest multiple of a budget whose exponential is written out: it takes 20 megabytes."""
+MAX_NATS = 1e8
+"""Largest multiple of a budget whose exponential is computed; it takes 20 megabytes."""
 
 _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
 
 class Budget(float):
-    r"""A privacy budget: a float in nats that knows exactly which real number it stands for.
+    r"""A privacy budget: a float in nats that also stores the exact real number that was stated.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Budget(float):
         return self
 
     def __repr__(self) -> str:
-        """``1.0`` or ``'log(3)'``: what reads back as the same budget."""
+        """``1.0`` or ``'log(3)'``: text that reads back as the same budget."""
         return repr(self.text) if isinstance(self.ratio, Fraction) else self.text
 
     def __reduce__(self) -> tuple[type[Budget], tuple[str | Fraction]]:
@@ -71,7 +71,7 @@ class Budget(float):
         return Budget, (self.text if self.ratio is not None else self.nats,)  # type: ignore[return-value]
 
     def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
-        r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal where the value is rational and known.
+        r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal if the value is a known rational.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class Budget(float):
             ``high / low - 1 < 2**-180``.
         """
         multiple = Fraction(multiple)
-        if multiple * Fraction(float(self)) > MOST_NATS:
-            what = f"exp(epsilon d) of more than {MOST_NATS:g} nats has too many digits"
+        if multiple * Fraction(float(self)) > MAX_NATS:
+            what = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
             raise StatementError(what, do="state smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
@@ -122,42 +122,51 @@ def round_up(value: Fraction) -> float:
 
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
+    epsilon = _number_or_text(epsilon)
+    match = _LOG.fullmatch(epsilon) if isinstance(epsilon, str) else None
+    if match is None:
+        nats = _fraction(epsilon, epsilon)
+        _require_range(epsilon, nats)
+        return nats, None
+    ratio = _fraction(match[1], epsilon)
+    _require_range(epsilon, _log(ratio) if ratio >= 1 else -math.inf)
+    return None, ratio
+
+
+def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
+    """Unwrap scalars of other libraries; refuse what is not a number."""
     if isinstance(epsilon, np.ndarray) and not epsilon.ndim:
         epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
-        raise _refusal(epsilon, "is no number")
-    if not isinstance(epsilon, (int, float, Fraction, str)):
-        try:
-            epsilon = float(epsilon)
-        except (TypeError, ValueError):
-            raise _refusal(epsilon, "is no number") from None
-    match = _LOG.fullmatch(epsilon) if isinstance(epsilon, str) else None
-    if match:
-        ratio = _fraction(match[1], epsilon)
-        if ratio < 1:
-            raise _refusal(epsilon, "is negative")
-        if _log(ratio) > LARGEST:
-            raise _refusal(epsilon, "is beyond 10000 nats, which protects nobody")
-        return None, ratio
-    nats = _fraction(epsilon, epsilon)
+        raise _refusal(epsilon, "is not a number")
+    if isinstance(epsilon, (int, float, Fraction, str)):
+        return epsilon
+    try:
+        return float(epsilon)
+    except (TypeError, ValueError):
+        raise _refusal(epsilon, "is not a number") from None
+
+
+def _require_range(epsilon: object, nats: Fraction | float) -> None:
     if nats < 0:
         raise _refusal(epsilon, "is negative")
     if nats > LARGEST:
-        raise _refusal(epsilon, "is beyond 10000 nats, which protects nobody")
-    return nats, None
+        raise _refusal(epsilon, "is above 10000 nats, which gives no privacy")
 
 
 def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         if value > 0:
-            raise _refusal(epsilon, "is infinite: without a privacy bound the best channel is the best answer itself")
+            raise _refusal(
+                epsilon, "is infinite: without a privacy bound the best mechanism reports the best answer itself"
+            )
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
-        raise _refusal(epsilon, "is no number of a sensible size")
+        raise _refusal(epsilon, "is not a number of reasonable size")
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
-        raise _refusal(epsilon, "is no number") from None
+        raise _refusal(epsilon, "is not a number") from None
 
 
 def _refusal(epsilon: object, why: str) -> StatementError:
@@ -176,7 +185,7 @@ def _log(ratio: Fraction) -> float:
 
 @lru_cache(maxsize=65536)
 def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Taylor series on ``x / 2**s <= 1/2``, then ``s`` squarings, in integers rounded outward at every step."""
+    """Taylor series on ``x / 2**s <= 1/2``, then ``s`` squarings, in integers, rounded outward at every step."""
     if x == 0:
         return Fraction(1), Fraction(1)
     squarings = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) + 2)
@@ -191,7 +200,7 @@ def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _taylor_down(x: int, bits: int) -> int:
-    """Lower bound of ``exp(x / 2**bits) * 2**bits``: every term rounded down, the rest left out."""
+    """Lower bound of ``exp(x / 2**bits) * 2**bits``: every term rounded down, the remainder omitted."""
     total = term = 1 << bits
     order = 0
     while term:
@@ -202,7 +211,7 @@ def _taylor_down(x: int, bits: int) -> int:
 
 
 def _taylor_up(x: int, bits: int) -> int:
-    """Upper bound: every term rounded up; from order 2 on a term is at most half the one before, so 2 units end it."""
+    """Upper bound: every term rounded up; from order 2 on terms at least halve, so 2 units bound the remainder."""
     total = term = 1 << bits
     order = 0
     while term > 1:
@@ -232,7 +241,7 @@ def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fracti
 
 @lru_cache(maxsize=256)
 def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of ``log(ratio)``: a float guess, then ``t - t**2/2 <= log(1+t) <= t`` on what is left."""
+    """Rational bounds of ``log(ratio)``: a float guess, then ``t - t**2/2 <= log(1+t) <= t`` for the remainder."""
     if ratio == 1:
         return Fraction(0), Fraction(0)
     bits = BITS + 32 - min(0, (ratio - 1).numerator.bit_length() - ratio.denominator.bit_length())

@@ -1,4 +1,4 @@
-"""Numbers that a user stated: read or refused in words, before anything is made of them."""
+"""Checks of numbers that a user stated: they are read, or refused with a message."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ NO_NUMBERS = (
     *(bool, np.bool_, str, bytes, complex, np.complexfloating),
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
-"""Kinds that numpy or float() would turn into a number in silence."""
+"""Types that numpy or float() would convert to a number without an error."""
 
-
-MOST_BITS = 5000
-"""Digits of a denominator; Python writes products of two such numbers out."""
+MAX_BITS = 5000
+"""Largest number of bits of a denominator; products of two such numbers are still fast."""
 
 
 def real_array(values: ArrayLike, what: str) -> Float:
-    """Copy into a float64 array, or say which statement is ragged, masked or no number."""
+    """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
     require_room(values, what)
     try:
         if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
             raise TypeError
-        with np.errstate(over="raise"):  # of longer floats
+        with np.errstate(over="raise"):  # of extended precision
             return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, ArithmeticError, RecursionError):
-        raise StatementError(f"the {what} is no rectangular array of real numbers") from None
+        raise StatementError(f"the {what} is not a rectangular array of real numbers") from None
 
 
 def loose_array(values: Any, what: str) -> NDArray[Any]:
-    """Make an array of whatever was given: one of no dimension where it is ragged or masked."""
+    """Convert to an array; a ragged or masked argument gives an array of dimension 0."""
     require_room(values, what)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
@@ -52,26 +51,26 @@ def loose_array(values: Any, what: str) -> NDArray[Any]:
 
 
 def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
-    """Read a number in a range as a float; nan is in no range, and text or a truth value is no number."""
+    """Read a number in a range as a float; nan, text and truth values are refused."""
     try:
         plain = value[()] if isinstance(value, np.ndarray) else value
         number = float("nan" if isinstance(plain, NO_NUMBERS) else plain)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not low <= number <= high:
-        limits = "is no number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
         raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
     return number
 
 
 def summed(values: Float, axis: int | None = None) -> Any:
-    """Add up; infinite beyond the floats, which no check of a sum lets pass."""
+    """Sum without a warning on overflow; the infinite sum then fails the caller's check."""
     with np.errstate(over="ignore"):
         return values.sum(axis=axis)
 
 
 def normalized(weights: Float) -> Float:
-    """Divide finite weights by their sum, which may leave the floats.
+    """Divide finite weights by their sum, which may overflow.
 
     Raises
     ------
@@ -79,8 +78,8 @@ def normalized(weights: Float) -> Float:
         If all of them are 0.
     """
     if not weights.any():
-        raise StatementError("the weights sum to 0: there is nothing to normalise")
-    # A power of two as the unit rounds nothing.
+        raise StatementError("the weights sum to 0 and cannot be normalized")
+    # Scaling by a power of two is exact.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())
 
@@ -98,35 +97,37 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
     try:
         text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
         odd = isinstance(value, NO_NUMBERS) and not isinstance(value, str)
-        # Fraction would write out a power of ten of any size.
+        # Fraction would compute a power of ten of any size.
         plain = value.item() if isinstance(value, np.generic) else value
         number = None if odd or len(text.partition("e")[2]) > 4 else Fraction(plain)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         number = None
     if number is None or not low <= number <= high:
-        raise StatementError(f"{what} = {short_repr(value)} is no {kind}", do=f"state a number from {low} to {high}")
-    if number.denominator.bit_length() > MOST_BITS:
+        raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"state a number from {low} to {high}")
+    if number.denominator.bit_length() > MAX_BITS:
         raise StatementError(f"{what} has too many digits", do="state fewer")
     return number
 
 
 def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize) -> int:
-    """Read a whole number in a range; no size is beyond the machine's integers."""
+    """Read a whole number in a range, by default within the machine's integers."""
     if is_whole(value, least, most):
         return int(value)
-    wrong = "no whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
+    wrong = (
+        "not a whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
+    )
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
     raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"state a whole number{limits}")
 
 
 def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
-    """Whether it is an integer in a range; a truth value or a time span is none, nor is a float such as 2.0."""
+    """Whether it is an integer in a range; truth values, time spans and floats such as 2.0 are not integers."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
     return bool(whole and (least is None or value >= least) and (most is None or value <= most))
 
 
 def holds_no_numbers(values: Any) -> bool:
-    """Whether nested lists and arrays hold text, truth values, masked entries and the like beside numbers."""
+    """Whether nested lists and arrays contain text, truth values, masked entries or the like."""
     if isinstance(values, np.ndarray):
         odd = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
         return odd or (values.dtype == object and holds_no_numbers(values.reshape(-1).tolist()))
@@ -141,13 +142,13 @@ def short_repr(value: Any) -> str:
     """A value on one line, in at most 60 characters."""
     try:
         text = repr(value).replace("\n", " ")
-    except ValueError:  # Python does not write integers of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         text = f"a number of too many digits ({type(value).__name__})"
     return text if len(text) <= 60 else text[:56] + " ..."
 
 
 def require_kind(value: Any, kind: type, where: str) -> None:
-    """Refuse what is no object of a kind."""
+    """Refuse an object of another type."""
     if not isinstance(value, kind):
         raise StatementError(f"{where} takes a {kind.__name__}, not a {type(value).__name__}")
 
@@ -159,19 +160,19 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def require_room(values: Any, what: str) -> None:
-    """Refuse a range that would not fit into memory as a list; everything else is there already."""
+    """Refuse a range that would not fit into memory as a list; other arguments are in memory already."""
     if isinstance(values, range):
-        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() ends there too
+        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() has the same limit
         require_memory(100.0 * size, f"the {what}")
 
 
 def require_memory(n_bytes: float, what: str) -> None:
-    """Refuse what would not fit into this machine's memory, before it is built.
+    """Refuse an object that would not fit into this machine's memory, before it is built.
 
     Raises
     ------
     StatementError
-        With the size it would take and the size there is.
+        The message has the required and the available size.
     """
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -185,8 +186,8 @@ def require_memory(n_bytes: float, what: str) -> None:
 
 
 def read_size(size: int) -> int:
-    """Read a number of draws, or say what it is."""
+    """Read a number of draws."""
     if not is_whole(size, 0, sys.maxsize):
-        raise StatementError(f"size = {short_repr(size)} is no number of draws", do="state a whole number >= 0")
+        raise StatementError(f"size = {short_repr(size)} is not a number of draws", do="state a whole number >= 0")
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

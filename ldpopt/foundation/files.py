@@ -1,4 +1,4 @@
-"""Files that appear as a whole or not at all, and JSON that is read strictly."""
+"""Atomic writing of files, and strict reading of JSON."""
 
 from __future__ import annotations
 
@@ -16,65 +16,70 @@ from typing import IO, Any
 from ldpopt.errors import ModelFileError
 
 _SUFFIX = ".ldpopt-part"
-"""Ends the name of a file that is being written; the writer holds a lock on it, which the system drops if it dies."""
+"""Suffix of a temporary file; its writer holds a lock on it, which the system releases if the writer dies."""
 
-OLD = 60.0
-"""Seconds without a change after which a part that nobody locks is removed: between its making and its lock is less."""
+MIN_ORPHAN_AGE = 60.0
+"""Seconds without change after which an unlocked temporary file is removed; its writer locks it much earlier."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that appears as a whole, or not at all, when the block ends; a device or pipe is written as it is.
+    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
 
-    A writer that is killed leaves a hidden file beside the target, which nobody reads and the next writer removes.
+    A killed writer leaves a hidden temporary file beside the target, which the next writer removes.
 
     Raises
     ------
     ModelFileError
         If it cannot be written.
     """
-    import tempfile
-
-    text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     target = Path(os.path.realpath(path))
+    options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
+    mode = "wb" if binary else "w"
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            with target.open("wb" if binary else "w", **text) as stream:
-                yield stream
-            return
-        _sweep(target)
-        handle, temporary = tempfile.mkstemp(_SUFFIX, f".{target.name[:64]}.", target.parent)
-        lock = _locked(handle)
-        try:
-            with os.fdopen(handle, "wb" if binary else "w", **text) as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        finally:
-            if lock is not None:
-                os.close(lock)
+        is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
+        with target.open(mode, **options) if is_special else _temporary(target, mode, options) as stream:
+            yield stream
     except BrokenPipeError:
         raise
     except OSError as error:
         why = error.strerror or str(error)
-        do = "check the folder and its rights"
+        do = "check the folder and its permissions"
         raise ModelFileError(f"cannot write the file: {why}", where=os.fspath(path), do=do) from None
 
 
+@contextmanager
+def _temporary(target: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
+    """Open a locked temporary file in the target's folder; it replaces the target when the block ends."""
+    import tempfile
+
+    _remove_orphans(target)
+    handle, temporary = tempfile.mkstemp(_SUFFIX, f".{target.name[:64]}.", target.parent)
+    lock = _locked(handle)
+    try:
+        with os.fdopen(handle, mode, **options) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read, unless it is a named pipe, which may never say anything.
+    """Return the path of a file to read; a named pipe is refused, since reading it may never end.
 
     Raises
     ------
     OSError
-        If it is one. ``/dev/stdin`` and what a shell writes for ``<(command)`` are none.
+        If it is a named pipe. ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
     """
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
@@ -83,14 +88,14 @@ def readable(path: str | os.PathLike[str]) -> Path:
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
-    """Read JSON that says everything once: no key twice, no nan or infinity, at most ``largest`` bytes.
+    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is larger, no UTF-8 text or no such JSON, or nested deeper than the interpreter's stack.
+        If it is larger, not UTF-8 text, not such JSON, or nested too deep for the interpreter's stack.
     """
     with readable(path).open("rb") as stream:
         raw = stream.read(largest + 1)
@@ -112,23 +117,23 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _locked(handle: int) -> int | None:
-    """Lock a file that is being written; return what to close when it is done, None where there are no such locks."""
-    if sys.platform == "win32":  # pragma: no cover - there, files of killed writers are left
+    """Lock a temporary file; return the handle to close at the end, or None if the platform has no such locks."""
+    if sys.platform == "win32":  # pragma: no cover - files of killed writers stay there
         return None
     import fcntl
 
     lock = os.dup(handle)
-    with suppress(OSError):  # a file system without locks: nobody gets one to remove the part, either
+    with suppress(OSError):  # a file system without locks: other writers cannot lock and remove the file, either
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return lock
 
 
-def _sweep(target: Path) -> None:
-    """Remove what killed writers of the same file have left: parts that are a minute old and that nobody locks."""
+def _remove_orphans(target: Path) -> None:
+    """Remove temporary files of killed writers of the same target: a minute old and not locked."""
     if sys.platform == "win32":  # pragma: no cover
         return
     import fcntl
@@ -136,7 +141,7 @@ def _sweep(target: Path) -> None:
 
     for part in target.parent.glob(f".{glob.escape(target.name[:64])}.*{_SUFFIX}"):
         with suppress(OSError):
-            if time.time() - part.stat().st_mtime < OLD:
+            if time.time() - part.stat().st_mtime < MIN_ORPHAN_AGE:
                 continue
             handle = os.open(part, os.O_RDWR)
             try:

@@ -1,4 +1,4 @@
-"""Exact sampling: integer masses over ``2**bits``, integer alias tables, and where the random bits come from."""
+"""Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random bits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ldpopt.foundation.checks import is_whole, short_repr
 BITS = 53
 """Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
 
-MOST_BITS = 62
-"""Largest accepted word: a row of masses still sums within int64."""
+MAX_BITS = 62
+"""Largest word length; the sum of a row of masses fits in int64."""
 
 CHUNK = 1 << 15
-"""Words drawn at a time: a chunk fits in the cache, and 10**8 draws need no more memory than their result."""
+"""Words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result."""
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -33,20 +33,20 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     Parameters
     ----------
     channel : ndarray of float64, shape (n, m)
-        Probabilities; what a row lacks of 1, or has too much, is spread in proportion to its entries.
+        Probabilities; the difference of a row's sum from 1 is distributed in proportion to its entries.
     bits : int
         Binary digits of the total, ``1 <= bits <= 62``; default: ``53``.
 
     Returns
     -------
     ndarray of int64, shape (n, m)
-        Each row sums to exactly ``2**bits``. A row on the grid already comes back as it is; zeros stay zero;
-        a positive entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
+        Each row sums to exactly ``2**bits``. A row on the grid is unchanged; zeros stay zero; a positive
+        entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
 
     Raises
     ------
     MechanismError
-        If an entry is negative or not finite, or a row sums to 1 only within worse than 1e-6.
+        If an entry is negative or not finite, or the sum of a row differs from 1 by more than 1e-6.
 
     Notes
     -----
@@ -61,10 +61,10 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     total = _total(bits)
     array = np.asarray(channel, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
-        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
+        raise MechanismError(f"the channel has shape {array.shape}; expected (inputs, outputs)")
     if not (np.isfinite(array).all() and (array >= 0).all()):
         x, y = map(int, np.argwhere(~(np.isfinite(array) & (array >= 0)))[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is no probability")
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
     sums = array.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-6:
@@ -83,23 +83,23 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
 
-    # Zeros are ranked last, behind every positive entry, so that they are never raised.
+    # Zeros are ranked last, after every positive entry, so they are never raised.
     positive = array > 0
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
     units = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))
     masses += rank < units[:, None]
-    # Float rounding of the remainders can leave a unit over or short; the largest mass feels it least.
+    # Float rounding of the remainders can leave a unit too much or too little; the largest mass absorbs it.
     masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
     return masses
 
 
 class AliasTable:
-    r"""Integer alias tables: one draw from a row costs one word, one comparison, and is exact.
+    r"""Integer alias tables: one exact draw from a row takes one word and one comparison.
 
-    The columns are padded to :math:`2^a \ge m`, ``a >= 1``; a cell weighs :math:`W = 2^{\text{bits}-a}`. The top ``a``
-    bits of a uniform word choose the cell ``y``; the others are compared with ``threshold[x, y]``:
+    The columns are padded to :math:`2^a \ge m`, ``a >= 1``; a cell has the mass :math:`W = 2^{\text{bits}-a}`. The top
+    ``a`` bits of a uniform word choose the cell ``y``; the others are compared with ``threshold[x, y]``:
 
     .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy}, \text{ else } \text{alias}_{xy}
 
@@ -113,9 +113,9 @@ class AliasTable:
     Attributes
     ----------
     threshold : ndarray of int64, shape (n, 2**a)
-        What each cell keeps for itself, ``0 <= threshold <= W``.
+        Mass of each cell for its own output, ``0 <= threshold <= W``.
     alias : ndarray of int32, shape (n, 2**a)
-        Who gets the rest of the cell.
+        Output of the remaining mass of the cell.
 
     Raises
     ------
@@ -124,8 +124,8 @@ class AliasTable:
 
     Notes
     -----
-    Built in O(m log m) a row, 12 bytes a cell. Cache timing is not addressed: how long a draw takes may depend on the
-    answer.
+    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
+    may depend on the answer.
 
     Examples
     --------
@@ -141,10 +141,10 @@ class AliasTable:
         masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
             raise MechanismError(
-                f"masses are whole numbers of shape (inputs, outputs), not {masses.dtype} of shape {masses.shape}",
+                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)",
                 do="round a channel of floats with round_rows",
             )
-        # Bounding every mass first keeps the row sums from wrapping around 2**64 to look right.
+        # With every mass bounded, a row sum cannot be right by overflow.
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
             x, y = map(int, bad[0])
@@ -161,7 +161,7 @@ class AliasTable:
         self._low_bits = bits - self._cell_bits
         padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
         padded[:, : self.outputs] = masses
-        self.threshold, self.alias = _pair(padded, 1 << self._low_bits)
+        self.threshold, self.alias = _alias_tables(padded, 1 << self._low_bits)
         self.threshold.setflags(write=False)
         self.alias.setflags(write=False)
 
@@ -170,7 +170,7 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Turn uniform words into outputs; a pure function, so that all ``2**bits`` words can be tried.
+        """Map uniform words to outputs; a pure function, so tests can try all ``2**bits`` words.
 
         Parameters
         ----------
@@ -187,9 +187,9 @@ class AliasTable:
         word = words.astype(np.int64)
         cell = word >> self._low_bits
         word &= (1 << self._low_bits) - 1
-        place = (codes << self._cell_bits) + cell
-        stays = word < self.threshold.ravel().take(place)
-        chosen: Counts = np.where(stays, cell, self.alias.ravel().take(place))
+        position = (codes << self._cell_bits) + cell
+        stays = word < self.threshold.ravel().take(position)
+        chosen: Counts = np.where(stays, cell, self.alias.ravel().take(position))
         return chosen
 
     def draw(self, codes: Counts, *, rng: np.random.Generator | int | None = None) -> Counts:
@@ -200,17 +200,17 @@ class AliasTable:
         codes : ndarray of int64, shape (N,)
             Input codes, ``0 <= code < n``.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws from the operating system's generator.
+            Makes the draws repeatable (default: the operating system's generator).
 
         Returns
         -------
         ndarray of int64, shape (N,)
-            Output codes; beside them, memory does not grow with ``N``.
+            Output codes; other memory does not depend on ``N``.
 
         Raises
         ------
         StatementError
-            If a code is no row of the table, or ``rng`` is none of the three.
+            If a code is not a row of the table, or ``rng`` has another type.
 
         Examples
         --------
@@ -223,14 +223,14 @@ class AliasTable:
             return np.empty(0, dtype=np.int64)
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise StatementError(
-                f"input codes are a vector of whole numbers, not {rows.dtype} of shape {rows.shape}",
+                f"input codes are {rows.dtype} of shape {rows.shape}; expected a vector of whole numbers",
                 do="pass row numbers here, or labels to Mechanism.sample",
             )
         if int(rows.min()) < 0 or int(rows.max()) >= self.inputs:
-            place = int(np.argmax((rows < 0) | (rows >= self.inputs)))
+            index = int(np.argmax((rows < 0) | (rows >= self.inputs)))
             raise StatementError(
-                f"input code {rows[place]} is not in 0 .. {self.inputs - 1}",
-                where=f"entry {place}",
+                f"input code {rows[index]} is not in 0 .. {self.inputs - 1}",
+                where=f"entry {index}",
                 do="pass row numbers of the table",
             )
         drawn = np.empty(len(rows), dtype=np.int64)
@@ -240,14 +240,14 @@ class AliasTable:
         return drawn
 
     def realized(self) -> Counts:
-        r"""Recompute the masses from the finished table: how many of the ``2**bits`` words lead to each output.
+        r"""Recompute the masses from the finished table: the number of the ``2**bits`` words that map to each output.
 
         .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
 
         Returns
         -------
         ndarray of int64, shape (n, m)
-            Equal to the counts that the table was built from.
+            Equal to the counts of the constructor.
         """
         masses = self.threshold.copy()
         rows = np.arange(self.inputs)[:, None]
@@ -256,12 +256,12 @@ class AliasTable:
 
 
 def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function of a size that yields as many uniform words below ``2**bits``.
+    """Return a function ``size -> size uniform words below 2**bits``.
 
     Parameters
     ----------
     rng : numpy.random.Generator, int or None
-        A generator, which advances; a seed ``>= 0``; or None for the operating system's generator.
+        A generator (its state advances), a seed ``>= 0``, or None for the operating system's generator.
     bits : int
         Length of a word, ``1 <= bits <= 62``; default: ``53``.
 
@@ -273,7 +273,7 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
     Raises
     ------
     StatementError
-        If ``rng`` is none of the three.
+        If ``rng`` has another type.
 
     Notes
     -----
@@ -292,38 +292,39 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
         rng = np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
         raise StatementError(
-            f"rng = {short_repr(rng)} is no source of random bits",
+            f"rng = {short_repr(rng)} is not a source of random bits",
             do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
         )
     generator = rng
     return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
 
 
-def _pair(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
-    r"""Fill every cell up to ``weight`` from the rich, in closed form.
+def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
+    r"""Thresholds and aliases in closed form: cells above ``weight`` fill up cells below it.
 
-    Let the poor cells, in order, lack :math:`D_1 \le D_2 \le \dots` in all so far, and the rich have
-    :math:`E_1 < E_2 < \dots` to spare. Poor ``i`` takes from the first rich ``j`` with :math:`E_j > D_{i-1}`. Rich
-    ``j`` falls to ``weight`` or below at the first ``i`` with :math:`D_i \ge E_j`, keeps ``weight + E_j - D_i`` of its
-    cell and takes the rest from rich ``j + 1``. The last of the rich ends with exactly ``weight``.
+    Let :math:`D_1 \le D_2 \le \dots` be the cumulative deficits of the small cells, in order, and
+    :math:`E_1 < E_2 < \dots` the cumulative surpluses of the large cells. Small cell ``i`` takes from the first large
+    cell ``j`` with :math:`E_j > D_{i-1}`. Large cell ``j`` falls to ``weight`` or below at the first ``i`` with
+    :math:`D_i \ge E_j`. It keeps ``weight + E_j - D_i`` and takes the rest from large cell ``j + 1``. The last large
+    cell ends with exactly ``weight``.
     """
     threshold = np.minimum(masses, weight)
     alias = np.empty(masses.shape, dtype=np.int32)
     alias[:] = np.arange(masses.shape[1], dtype=np.int32)
-    for row, keeps, gives in zip(masses, threshold, alias, strict=True):
-        poor, rich = np.flatnonzero(row < weight), np.flatnonzero(row > weight)
-        if not len(rich):
+    for row, kept, donors in zip(masses, threshold, alias, strict=True):
+        small, large = np.flatnonzero(row < weight), np.flatnonzero(row > weight)
+        if not len(large):
             continue
-        lack, spare = np.cumsum(weight - row[poor]), np.cumsum(row[rich] - weight)
-        gives[poor] = rich[np.searchsorted(spare, np.concatenate(([0], lack[:-1])), side="right")]
-        keeps[rich] = weight + spare - lack[np.searchsorted(lack, spare, side="left")]
-        gives[rich[:-1]] = rich[1:]
+        deficit, surplus = np.cumsum(weight - row[small]), np.cumsum(row[large] - weight)
+        donors[small] = large[np.searchsorted(surplus, np.concatenate(([0], deficit[:-1])), side="right")]
+        kept[large] = weight + surplus - deficit[np.searchsorted(deficit, surplus, side="left")]
+        donors[large[:-1]] = large[1:]
     return threshold, alias
 
 
 def _total(bits: int) -> int:
-    if not is_whole(bits, 1, MOST_BITS):
+    if not is_whole(bits, 1, MAX_BITS):
         raise StatementError(
-            f"bits = {short_repr(bits)} is no word length", do=f"state a whole number from 1 to {MOST_BITS}"
+            f"bits = {short_repr(bits)} is not a word length", do=f"state a whole number from 1 to {MAX_BITS}"
         )
     return 1 << int(bits)

@@ -1,8 +1,12 @@
-"""Additive noise for queries: the classical laws, and the partition by a neighbor set."""
+"""Additive noise for queries: the classical laws, and noise by the partition of a neighbor set.
+
+In: the sensitivity of a query (or the set of its possible changes) and a budget. Out: a `Noise` with its density,
+moments and sampler. `layers` does the same for neighbor graphs that are not a line.
+"""
 
 from ldpopt.noise.geometric import Geometric
 from ldpopt.noise.laplace import Laplace
-from ldpopt.noise.level_noise import LatticeNoise, LevelNoise
+from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
 from ldpopt.noise.noise import Noise
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.queries import sensitivity
@@ -11,8 +15,8 @@ from ldpopt.noise.widening import optimal_widening
 
 __all__ = [
     "Geometric",
+    "IntegerLevelNoise",
     "Laplace",
-    "LatticeNoise",
     "LevelNoise",
     "NeighborPartition",
     "Noise",

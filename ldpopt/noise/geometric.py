@@ -1,4 +1,4 @@
-"""Two-sided geometric noise on the integers, and its truncation to a range as a mechanism."""
+"""Two-sided geometric noise on the integers, and the mechanism that clamps it to a range."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import runs
+from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, read_size, require_memory, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integers import IntegerNoise, power, read_place
-from ldpopt.noise.noise import Random, places
+from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
+from ldpopt.noise.noise import Random, read_points
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import within
 
@@ -28,19 +28,19 @@ class Geometric(IntegerNoise):
     Parameters
     ----------
     sensitivity : int
-        Largest change of the whole-numbered answer between neighbors, positive.
+        Largest change of the integer answer between neighbors, positive.
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
 
     Raises
     ------
     StatementError
-        If the sensitivity is no positive whole number, or epsilon is not positive.
+        If the sensitivity is not a positive whole number, or epsilon is not positive.
 
     Notes
     -----
-    `sample` is exact: it counts coins of the rational weight `decay`, ``b`` rounded up to ``2**-53``, so that it is
-    private for the real ``e**epsilon``. About ten words a draw at every budget.
+    `sample` is exact. It counts heads of a coin with the rational probability `decay`, ``b`` rounded up to a multiple
+    of ``2**-53``, so it is private for the real ``e**epsilon``. About ten 64-bit words per draw at every budget.
 
     References
     ----------
@@ -56,7 +56,7 @@ class Geometric(IntegerNoise):
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
             raise StatementError(
-                f"sensitivity = {short_repr(sensitivity)} is no whole number", do="use Laplace(...).on_grid(step)"
+                f"sensitivity = {short_repr(sensitivity)} is not a whole number", do="use Laplace(...).on_grid(step)"
             )
 
     @property
@@ -64,13 +64,13 @@ class Geometric(IntegerNoise):
         return float(self.epsilon) / self.sensitivity
 
     @property
-    def _reach(self) -> Fraction:  # type: ignore[override]
+    def _change_per_epsilon(self) -> Fraction:  # type: ignore[override]
         return Fraction(self.sensitivity)
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
         b = self.decay
-        return (1 - b) / (1 + b) * power(b, abs(read_place(k)))
+        return (1 - b) / (1 + b) * exact_power(b, abs(read_integer(k)))
 
     @property
     def expected_abs(self) -> float:
@@ -89,27 +89,27 @@ class Geometric(IntegerNoise):
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
-        r = places(r)
-        with np.errstate(over="ignore"):  # no mass is left there
+        r = read_points(r)
+        with np.errstate(over="ignore"):  # the probability there is 0 anyway
             return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
-        k = np.floor(places(r))
+        k = np.floor(read_points(r))
         with np.errstate(over="ignore"):
             tail = np.exp(-self._rate * np.where(k >= 0, k + 1, -k)) / (1 + math.exp(-self._rate))
         return np.where(k >= 0, 1 - tail, tail)
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
         """Draw exactly, with the masses of `mass`; see `Noise.sample`."""
-        source, weight = bit_source(rng), self._coin
+        source, weight = bit_source(rng), self._decay_numerator
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            size_of = runs(weight, len(waiting), source)
+            magnitude = geometric_draws(weight, len(waiting), source)
             minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
-            drawn[waiting] = np.where(minus, -size_of, size_of)
-            waiting = waiting[minus & (size_of == 0)]  # minus zero would count zero twice
+            drawn[waiting] = np.where(minus, -magnitude, magnitude)
+            waiting = waiting[minus & (magnitude == 0)]  # -0 is drawn again: else 0 would count twice
         return drawn
 
     def truncated(self, n: int) -> Mechanism:
@@ -132,10 +132,10 @@ class Geometric(IntegerNoise):
         """
         n = whole_number(n, "n", 2)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")
-        places = np.arange(n)
-        distance = np.subtract.outer(-places, -places)
+        points = np.arange(n)
+        distance = np.subtract.outer(-points, -points)
         channel = np.exp(-self._rate * np.abs(distance)) / self.normalizer
-        outer = np.exp(-self._rate * places) / (1 + math.exp(-self._rate))
+        outer = np.exp(-self._rate * points) / (1 + math.exp(-self._rate))
         channel[:, 0], channel[:, -1] = outer, outer[::-1]
         labels = range(n)
         graph = within(labels, lambda x, y: abs(x - y), self.sensitivity)

@@ -1,4 +1,4 @@
-"""Noise on the integers: its own grid, a rational decay, and exact draws."""
+"""Noise on the integers: a rational decay and exact draws."""
 
 from __future__ import annotations
 
@@ -10,55 +10,57 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import is_whole, real_number, short_repr
 from ldpopt.noise.noise import Noise
 
-MOST_POWER = 100_000
-"""Power of a decay that is written out: each takes 53 bits."""
+MAX_EXACT_POWER = 100_000
+"""Largest exponent of an exact power of the decay: each factor takes 53 bits."""
 
 
-def read_place(k: Any) -> int:
-    """Read a place on the integers.
+def read_integer(k: Any) -> int:
+    """Read a whole number.
 
     Raises
     ------
     StatementError
-        If it is no whole number.
+        If it is not a whole number.
     """
     if not is_whole(k):
-        raise StatementError(f"k = {short_repr(k)} is no whole number", do="this noise lives on the integers")
+        raise StatementError(f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only")
     return int(k)
 
 
-def power(decay: Fraction, k: int) -> Fraction:
-    """Return an exact power.
+def exact_power(decay: Fraction, k: int) -> Fraction:
+    """Return ``decay**k`` exactly.
 
     Raises
     ------
     StatementError
-        If it takes too many digits.
+        If the result has too many digits.
     """
-    if k > MOST_POWER:
+    if k > MAX_EXACT_POWER:
         raise StatementError(
-            f"an exact probability takes {short_repr(53 * k)} bits so far out", do="use pdf for a float"
+            f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits", do="use pdf for a float"
         )
     return decay**k
 
 
 class IntegerNoise(Noise):
-    """Noise in whole numbers, drawn exactly."""
+    """Noise with integer values, drawn exactly."""
 
-    _reach = Fraction(1)
-    """Change of the answer that multiplies a probability by ``exp(-epsilon)`` at most."""
+    _change_per_epsilon = Fraction(1)
+    """Change of the answer over which a probability falls by ``exp(-epsilon)`` at most."""
 
     @property
     def decay(self) -> Fraction:
-        """The rational that is drawn for ``exp(-epsilon)`` over the steps that spend it, rounded up to ``2**-53``."""
-        return Fraction(-int(-TOTAL / self.epsilon.enclosure(1 / self._reach)[0] // 1), TOTAL)
+        """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of ``2**-53``."""
+        return Fraction(-int(-TOTAL / self.epsilon.enclosure(1 / self._change_per_epsilon)[0] // 1), TOTAL)
 
     @property
-    def _coin(self) -> int:
-        """Mass of `decay` over ``2**53``."""
+    def _decay_numerator(self) -> int:
+        """Numerator of `decay` over ``2**53``."""
         weight = int(self.decay * TOTAL)
         if weight == TOTAL:
-            raise StatementError("epsilon is below 2**-53 a step: the noise has no finite law", do="state a larger one")
+            raise StatementError(
+                "epsilon is below 2**-53 per unit step: no finite noise exists", do="state a larger epsilon"
+            )
         return weight
 
     def on_grid(self, step: float) -> Self:
@@ -70,7 +72,5 @@ class IntegerNoise(Noise):
             If ``step`` is not 1.
         """
         if real_number(step, "step") != 1:
-            raise StatementError(
-                f"step = {short_repr(step)}: this noise lives on the integers already", do="use step=1"
-            )
+            raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
         return self

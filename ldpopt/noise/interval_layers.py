@@ -1,4 +1,4 @@
-"""Neighbor sets that have no closed form: layers by exact interval arithmetic, levels on the integers by search."""
+"""Neighbor sets without a closed form: layers by exact interval arithmetic, levels on the integers by search."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.noise.intervals import Union, difference, dilate, merge, scaled, symmetric
+from ldpopt.noise.intervals import Intervals, difference, merge, minkowski_sum, symmetric, to_integers
 
 Levels = NDArray[np.int64]
 
-MOST_STEPS = 20_000
-"""Layers beyond which a partition is not computed: time grows with the square."""
+MAX_LAYERS = 20_000
+"""Largest number of layers of a partition; time grows with its square."""
 
-MOST_INTERVALS = 20_000_000
-"""Intervals that the layers of a general union may add up to: about half a minute."""
+MAX_INTERVALS = 20_000_000
+"""Largest number of intervals over all layers of a general union: about half a minute."""
 
-MOST_WORK = 200_000_000
-"""Integers times steps that a search over an integer set may touch."""
+MAX_SEARCH_STEPS = 200_000_000
+"""Largest number of (integer, step) pairs in a search over an integer set."""
 
-MOST_INTEGERS = 10_000_000
-"""Integers whose levels are kept in a table."""
+MAX_TABLE_SIZE = 10_000_000
+"""Largest number of integers in a table of levels."""
 
 
-def grow(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Union], int]:
-    """Widened unions ``B_0 .. B_n0`` in ints, until they are one interval for good, and their common denominator.
+def widened_unions(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Intervals], int]:
+    """Widened unions ``B_0 .. B_n0`` in ints, up to the last with a gap, and their common denominator.
 
     Parameters
     ----------
@@ -40,38 +40,38 @@ def grow(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Unio
     Returns
     -------
     tuple of list and int
-        Widened unions and scale.
+        Widened unions and the factor that made them integers.
 
     Notes
     -----
     Once ``B_t = [-A, A]`` with ``2 A`` at least the widest gap of ``W``, all later ones are intervals.
     """
-    cores, scale = scaled(pairs, d)
+    cores, scale = to_integers(pairs, d)
     width, steps = int(d * scale), symmetric(cores)
     widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
-    found: list[Union] = []
-    core: Union = [(0, 0)]
+    found: list[Intervals] = []
+    core: Intervals = [(0, 0)]
     work = 0
     while True:
         found.append([(low - width, high + width) for low, high in core])
         if len(core) == 1 and 2 * (core[0][1] + width) >= widest:
             return found, scale
         work += len(core) * len(steps)
-        if len(found) > MOST_STEPS or work > MOST_INTERVALS:
+        if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
             raise StatementError(
-                f"{len(found)} layers have not become intervals", do="widen more, or join some of the intervals"
+                f"layers still have gaps after {len(found)} steps", do="widen more, or join some of the intervals"
             )
-        core = dilate(core, steps, 2 * width)
+        core = minkowski_sum(core, steps, 2 * width)
 
 
 def converges(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> bool:
-    """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is no lonely point."""
+    """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is not a single point."""
     clusters = merge(symmetric(pairs), 2 * d)  # type: ignore[arg-type]
     return len(clusters) == 1 or clusters[-1][0] < clusters[-1][1]
 
 
-def halves(found: list[Union], scale: int) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Positive half of each layer: left ends and lengths."""
+def positive_halves(found: list[Intervals], scale: int) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Positive half of each layer, as left ends and lengths."""
     pieces = []
     for t, union in enumerate(found):
         layer = difference([(max(a, 0), b) for a, b in union if b > 0], found[t - 1] if t else [])
@@ -80,7 +80,7 @@ def halves(found: list[Union], scale: int) -> list[tuple[NDArray[np.float64], ND
 
 
 def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
-    r"""Levels of ``0, 1, 2, ...`` for a set of whole numbers, up to where they repeat.
+    r"""Levels of ``0, 1, 2, ...`` for a set of whole numbers, until they repeat.
 
     Parameters
     ----------
@@ -93,24 +93,25 @@ def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
     -------
     tuple
         Levels of ``0 .. start + c - 1``; ``start``, from which ``L(r + c) = L(r) + 1``; and Definition 2's step ``n``:
-        from layer ``n`` on, each is the one before moved out by ``c``.
+        from layer ``n`` on, each layer is the previous one moved outward by ``c``.
 
     Raises
     ------
     StatementError
-        If integers are left out for good (common divisor), or the search is too long.
+        If some integers are never reached (common divisor), or the search is too long.
 
     Notes
     -----
-    Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c`` and are no fewer than the steps ``c`` that
-    replace them. So at most ``c - 1`` of them are needed, and levels repeat from ``(c - 1) v + d`` on, ``v`` the
-    second largest member. The search ends earlier where all integers up to a bound are reached without a gap.
+    Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c``. Steps of ``c`` can replace them, and at
+    most as many are needed. So at most ``c - 1`` other steps are needed, and levels repeat from ``(c - 1) v + d`` on,
+    where ``v`` is the second largest member. The search ends earlier if all integers up to a bound are reached without
+    a gap.
     """
     values = sorted(set(values))
     c, divisor = values[-1], math.gcd(*values)
     if 2 * d + 1 < divisor:
         raise StatementError(
-            f"all members are multiples of {divisor}: other integers are never reached",
+            f"all members are multiples of {divisor}: the other integers are never reached",
             do=f"count in units of {divisor}",
         )
     _require_table(c + d)
@@ -119,18 +120,18 @@ def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
     steps = np.array([*values, *(-v for v in values)])
     levels = np.full(d + 1, 0, dtype=np.int64)
     widest = int(np.diff([0, *values]).max())
-    # No step from farther inside leads out of 0 .. d.
+    # No step from a smaller integer leaves 0 .. d.
     frontier, t, work = np.arange(max(d + 1 - c, 0), d + 1), 0, 0
     full = start + 2 * c + d  # a shortest path can be reordered to overshoot by less than one step
     count = top = d
     while True:
-        # B_t holds every integer up to its end (not cut off by the search), and will keep doing so.
+        # B_t contains every integer up to its end, which the search did not cut off; so do all later ones.
         if count == top == d + t * c and 2 * top + 1 >= widest:
             return np.concatenate((levels[: top + 1], np.full(c, t + 1))), top + 1, t + 1
         if len(levels) > full and (levels[: start + c] >= 0).all():
-            return levels[: start + c], start, _repeating(levels[: start + c], start, c)
+            return levels[: start + c], start, _first_repeating_layer(levels[: start + c], start, c)
         t, work = t + 1, work + len(frontier) * len(steps)
-        if work > MOST_WORK:
+        if work > MAX_SEARCH_STEPS:
             raise StatementError("the set of whole numbers takes too long to search", do="use intervals, or a subset")
         longer = min(d + t * c, full) + 1
         _require_table(longer)
@@ -143,14 +144,15 @@ def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
 
 
 def _require_table(size: int) -> None:
-    if size > MOST_INTEGERS:
+    if size > MAX_TABLE_SIZE:
         raise StatementError(
-            f"levels of {float(size):.3g} integers are too many", do="count in a larger unit, or use intervals"
+            f"a table of levels of {float(size):.3g} integers is too large",
+            do="count in a larger unit, or use intervals",
         )
 
 
-def _repeating(levels: Levels, start: int, c: int) -> int:
-    """First layer from which all layers are copies of the one before, moved by ``c``."""
+def _first_repeating_layer(levels: Levels, start: int, c: int) -> int:
+    """First layer from which every layer is the previous one moved by ``c``."""
     longer = np.concatenate((levels, levels[start:] + 1))
     now, then = longer[: start + c], longer[c : start + 2 * c]
     broken = now + 1 != then

@@ -1,7 +1,7 @@
 """Unions of closed intervals, exactly: sorted lists of pairs of ints (or Fractions).
 
-Sets are kept as *cores*: the real set is the core widened by ``d`` on both sides, so cores whose gap is at most ``2 d``
-are one piece. Widening then costs nothing, and inclusion of cores is inclusion of the widened sets.
+A set is stored as its *core*: the real set is the core widened by ``d`` on both sides. Intervals of a core whose gap is
+at most ``2 d`` are joined. Inclusion of cores is then the same as inclusion of the widened sets.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import is_whole, real_number, require_room, short_repr
 
-Union = list[tuple[int, int]]
+Intervals = list[tuple[int, int]]
 
 
-def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Union:
+def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Intervals:
     """Sort intervals and join those that are at most ``gap`` apart.
 
     Parameters
@@ -37,7 +37,7 @@ def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Union:
     >>> merge([(5, 6), (0, 1), (2, 3)], gap=1)
     [(0, 3), (5, 6)]
     """
-    joined: Union = []
+    joined: Intervals = []
     for low, high in sorted(pairs):
         if joined and low <= joined[-1][1] + gap:
             joined[-1] = joined[-1][0], max(high, joined[-1][1])
@@ -46,44 +46,44 @@ def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Union:
     return joined
 
 
-def dilate(first: Union, second: Union, gap: int = 0) -> Union:
+def minkowski_sum(first: Intervals, second: Intervals, gap: int = 0) -> Intervals:
     """Return the Minkowski sum of two unions, joined across ``gap``."""
     return merge(((a + c, b + d) for a, b in first for c, d in second), gap)
 
 
-def difference(first: Union, second: Union) -> Union:
-    """Cut ``second`` out of ``first``; intervals of length zero are left out.
+def difference(first: Intervals, second: Intervals) -> Intervals:
+    """Remove ``second`` from ``first``; intervals of length zero are dropped.
 
     Examples
     --------
     >>> difference([(0, 10)], [(2, 3), (5, 12)])
     [(0, 2), (3, 5)]
     """
-    left: Union = []
+    remaining: Intervals = []
     for low, high in first:
         start = low
         for a, b in second:
             if a < high and b > start:
                 if a > start:
-                    left.append((start, a))
+                    remaining.append((start, a))
                 start = b
         if start < high:
-            left.append((start, high))
-    return left
+            remaining.append((start, high))
+    return remaining
 
 
-def is_inside(first: Union, second: Union) -> bool:
+def is_inside(first: Intervals, second: Intervals) -> bool:
     """Whether every interval of ``first`` lies in one interval of ``second``; both joined and ascending."""
-    place = 0
+    index = 0
     for low, high in first:
-        while place < len(second) and second[place][1] < high:
-            place += 1
-        if place == len(second) or second[place][0] > low:
+        while index < len(second) and second[index][1] < high:
+            index += 1
+        if index == len(second) or second[index][0] > low:
             return False
     return True
 
 
-def symmetric(pairs: Union) -> Union:
+def symmetric(pairs: Intervals) -> Intervals:
     """Return the union of a set of non-negative numbers, its mirror image and 0."""
     return merge([(0, 0), *pairs, *((-b, -a) for a, b in pairs)])
 
@@ -104,44 +104,47 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
     Raises
     ------
     StatementError
-        If an entry is neither, or nothing but 0 is left.
+        If an entry is neither, or 0 is the only member.
 
     Examples
     --------
     >>> read_intervals([1, 2, 5])[0]
     [(Fraction(0, 1), Fraction(2, 1)), (Fraction(5, 1), Fraction(5, 1))]
     """
-    is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
-    if not is_list or isinstance(intervals, (str, bytes, Mapping)):
-        raise StatementError(
-            f"{short_repr(intervals)} is no set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
-        )
-    require_room(intervals, "set of whole numbers")
-    # A frame's own order is that of its column names.
-    entries = list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
-    whole = bool(entries) and all(map(is_whole, entries))
-    pairs: list[Any] = [(Fraction(0), Fraction(0))]
-    for entry in entries:
-        if whole:
-            pairs.append((Fraction(abs(int(entry))),) * 2)
-            continue
-        low, high = _pair(entry)
-        pairs.append(
-            (Fraction(0), max(-low, high)) if low <= 0 <= high else (min(abs(low), abs(high)), max(-low, high))
-        )
-    joined: Any = merge(pairs, 1 if whole else 0)
+    entries = _read_entries(intervals)
+    is_discrete = bool(entries) and all(map(is_whole, entries))
+    read = _read_integer if is_discrete else _read_interval
+    pairs: list[Any] = [(Fraction(0), Fraction(0)), *map(read, entries)]
+    joined: Any = merge(pairs, int(is_discrete))
     if joined[-1][1] == 0:
-        raise StatementError("the neighbor set holds nothing but 0", do="a query that never changes needs no noise")
-    return joined, whole
+        raise StatementError("the only member of the neighbor set is 0", do="a query that never changes needs no noise")
+    return joined, is_discrete
 
 
-def scaled(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> tuple[Union, int]:
-    """Multiply by the common denominator of all (and of ``more``), so that the arithmetic is that of ints."""
+def to_integers(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> tuple[Intervals, int]:
+    """Multiply by the common denominator of all pairs and of ``more``: exact arithmetic in ints; and that factor."""
     scale = math.lcm(*(v.denominator for pair in pairs for v in pair), *(v.denominator for v in more))
     return [(int(a * scale), int(b * scale)) for a, b in pairs], scale
 
 
-def _pair(entry: Any) -> tuple[Fraction, Fraction]:
+def _read_entries(intervals: Any) -> list[Any]:
+    is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
+    if not is_list or isinstance(intervals, (str, bytes, Mapping)):
+        raise StatementError(
+            f"{short_repr(intervals)} is not a set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
+        )
+    require_room(intervals, "set of whole numbers")
+    # Iterating over a DataFrame gives its column names, not its rows.
+    return list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
+
+
+def _read_integer(entry: Any) -> tuple[Fraction, Fraction]:
+    """Absolute value of a whole number, as an interval of length zero."""
+    return (Fraction(abs(int(entry))),) * 2
+
+
+def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
+    """Absolute values of the numbers in an interval ``(low, high)``."""
     try:
         low, high = (
             Fraction(v)
@@ -151,9 +154,11 @@ def _pair(entry: Any) -> tuple[Fraction, Fraction]:
         )
     except (TypeError, ValueError, OverflowError):
         raise StatementError(
-            f"{short_repr(entry)} is no interval (low, high) of finite numbers",
+            f"{short_repr(entry)} is not an interval (low, high) of finite numbers",
             do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:
-        raise StatementError(f"the interval {entry!r} ends before it begins")
-    return low, high
+        raise StatementError(f"the interval {entry!r} has low > high")
+    if low <= 0 <= high:
+        return Fraction(0), max(-low, high)
+    return min(abs(low), abs(high)), max(-low, high)

@@ -1,4 +1,4 @@
-"""Laplace noise: the classical rival."""
+"""Laplace noise for the answer of a query (`ldpopt.mean.Laplace` is the mean protocol that adds it)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from ldpopt.foundation.checks import Float
 from ldpopt.noise.geometric import Geometric
-from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
+from ldpopt.noise.noise import Noise, Random, read_points, read_positive, uniforms
 
 
 class Laplace(Noise):
-    r"""Laplace noise of scale ``sensitivity / epsilon``.
+    r"""Laplace noise of scale ``sensitivity / epsilon`` for queries; `ldpopt.mean.Laplace` is a mean protocol.
 
     .. math:: p(r) = \frac{\epsilon}{2\Delta} e^{-\epsilon |r| / \Delta}
 
@@ -64,9 +64,9 @@ class Laplace(Noise):
         return 2 * self.scale
 
     def _steps(self, r: ArrayLike) -> Float:
-        """Distances from 0 in scales; infinite where floats end."""
+        """Distances from 0 divided by the scale; infinite on overflow."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.abs(places(r)) / self.scale)
+            return np.asarray(np.abs(read_points(r)) / self.scale)
 
     def pdf(self, r: ArrayLike) -> Float:
         """See `Noise.pdf`."""
@@ -74,7 +74,7 @@ class Laplace(Noise):
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
-        r = places(r)
+        r = read_points(r)
         tail = np.exp(-self._steps(r)) / 2
         return np.asarray(np.where(r < 0, tail, 1 - tail))
 
@@ -84,5 +84,5 @@ class Laplace(Noise):
         return np.asarray(-self.scale * np.sign(u) * np.log1p(-2 * np.abs(u)))
 
     def on_grid(self, step: float) -> Geometric:
-        """Return geometric noise: rounding may move two answers ``ceil(sensitivity / step)`` apart; see `Noise`."""
-        return Geometric(math.ceil(self.sensitivity / positive(step, "step")), self.epsilon)
+        """Return geometric noise of sensitivity ``ceil(sensitivity / step)``, which covers rounding; see `Noise`."""
+        return Geometric(math.ceil(self.sensitivity / read_positive(step, "step")), self.epsilon)

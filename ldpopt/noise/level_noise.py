@@ -1,25 +1,64 @@
-"""The noise of a partition: on the line, and on the integers where it is drawn exactly."""
+"""Noise whose density falls by ``exp(-epsilon)`` from layer to layer of a partition; on the integers drawn exactly."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import runs
+from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, read_size, short_repr
+from ldpopt.foundation.checks import Float, read_size
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integers import IntegerNoise, power, read_place
-from ldpopt.noise.noise import Noise, Random, places, positive, uniforms
-from ldpopt.noise.partition import NeighborPartition
+from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
+from ldpopt.noise.noise import Noise, Random, read_points, uniforms
 
-MOST_MEMBERS = 100_000
-"""Whole numbers that a set on a grid may hold: they are read one by one."""
+Levels = NDArray[np.int64]
+
+
+class Moments(NamedTuple):
+    """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; from ``n`` on they move outward by ``c``."""
+
+    measure: Float
+    first: Float
+    second: Float
+
+
+class Partition(Protocol):
+    """What noise needs of a partition into layers; see `NeighborPartition`, which provides it."""
+
+    sensitivity: float
+    widening: Fraction
+
+    @property
+    def steps(self) -> int:
+        """Number ``n`` of the layer from which each layer is the previous one moved outward by `sensitivity`."""
+
+    @property
+    def unit(self) -> float:
+        """Power of two in which no sum of moments overflows."""
+
+    @property
+    def moments(self) -> Moments:
+        """Integrals over both halves of the layers ``0 .. n``."""
+
+    @property
+    def pieces(self) -> tuple[Float, Float, Levels]:
+        """Positive half, ascending: left ends, lengths and levels of its intervals, up to layer ``n``."""
+
+    @property
+    def integer_table(self) -> Levels:
+        """Levels of ``0, 1, ...`` until they repeat; for discrete sets."""
+
+    def level(self, r: ArrayLike) -> Levels:
+        """Return the level of each ``r``."""
+
+    def on_grid(self, step: float) -> Partition:
+        """Return the partition of the integers that covers rounding to multiples of ``step``."""
 
 
 class LevelNoise(Noise):
@@ -30,16 +69,16 @@ class LevelNoise(Noise):
 
     Parameters
     ----------
-    partition : NeighborPartition
-        Layers and their moments.
+    partition : Partition
+        Layers and their moments, such as a `NeighborPartition`.
     epsilon : float or str
         Nats, positive.
 
     Notes
     -----
-    ``1 - x`` is taken from expm1 and powers from exp: stable for epsilon from 1e-6 to 700. `sample` is Algorithm 2
-    with the geometric law of the tail on {1, 2, ...}: started at 0 it would visit layer ``n`` twice and leak. It is
-    for simulation; `on_grid` is exact.
+    ``1 - x`` is computed by expm1 and powers by exp: stable for epsilon from 1e-6 to 700. `sample` is Algorithm 2 with
+    the geometric distribution of the tail on {1, 2, ...}; from 0 on it would visit layer ``n`` twice and lose privacy.
+    `sample` is for simulation; `on_grid` is exact.
 
     References
     ----------
@@ -47,33 +86,34 @@ class LevelNoise(Noise):
 
     Examples
     --------
+    >>> from ldpopt.noise import NeighborPartition
     >>> noise = NeighborPartition([(0, 1), (1000, 1001)], 0.5).noise(1.0)
     >>> round(noise.rate, 4), bool(noise.pdf(0.2) > noise.pdf(3.0))
     (1.2727, True)
     """
 
-    def __init__(self, partition: NeighborPartition, epsilon: float | str) -> None:
+    def __init__(self, partition: Partition, epsilon: float | str) -> None:
         super().__init__(partition.sensitivity, epsilon)
         self.partition = partition
 
     @property
     def normalizer(self) -> float:
-        """``Z``: the measure of the layers, each weighted by its density over that of the peak."""
+        """``Z``: the sum of the layers' measures, each times its density relative to the peak."""
         return self.partition.unit * self._sums[0]
 
     @property
     def expected_abs(self) -> float:
-        """Expected absolute noise, in closed form with its tail."""
+        """Expected absolute noise in closed form, tail included."""
         return self.partition.unit * self._sums[1] / self._sums[0]
 
     @property
     def variance(self) -> float:
-        """Variance, in closed form with its tail."""
+        """Variance in closed form, tail included."""
         return self.partition.unit**2 * (self._sums[2] / self._sums[0])
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        """Integrals of 1, ``|r|`` and ``r**2`` with the density that is 1 at its peak, in the partition's unit."""
+        """Integrals of 1, ``|r|`` and ``r**2`` times the density scaled to peak 1, in the partition's unit."""
         unit = self.partition.unit
         m, q, s = (row / unit**power for power, row in enumerate(self.partition.moments, 1))
         eps, c, n = float(self.epsilon), self.sensitivity / unit, len(m) - 1
@@ -92,9 +132,9 @@ class LevelNoise(Noise):
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`; O(log n) each, after one pass over the layers."""
         left, length, level = self.partition.pieces
-        before, end = self._half_masses
-        r = places(r)
-        size = np.minimum(np.abs(r), end + self.sensitivity * 2.0**60)  # no mass is left beyond
+        before, end = self._cumulative_half_mass
+        r = read_points(r)
+        size = np.minimum(np.abs(r), end + self.sensitivity * 2.0**60)  # beyond, the mass is 0
         place = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
         density = np.exp(-float(self.epsilon) * level[place]) / self.normalizer
         half = before[place] + np.clip(size - left[place], 0, length[place]) * density
@@ -106,7 +146,7 @@ class LevelNoise(Noise):
         return np.asarray(0.5 + np.sign(r) * half)
 
     @cached_property
-    def _half_masses(self) -> tuple[Float, float]:
+    def _cumulative_half_mass(self) -> tuple[Float, float]:
         """Mass left of each piece, from 0 outward, and where layer ``n`` ends."""
         left, length, level = self.partition.pieces
         mass = length * np.exp(-float(self.epsilon) * level) / self.normalizer
@@ -115,7 +155,7 @@ class LevelNoise(Noise):
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
         """Draw for simulation: a piece or the tail, then a uniform point of it; see `Noise.sample`."""
         left, length, _ = self.partition.pieces
-        before, end = self._half_masses
+        before, end = self._cumulative_half_mass
         u, point, sign, tail = uniforms(4 * read_size(size), rng).reshape(4, -1)
         place = np.searchsorted(before, u / 2, side="right") - 1
         in_tail = place >= len(left)
@@ -125,39 +165,36 @@ class LevelNoise(Noise):
         inner = left[place] + point * length[place]
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
-    def on_grid(self, step: float) -> LatticeNoise:
+    def on_grid(self, step: float) -> IntegerLevelNoise:
         """Return the noise of the blocks rounded outward, so that rounded answers are covered; see `Noise`."""
-        h = Fraction(positive(step, "step"))
-        runs = [(int(low // h), int(-(-high // h))) for low, high in self.partition.blocks]
-        if (members := sum(high - low + 1 for low, high in runs)) > MOST_MEMBERS:
-            what = f"the set holds {float(members):.3g} multiples of step = {short_repr(step)}, which are too many"
-            raise StatementError(what, do="state a larger step")
-        whole = {v for low, high in runs for v in range(low, high + 1)}
-        radius = max(0, round(self.partition.widening / h - Fraction(1, 2)))
-        return LatticeNoise(NeighborPartition(whole, radius), self.epsilon)
+        return IntegerLevelNoise(self.partition.on_grid(step), self.epsilon)
 
 
-class LatticeNoise(IntegerNoise, LevelNoise):
-    r"""Noise on the integers with ``P(k)`` proportional to :math:`x^{L(k)}`, drawn exactly.
+class IntegerLevelNoise(IntegerNoise, LevelNoise):
+    r"""Noise on the integers with ``P(k)`` proportional to :math:`x^{L(k)}` for a partition, drawn exactly.
 
     Notes
     -----
-    What is drawn has the rational decay :math:`\hat x = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53} \ge e^{-\epsilon}`,
-    so it is private for the real ``e**epsilon`` (``partition.certify()`` proves the levels). A level is the number of
-    coins of weight ``x`` that fall the same way; it is kept with probability ``m_t / max m``, an exact fraction of
-    whole numbers; then a member of the layer is chosen uniformly. The answer must be a whole number itself.
+    The draws have the rational decay :math:`\hat x = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53} \ge e^{-\epsilon}`,
+    so it is private for the real ``e**epsilon`` (``partition.certify()`` proves the levels). A level is the number
+    of heads in a row of a coin with probability ``x``. It is kept with probability ``m_t / max m``, a ratio of whole
+    numbers. Then a member of the layer is chosen uniformly. The answer must be a whole number.
     """
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""
-        x, n, level = Fraction(self._coin, TOTAL), self.partition.steps, int(self.partition.level(read_place(k)))
+        x, n, level = (
+            Fraction(self._decay_numerator, TOTAL),
+            self.partition.steps,
+            int(self.partition.level(read_integer(k))),
+        )
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
-        return Fraction(power(x, level)) / total
+        return Fraction(exact_power(x, level)) / total
 
     def pdf(self, r: ArrayLike) -> Float:
         """Probability of each ``r``, 0 off the integers."""
-        r = places(r)
+        r = read_points(r)
         whole = r == np.floor(r)
         level = self.partition.level(np.where(whole, r, 0.0))
         return np.where(whole, np.exp(-float(self.epsilon) * level) / self.normalizer, 0.0)
@@ -170,9 +207,9 @@ class LatticeNoise(IntegerNoise, LevelNoise):
         period = mass[len(table) - c :]
         beyond = float(period.sum()) * np.exp(-eps) / -np.expm1(-eps)
         tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
-        k = np.floor(places(r))
+        k = np.floor(read_points(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
-        size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # no mass is left beyond
+        size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # beyond, the mass is 0
         place = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
         value = tail[place.astype(np.int64)] * np.exp(-eps * np.rint((size - place) / c))
         return np.asarray(np.where(k >= 0, 1 - value, value))
@@ -189,20 +226,18 @@ class LatticeNoise(IntegerNoise, LevelNoise):
         order, starts, n, c = *self._members, part.steps, int(part.sensitivity)
         counts = np.diff(starts)
         sizes = 2 * counts - (np.arange(n + 1) == 0)
-        step_mass, most = self._coin, int(sizes.max())
-        if c * TOTAL > (TOTAL - step_mass) << 53:
-            raise StatementError(
-                "draws would leave the 64-bit integers", do="state a larger epsilon, or a coarser grid"
-            )
+        numerator, largest = self._decay_numerator, int(sizes.max())
+        if c * TOTAL > (TOTAL - numerator) << 53:
+            raise StatementError("draws would exceed 64-bit integers", do="state a larger epsilon, or a coarser grid")
         drawn = np.zeros(read_size(size), dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
-            level = runs(step_mass, len(waiting), source)
+            level = geometric_draws(numerator, len(waiting), source)
             layer = np.minimum(level, n)
-            place = uniform_below(most, len(waiting), source)
+            place = uniform_below(largest, len(waiting), source)
             kept = place < sizes[layer]
             layer, place, level = layer[kept], place[kept], level[kept]
-            # Members are numbered 0 .. count-1 to the right and then to the left; 0 itself has no mirror image.
+            # Numbers 0 .. count-1 are the members >= 0, later numbers their mirror images; 0 has none.
             right = place < counts[layer]
             index = np.where(right, place, place - counts[layer] + (layer == 0))
             value = order[starts[layer] + index] + c * (level - layer)
@@ -212,7 +247,7 @@ class LatticeNoise(IntegerNoise, LevelNoise):
 
     @cached_property
     def _members(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Non-negative integers of layers ``0 .. n`` in the order of their level, and where each layer starts."""
+        """Non-negative integers of layers ``0 .. n`` sorted by level, and the start of each layer."""
         n = self.partition.steps
         level = self.partition.level(np.arange(n * int(self.sensitivity) + int(self.partition.widening) + 1))
         order = np.argsort(level, kind="stable")

@@ -1,4 +1,4 @@
-"""What every additive noise can tell about itself."""
+"""The interface of all additive noise: density, distribution, moments, sampler."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
 
-LEAST = 1e-100
-"""Smallest budget: below it the third power of ``1 - exp(-epsilon)`` leaves the range of floats."""
+MIN_EPSILON = 1e-100
+"""Smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows."""
 
 
 class Noise(ABC):
-    """Symmetric noise that is added to the answer of a query; each subclass knows its law.
+    """Symmetric noise that is added to the answer of a query; each subclass is one distribution.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Noise(ABC):
 
     Notes
     -----
-    `sample` of a continuous law works in floats, whose low bits tell the answer apart: it is for simulation. `on_grid`
-    gives the noise on a public grid, drawn exactly.
+    `sample` of a continuous distribution is for simulation only: the low bits of its floats reveal the answer.
+    `on_grid` gives noise on a public grid, drawn exactly.
 
     References
     ----------
@@ -41,10 +41,12 @@ class Noise(ABC):
     """
 
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
-        self.sensitivity = positive(sensitivity, "sensitivity")
+        self.sensitivity = read_positive(sensitivity, "sensitivity")
         self.epsilon = Budget(epsilon)
-        if not self.epsilon >= LEAST:
-            raise StatementError(f"epsilon = {self.epsilon!r} asks for boundless noise", do="state a larger epsilon")
+        if not self.epsilon >= MIN_EPSILON:
+            raise StatementError(
+                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
+            )
 
     def __repr__(self) -> str:
         """Kind, sensitivity and budget."""
@@ -60,19 +62,19 @@ class Noise(ABC):
 
     @abstractmethod
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
-        """Draw ``size`` independent values; see the class for when they may be published.
+        """Draw ``size`` independent values; the class says whether they may be published.
 
         Parameters
         ----------
         size : int
             Number of draws, ``size >= 0``.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws from the operating system's generator.
+            Makes the draws repeatable (default: the operating system's generator).
         """
 
     @abstractmethod
     def on_grid(self, step: float) -> Noise:
-        """Return noise in whole multiples of ``step``, private for answers rounded to that grid, drawn exactly.
+        """Return noise in whole multiples of ``step``, drawn exactly; private for answers rounded to that grid.
 
         Parameters
         ----------
@@ -93,7 +95,7 @@ class Noise(ABC):
     @property
     @abstractmethod
     def normalizer(self) -> float:
-        """What the density would sum to if it were 1 at its peak."""
+        """Integral (on a grid: sum) of the density scaled to peak 1."""
 
     @property
     def rate(self) -> float:
@@ -102,14 +104,14 @@ class Noise(ABC):
         .. math:: \text{rate} = E|r| \, (e^\epsilon - 1) / (\Delta e^{\epsilon/2})
         """
         least = staircase_error(self.sensitivity, self.epsilon)
-        if least == 0:  # beyond 1400 nats: the staircase is narrower than any float
+        if least == 0:  # beyond 1400 nats its error underflows
             return math.inf if self.expected_abs > 0 else math.nan
         return self.expected_abs / least
 
 
 def staircase_error(sensitivity: float, epsilon: float) -> float:
-    r"""Least expected absolute noise that knows the sensitivity alone: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
-    # The sine would overflow beyond 1400 nats, its inverse does not.
+    r"""Least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
+    # sinh overflows beyond 1400 nats; this form does not.
     return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
 
 
@@ -119,23 +121,25 @@ def uniforms(size: int, rng: Random) -> Float:
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
 
-MOST = 1e98
-"""Largest sensitivity, step or radius; the least is its inverse: third powers of 20 000 of them stay within floats."""
+MAX_LENGTH = 1e98
+"""Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite."""
 
 
-def positive(value: Any, name: str) -> float:
-    """Read a positive finite number, or say what it is."""
+def read_positive(value: Any, name: str) -> float:
+    """Read a positive finite number; ``name`` is for the message."""
     number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
         raise StatementError(f"{name} = {number} is not positive and finite")
-    if not 1 / MOST <= number <= MOST:
-        raise StatementError(f"{name} = {number} is beyond any unit", do=f"state it from {1 / MOST:g} to {MOST:g}")
+    if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
+        raise StatementError(
+            f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
+        )
     return number
 
 
-def places(r: ArrayLike) -> Float:
-    """Read points of the real line, infinite ones included."""
+def read_points(r: ArrayLike) -> Float:
+    """Read points of the real line; infinities are allowed."""
     array = real_array(r, "noise")
     if np.isnan(array).any():
-        raise StatementError("the noise holds a nan, which is no place on the line")
+        raise StatementError("nan is not a noise value")
     return array

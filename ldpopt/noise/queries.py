@@ -1,4 +1,4 @@
-r"""Sensitivity: how far the answer of a query may move between neighbors."""
+r"""Sensitivity: the largest change of a query's answer between neighbors."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     query : callable
         From a node to a number or a vector, always of one shape.
     graph : networkx.Graph
-        Databases and who is whose neighbor, such as ``neighbors.histograms(bins, most)``.
+        Databases as nodes; an edge joins two neighbors, such as in ``neighbors.histograms(bins, most)``.
     norm : {1, 2, "inf"}
-        Of the change; 1 is what Laplace noise on every coordinate needs.
+        Norm of the change; Laplace noise on every coordinate needs norm 1.
 
     Returns
     -------
@@ -37,12 +37,12 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     Raises
     ------
     StatementError
-        If the graph is directed, the norm is unknown, or an answer is no finite number or has another shape.
+        If the graph is directed, the norm is unknown, or an answer is not finite or has another shape.
 
     Notes
     -----
-    What counts as a neighbor decides: with one person *added or removed* a histogram moves by 1, with one *replaced*
-    by 2. One call of ``query`` a node, O(edges) norms.
+    The result depends on the neighbor relation: a histogram changes by 1 if one person is *added or removed*, by 2 if
+    one is *replaced*. One call of ``query`` per node, O(edges) norms.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Staircase noise: the optimum among all noises that know the sensitivity alone."""
+"""Staircase noise: optimal among all noises that depend on the sensitivity alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import real_number, short_repr
 from ldpopt.noise.level_noise import LevelNoise
-from ldpopt.noise.noise import LEAST, positive
+from ldpopt.noise.noise import MIN_EPSILON, read_positive
 from ldpopt.noise.partition import NeighborPartition
 
-LEAST_GAMMA = 1e-200
-"""The best share of the innermost step at 900 nats; below it, moments leave the floats."""
+MIN_GAMMA = 1e-200
+"""Smallest ``gamma``, the optimum at 900 nats; below it, moments underflow."""
 
 
 class Staircase(LevelNoise):
@@ -29,7 +29,7 @@ class Staircase(LevelNoise):
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
     gamma : float, optional
-        Share of the innermost step, ``0 < gamma < 1``; the optimum of ``loss`` unless told.
+        Share of the innermost step, ``0 < gamma < 1`` (default: optimal for ``loss``).
     loss : {"l1", "l2"}
         Whether the default minimises the expected absolute or squared noise.
 
@@ -56,23 +56,25 @@ class Staircase(LevelNoise):
     def __init__(
         self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
     ) -> None:
-        size, budget = positive(sensitivity, "sensitivity"), Budget(epsilon)
+        size, budget = read_positive(sensitivity, "sensitivity"), Budget(epsilon)
         if not isinstance(loss, str) or loss not in ("l1", "l2"):
             raise StatementError(f"loss = {short_repr(loss)} is unknown", do='use "l1" or "l2"')
         if gamma is None:
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")
-        if not LEAST_GAMMA <= self.gamma < 1:
-            raise StatementError(f"gamma = {self.gamma} is not between {LEAST_GAMMA:g} and 1")
+        if not MIN_GAMMA <= self.gamma < 1:
+            raise StatementError(f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 
 def best_gamma(epsilon: float, loss: str) -> float:
     """Innermost share that minimises the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
-    if not epsilon >= LEAST:
-        raise StatementError(f"epsilon = {epsilon!r} asks for boundless noise", do="state a larger epsilon")
+    if not epsilon >= MIN_EPSILON:
+        raise StatementError(
+            f"epsilon = {epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
+        )
     if loss == "l1":
         return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
-    # (b (1 + b) / 2)**(1/3) and b are both near 1 for small epsilon: subtract what they lack of it.
+    # For small epsilon (b (1 + b) / 2)**(1/3) and b are both near 1: subtract 1 from each first.
     root = (-epsilon + math.log1p(math.expm1(-epsilon) / 2)) / 3
     return (math.expm1(root) - math.expm1(-epsilon)) / -math.expm1(-epsilon)

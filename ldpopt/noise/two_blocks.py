@@ -3,8 +3,8 @@ r"""Neighbor sets ``[0, a] u [b, c]``: levels, layers and moments in closed form
 .. math:: tW = \bigcup_{0 \le k \le t} \pm [k b - E_{t-k}, k c + E_{t-k}], \qquad
           E_r = \max(r a, \lfloor r/2 \rfloor (c - b) + (r \bmod 2) a)
 
-Lower and upper ends ascend with ``k``, so what the widened set leaves out of ``[0, t c + d]`` are the gaps between
-neighboring ``k``, and a layer is what these gaps lose in one step.
+Lower and upper ends ascend with ``k``. So the complement of the widened set in ``[0, t c + d]`` consists of the gaps
+between consecutive ``k``, and a layer is the part of these gaps that one more step covers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float
-from ldpopt.noise.interval_layers import MOST_STEPS
-from ldpopt.noise.intervals import Union
+from ldpopt.noise.interval_layers import MAX_LAYERS
+from ldpopt.noise.intervals import Intervals
 
 Levels = NDArray[np.int64]
 
 
 class TwoBlocks:
-    """The closed form for one set and one widening.
+    """Levels and layers in closed form, for one set and one widening.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class TwoBlocks:
         self.exact = a, b, c, d
         self.a, self.b, self.c, self.d, self.w = (float(v) for v in (a, b, c, d, c - b))
         gap = b - a - 2 * d
-        # None: the block [b, c] is a point, so the gap below k c never closes.
-        self.settled: int | None = 0 if gap <= 0 else None if c == b else 1 + math.ceil(gap / (c - b))
+        # First layer without gaps. None: the block [b, c] is a point, so the gap below k c never closes.
+        self.gaps_closed_at: int | None = 0 if gap <= 0 else None if c == b else 1 + math.ceil(gap / (c - b))
 
     def reach(self, last: int) -> Float:
         """Return ``E_0 .. E_last``."""
@@ -50,26 +50,27 @@ class TwoBlocks:
 
     def level(self, r: Float) -> Levels:
         r"""Least number of steps that reach ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
-        # Beyond that many steps no mass is left, and whole numbers end.
+        # Beyond 2**60 steps the probability is 0 and int64 overflows.
         size = np.minimum(np.abs(np.asarray(r, dtype=np.float64)), self.c * 2.0**60)
         best = np.full(size.shape, np.inf)
-        most = float(size.max(initial=0.0)) / self.b + 1 if self.b > 0 else 0
-        if self.settled is not None:
-            most = min(most, self.settled + 1)
-        if most > MOST_STEPS:
-            raise StatementError(f"{most:.3g} steps are too many", do="widen more, or join the intervals")
-        for k in range(int(most) + 1):
-            short = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
-            np.minimum(best, k + self._steps(short), out=best)
-        if self.settled is not None:
-            far = self.settled * self.c + self.d
-            best = np.where(size > far, self.settled + np.ceil((size - far) / self.c), best)
+        last = float(size.max(initial=0.0)) / self.b + 1 if self.b > 0 else 0
+        if self.gaps_closed_at is not None:
+            last = min(last, self.gaps_closed_at + 1)
+        if last > MAX_LAYERS:
+            raise StatementError(f"{last:.3g} steps are too many", do="widen more, or join the intervals")
+        for k in range(int(last) + 1):
+            missing = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
+            np.minimum(best, k + self._steps(missing), out=best)
+        if self.gaps_closed_at is not None:
+            far = self.gaps_closed_at * self.c + self.d
+            best = np.where(size > far, self.gaps_closed_at + np.ceil((size - far) / self.c), best)
         return best.astype(np.int64)
 
     def _steps(self, x: Float) -> Float:
+        """Least number of steps, without the blocks ``[b, c]`` counted so far, that cover a distance ``x``."""
         found = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
-            with np.errstate(over="ignore"):  # steps beyond the floats are never the fewest
+            with np.errstate(over="ignore"):  # infinite: never the minimum
                 np.minimum(found, np.ceil(x / self.a), out=found)
         if self.w > 0:
             np.minimum(found, 2 * np.ceil(x / self.w), out=found)
@@ -77,23 +78,23 @@ class TwoBlocks:
         return np.where(x > 0, found, 0.0)
 
     def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
-        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each, lengths not cancelled.
+        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each.
 
-        A layer is computed from its differences of ``E``, never as a difference of far ends, so that lengths and
+        Lengths come from differences of ``E``, never from differences of large ends. So no digits cancel: lengths and
         their sums are accurate to rounding.
         """
         a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
         reach = self.reach(last + 2)
-        both, grown, place = reach[1:] + reach[:-1], np.diff(reach), np.arange(last + 1)
-        room, tops, bottoms = b - place * w - 2 * d, place * c + d, (place + 1) * b - d
+        both, growth, k = reach[1:] + reach[:-1], np.diff(reach), np.arange(last + 1)
+        gaps, tops, bottoms = b - k * w - 2 * d, k * c + d, (k + 1) * b - d
         yield np.zeros(1), np.array([d])
         for t in range(1, last + 1):
-            is_closed = self.settled is not None and t >= self.settled
-            # Gap k = 1 .. t-1 lies between the blocks k-1 and k; reversed arrays hold what depends on t - k.
-            before, after = room[: t - 1] - both[t - 2 :: -1][: t - 1], room[: t - 1] - both[t - 1 : 0 : -1]
+            is_closed = self.gaps_closed_at is not None and t >= self.gaps_closed_at
+            # Gap k = 1 .. t-1 lies between the blocks k-1 and k; arrays of terms in t - k are reversed.
+            before, after = gaps[: t - 1] - both[t - 2 :: -1][: t - 1], gaps[: t - 1] - both[t - 1 : 0 : -1]
             low, high = tops[: t - 1] + reach[t - 1 : 0 : -1], bottoms[: t - 1] - reach[t - 2 :: -1][: t - 1]
             shrinks = (after > 0) & (not is_closed)
-            left, right = grown[t - 1 : 0 : -1], grown[t - 2 :: -1][: t - 1]
+            left, right = growth[t - 1 : 0 : -1], growth[t - 2 :: -1][: t - 1]
             if not shrinks.all():
                 left = np.where(shrinks, left, np.maximum(before, 0.0))
                 right = np.where(shrinks, right, 0.0)
@@ -108,10 +109,10 @@ class TwoBlocks:
                 np.concatenate((left, right, outer[1])),
             )
 
-    def find_leak(self, last: int, scale: int, gap: int) -> int | None:
-        r"""Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, in whole numbers; None if none is.
+    def find_violation(self, last: int, scale: int, gap: int) -> int | None:
+        r"""Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, or None; in exact integers.
 
-        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``B_t``. O(t log t) each.
+        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``B_t``. O(t log t) per t.
         """
         a, b, c = (int(v * scale) for v in self.exact[:3])
         kind: Any = np.int64 if (last + 2) * (c + gap) < 2**62 else object
@@ -132,10 +133,10 @@ class TwoBlocks:
             before = low, high
         return None
 
-    def core(self, t: int, scale: int, gap: int) -> Union:
-        """Return ``t W`` in ints, joined across ``gap``, in O(t) without sorting."""
+    def core(self, t: int, scale: int, gap: int) -> Intervals:
+        """Return ``t W`` in ints; intervals at most ``gap`` apart are joined. O(t), no sorting."""
         a, b, c = (int(v * scale) for v in self.exact[:3])
-        joined: Union = []
+        joined: Intervals = []
         for k in range(-t, t + 1):
             r = t - abs(k)
             reach = max(r * a, (r // 2) * (c - b) + (r % 2) * a)

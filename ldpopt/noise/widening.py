@@ -1,4 +1,4 @@
-"""The widening, and the superset, of least expected absolute noise."""
+"""Search for the widening, and the superset, with the least expected absolute noise."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.noise.interval_layers import MOST_STEPS
+from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.noise import LEAST, positive
+from ldpopt.noise.noise import MIN_EPSILON, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
 Blocks = tuple[tuple[Fraction, Fraction], ...]
 
-GRID = 41
+GRID_POINTS = 41
 """Widenings tried before the local searches."""
 
-DEPTH = 45.0
-"""Nats after which layers are left out of the search (not of the result): ``exp(-45)`` of the peak."""
+DENSITY_CUTOFF_NATS = 45.0
+"""The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them."""
 
-
-MOST_LAYERS = 5000
-"""Widenings that need more layers than this are passed over: a wider one is among those tried."""
+MAX_SEARCH_LAYERS = 5000
+"""Widenings that need more layers are skipped in the search; a wider one is always tried."""
 
 
 def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, supersets: bool = False) -> NeighborPartition:
-    r"""Find the widening, and perhaps the larger set, whose noise is smallest on average.
+    r"""Find the widening, and on request the superset, with the least expected absolute noise.
 
     .. math:: \min_{d > 0, \; V' \supseteq V} E |r|
 
@@ -44,13 +43,13 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
     supersets : bool
-        Whether sets ``[0, a'] u [b', c]`` that contain this one, and ``[0, c]``, are searched too: privacy for more
-        neighbors is privacy for these, and the result is never worse than the staircase.
+        Whether to search supersets ``[0, a'] u [b', c]`` and ``[0, c]`` too. Privacy for more neighbors implies privacy
+        for these. The result is then never worse than the staircase.
 
     Returns
     -------
     NeighborPartition
-        The best found, with ``.noise(epsilon)`` at its best.
+        The best partition found; ``.noise(epsilon)`` is its noise.
 
     Raises
     ------
@@ -59,10 +58,10 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
 
     Notes
     -----
-    The objective has several local minima and a kink at ``(b - a) / 2``: a geometric grid, then bounded searches
-    around its three best points, then the analytic candidates: ``(b - a) / 2``, ``c / (1 + exp(epsilon/2))``, and the
-    limit of large budgets, ``exp(-epsilon/2)`` times the root of the first moment of ``+-V``.
-    No proof that the minimum is global, except that nothing worse than the candidates is returned.
+    The objective has several local minima and a kink at ``(b - a) / 2``. Tried are a geometric grid, bounded searches
+    around its three best points, and analytic candidates: ``(b - a) / 2``, ``c / (1 + exp(epsilon/2))``, and the limit
+    of large budgets, ``exp(-epsilon/2)`` times the root of the first moment of ``+-V``.
+    The minimum is not proved to be global; the result is at least as good as every candidate.
 
     References
     ----------
@@ -75,12 +74,14 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     0.9549
     """
     budget = Budget(epsilon)
-    if not budget >= LEAST:
-        raise StatementError(f"epsilon = {budget!r} asks for boundless noise", do="state a larger epsilon")
+    if not budget >= MIN_EPSILON:
+        raise StatementError(
+            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
+        )
     blocks, is_discrete = read_intervals(intervals)
-    positive(blocks[-1][1], "sensitivity")
+    read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
-        raise StatementError("widenings of a set of whole numbers are whole numbers", do="compare them one by one")
+        raise StatementError("a set of whole numbers has whole-number widenings only", do="compare them one by one")
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))
@@ -89,7 +90,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
         try:
             found.append(_search(candidate, budget))
         except StatementError:
-            # A set whose layers never converge has no noise; a superset may have.
+            # A set whose layers never converge has no noise; a superset may have one.
             if not supersets:
                 raise
     return min(found, key=lambda pair: pair[0])[1]
@@ -100,19 +101,19 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
     eps, c = float(budget), float(blocks[-1][1])
     gaps = [float(high[0] - low[1]) for low, high in pairwise(blocks)]
     staircase = c * math.exp(-eps / 2) / (1 + math.exp(-eps / 2))
-    # For large budgets only layer 1, the set itself, matters: 2 E|r| is near d + exp(-eps) q / d, q its first moment.
+    # For large budgets only layer 1, the set itself, matters: 2 E|r| is about d + exp(-eps) q / d, q its first moment.
     limit = math.exp(-eps / 2) * math.sqrt(sum(float(high**2 - low**2) for low, high in blocks))
     analytic = [d for d in (*(gap / 2 for gap in gaps), staircase, limit) if d > 0]
-    # An infinitely narrow innermost layer is never best: start where the block widths or the budget end to matter.
+    # Very narrow innermost layers are never best: start below the narrowest block, scaled by the budget.
     narrow = min([float(high - low) for low, high in blocks if high > low] + [c]) * min(1.0, math.exp(-eps / 2)) / 50
     grid = np.unique(
-        np.concatenate((np.geomspace(max(narrow, c * 1e-4 * math.exp(-eps / 2), c * 1e-150), c, GRID), analytic))
+        np.concatenate((np.geomspace(max(narrow, c * 1e-4 * math.exp(-eps / 2), c * 1e-150), c, GRID_POINTS), analytic))
     )
     values = np.array([_objective(blocks, d, eps) for d in grid])
     candidates = [(values[i], grid[i]) for i in range(len(grid))]
     inner = [i for i in range(len(grid)) if values[i] == values[max(i - 1, 0) : i + 2].min()]
     for i in sorted(inner, key=lambda i: values[i])[:3]:
-        for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):  # each side of a point, which may be the kink
+        for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):  # each side separately: the point may be the kink
             result = minimize_scalar(
                 lambda d: _objective(blocks, d, eps), bounds=(low, high), method="bounded", options={"xatol": 1e-7 * c}
             )
@@ -127,27 +128,32 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
         if best is None or pair[0] < best[0]:
             best = pair
     if best is None:
-        NeighborPartition(blocks, min(analytic))  # says why there is none
-        raise StatementError("no widening gives a finite noise")
+        NeighborPartition(blocks, min(analytic))  # raises the error that says why
+        raise StatementError("no widening gives finite noise")
     return best
 
 
 def _objective(blocks: Blocks, d: float, eps: float) -> float:
-    """Expected absolute noise, layers below ``exp(-45)`` left out; infinite where the layers never converge."""
-    a, c = blocks[0][1], blocks[-1][1]
+    """Expected absolute noise, without layers of negligible density; infinite if the layers never converge."""
     if len(blocks) > 2:
         try:
             return NeighborPartition(blocks, d).noise(eps).expected_abs
         except StatementError:
             return math.inf
+    a, c = blocks[0][1], blocks[-1][1]
     closed = TwoBlocks(a, blocks[1][0] if len(blocks) == 2 else c, c, Fraction(d))
-    if closed.settled is None:
+    if closed.gaps_closed_at is None:
         return math.inf
-    n = closed.settled + 1
-    last = min(n, math.ceil(DEPTH / eps))
-    if n > MOST_STEPS or last > MOST_LAYERS:
+    n = closed.gaps_closed_at + 1
+    last = min(n, math.ceil(DENSITY_CUTOFF_NATS / eps))
+    if n > MAX_LAYERS or last > MAX_SEARCH_LAYERS:
         return math.inf
-    x, y, size = math.exp(-eps), -math.expm1(-eps), float(c)
+    return _mean_over_layers(closed, last, n, eps)
+
+
+def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float:
+    """Expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones, a geometric series."""
+    x, y, size = math.exp(-eps), -math.expm1(-eps), float(closed.c)
     mass, first = 0.0, 0.0
     for t, (left, length) in enumerate(closed.layers(last)):
         m, q, weight = 2 * float(length.sum()), 2 * float(length @ (left + length / 2)), math.exp(-eps * t)
@@ -159,7 +165,7 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
 
 
 def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
-    """``[0, c]``, each single gap kept open, and the most promising ``[0, a'] u [b', c]`` of a coarse grid."""
+    """Supersets: ``[0, c]``; for each gap, the set with this gap only and the two best with a narrower one."""
     c = blocks[-1][1]
     whole: Blocks = ((Fraction(0), c),)
     found: list[Blocks] = [whole]

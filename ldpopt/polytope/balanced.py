@@ -1,8 +1,8 @@
 r"""Minimal balanced collections: the combinatorics behind the extreme points of pure local privacy.
 
-A collection of proper non-empty subsets of ``{0, .., n-1}`` is balanced if positive weights make every point's total
-the same, and minimal if no part of it is balanced: then the subsets' indicators are linearly independent and the
-weights unique up to scale (Bondareva 1963, Shapley 1967). Subsets are bit masks here.
+A collection of proper non-empty subsets of ``{0, .., n-1}`` is balanced if positive weights give every point the same
+total. It is minimal if no proper subcollection is balanced. Then the indicators of the subsets are linearly
+independent, and the weights are unique up to scale (Bondareva 1963, Shapley 1967). Subsets are bit masks here.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 
-MOST_POINTS = 8
-"""Orbits are told apart by all orders of the points."""
+MAX_POINTS = 8
+"""Largest ground set; orbits are found by all permutations of its points."""
 
-MOST_FAMILIES = 50_000_000
-"""Families of sets that are tried before the list is refused: some minutes."""
+MAX_FAMILIES = 50_000_000
+"""Largest number of families of sets to try: some minutes."""
 
 _CHUNK = 200_000
 
@@ -41,7 +41,7 @@ class Collection:
     weights : tuple of int
         Positive integers without a common divisor.
     total : int
-        What the weights of the sets that hold a point sum to, the same for every point.
+        Sum of the weights of the sets that contain a point; the same for every point.
     """
 
     points: int
@@ -57,7 +57,7 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     Parameters
     ----------
     points : int
-        Size of the ground set: 1 to 6, or to 8 where few sets are asked for.
+        Size of the ground set: 1 to 6, or to 8 if ``most`` is small.
     most : int, optional
         Largest number of sets in a collection.
 
@@ -73,9 +73,9 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
 
     Notes
     -----
-    Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are no smaller. All such choices of at
-    most ``points`` sets are solved in floats, in batches; what seems balanced is decided in integers. Six points: about
-    10 million choices.
+    Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such
+    families of at most ``points`` sets are solved in floats, in batches. Those that seem balanced are checked in
+    rationals. Six points have about 10 million families.
 
     Examples
     --------
@@ -83,27 +83,28 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     [1, 3, 9]
     """
     most = points if most is None else min(most, points)
-    if points > MOST_POINTS:
-        raise StatementError(
-            f"the families of sets of {points} points are too many to go through",
-            do="take at most 6 inputs, or 8 with at most 3 outputs",
-        )
-    families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in _counts(points))
-    if families > MOST_FAMILIES:
-        raise StatementError(
-            f"{families:.3g} families of up to {most} sets of {points} points are too many to go through",
-            do="take at most 6 inputs, or 8 with at most 3 outputs",
-        )
+    _require_few_families(points, most)
     images = _images(points)
-    found: dict[tuple[int, ...], Collection] = {}
+    found: dict[tuple[int, ...], Collection | None] = {}
     for size in range(2, most + 1):
         for sets in _candidates(points, size):
-            least = canonical(sets, images)
-            if least not in found:
-                collection = balance(points, least)
-                if collection is not None:
-                    found[least] = collection
-    return tuple(found.values())
+            representative = canonical(sets, images)
+            if found.get(representative) is None:
+                found[representative] = balance(points, representative)
+    return tuple(collection for collection in found.values() if collection is not None)
+
+
+def _require_few_families(points: int, most: int) -> None:
+    """Refuse an enumeration that would take more than some minutes."""
+    families = math.inf
+    if points <= MAX_POINTS:
+        families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in _counts(points))
+    if families > MAX_FAMILIES:
+        number = "" if families == math.inf else f"{families:.3g} "
+        raise StatementError(
+            f"the {number}families of up to {most} sets of {points} points are too many to enumerate",
+            do="take at most 6 inputs, or 8 with at most 3 outputs",
+        )
 
 
 def balance(points: int, sets: tuple[int, ...]) -> Collection | None:
@@ -145,12 +146,12 @@ def _images(points: int) -> NDArray[np.int64]:
 
 
 def _counts(points: int) -> list[int]:
-    """How many proper subsets have at least ``s`` points, for each size ``s`` of the smallest."""
+    """Number of proper subsets with at least ``s`` points, for each ``s``."""
     return [sum(math.comb(points, size) for size in range(small, points)) for small in range(1, points)]
 
 
 def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
-    """Families of ``size`` sets that floats find balanced, their smallest set being ``{0, .., s-1}``."""
+    """Families of ``size`` sets, the smallest ``{0, .., s-1}``, that are balanced up to rounding."""
     masks = sorted(range(1, (1 << points) - 1), key=lambda mask: (mask.bit_count(), mask))
     bits = np.array([[mask >> point & 1 for mask in masks] for point in range(points)], float)
     for small in range(1, points):
@@ -168,7 +169,7 @@ def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
 
 
 def _balanced(bits: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keep the families whose least-squares weights are positive and balance them, up to roundoff."""
+    """Keep the families with positive least-squares weights that balance them, up to rounding."""
     chosen = chosen[(bits[:, chosen].sum(axis=2) > 0).all(axis=0)]
     system = np.moveaxis(bits[:, chosen], 1, 0)
     gram = np.einsum("bpi,bpj->bij", system, system)

@@ -1,9 +1,9 @@
-r"""Convex utilities: the most information that a private report can carry, over channels with any number of outputs.
+r"""Convex utilities: the largest information of a private report, over channels with any number of outputs.
 
 A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` (Kairouz, Oh and Viswanath 2016) is largest for
 columns whose entries take two values only, in the ratio :math:`e^\epsilon`. There are :math:`2^n` such staircase
-patterns up to scale, and how much of each to use is a linear program. Logarithms are not rational: values and bounds
-here are floats, correct to about ``1e-12`` of the largest column's worth, and no exact certificate is given.
+patterns up to scale; a linear program finds the weight of each. Logarithms are not rational. So values and bounds are
+floats here, correct to about ``1e-12`` of the largest column utility, without an exact certificate.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
 from ldpopt.statement.prior import read_prior
 
-LARGEST = 10
-"""Most inputs: the linear program has ``2**n`` columns."""
+MAX_INPUTS = 10
+"""Largest number of inputs; the linear program has ``2**n`` columns."""
 
-CLOSE = 1e-9
-"""Values that differ by less, relatively, count as equal when a regime is named."""
+EQUAL_TOLERANCE = 1e-9
+"""Relative difference below which values count as equal, for regimes and ties."""
 
-BATCH = 4096
+BATCH_CHANNELS = 4096
 
 Regime = Literal["binary", "randomized response", "between"]
 Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
@@ -46,13 +46,13 @@ class ConvexUtility:
     Attributes
     ----------
     name : str
-        What it measures.
+        Name of the quantity.
     n : int
         Number of inputs.
     columns : callable
-        :math:`\mu` of every column at once: from shape ``(..., n, m)`` to ``(..., m)``.
+        :math:`\mu` of all columns: from shape ``(..., n, m)`` to ``(..., m)``.
     inputs : tuple of hashable, or None
-        Labels of the inputs; channels with labels are put into this order. None where rows go by position.
+        Labels of the inputs; channels with labels are put into this order. None if rows go by position.
     """
 
     name: str
@@ -102,13 +102,13 @@ def mutual_information(prior: Any) -> ConvexUtility:
 
     def columns(channel: Float) -> Float:
         mean = np.einsum("x,...xy->...y", weights, channel)
-        return np.asarray(np.einsum("x,...xy->...y", weights, _excess(channel, mean[..., None, :])))
+        return np.asarray(np.einsum("x,...xy->...y", weights, _kl_terms(channel, mean[..., None, :])))
 
     return ConvexUtility("mutual information", len(weights), columns, labels)
 
 
 def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
-    r"""Divergence between the reports of two populations: how well the reports tell two hypotheses apart.
+    r"""Divergence between the reports of two populations: how well the reports distinguish two hypotheses.
 
     .. math:: D_f(M_1 \| M_0) = \sum_y M_0(y) f\!\left(\frac{M_1(y)}{M_0(y)}\right), \qquad
               M_1 = P^T \mathrm{first}, \quad M_0 = P^T \mathrm{second}
@@ -153,13 +153,13 @@ class ConvexOptimum:
     value : float
         Utility of `mechanism` itself.
     bound : float
-        No private channel, with any number of outputs, has more: from the dual program, in floats.
+        Upper bound for all private channels with any number of outputs, by the dual program, in floats.
     mechanism : Mechanism
         Exactly private; one output for each pattern.
     patterns : tuple of tuples of int
-        Inputs that each output is raised for, by ``e**epsilon``.
+        For each output, the inputs with the high probability (``e**epsilon`` times the low one).
     weights : ndarray, shape (outputs,)
-        Greatest entry of each output's column, before rounding to exact privacy.
+        Largest entry of each output's column, before rounding to exact privacy.
     binary : float
         Best value of a channel with two outputs.
     randomized_response : float
@@ -176,20 +176,20 @@ class ConvexOptimum:
 
     @property
     def gap(self) -> float:
-        """``bound - value``: what a better channel could gain at most, up to rounding."""
+        """``bound - value``: the largest possible improvement, up to rounding."""
         return self.bound - self.value
 
     @property
     def regime(self) -> Regime:
-        """Whether a binary channel or randomized response is optimal (within 1e-9); binary where both are."""
-        enough = self.bound * (1 - CLOSE)
-        if self.binary >= enough:
+        """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both are."""
+        threshold = self.bound * (1 - EQUAL_TOLERANCE)
+        if self.binary >= threshold:
             return "binary"
-        return "randomized response" if self.randomized_response >= enough else "between"
+        return "randomized response" if self.randomized_response >= threshold else "between"
 
 
 def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None) -> ConvexOptimum:
-    r"""Maximize a convex utility over all purely private channels, whatever their number of outputs.
+    r"""Maximize a convex utility over all purely private channels with any number of outputs.
 
     .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
               \sum_A \theta_A w_A = 1, \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
@@ -197,7 +197,7 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     Parameters
     ----------
     utility : ConvexUtility
-        Of at most 10 inputs.
+        A utility of at most 10 inputs.
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
     inputs : sequence of hashable, optional
@@ -232,21 +232,21 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     """
     require_kind(utility, ConvexUtility, "best_channel()")
     budget, n = Budget(epsilon), utility.n
-    if not 1 < n <= LARGEST:
-        raise StatementError(f"{n} inputs: the patterns are listed for 2 to {LARGEST}")
+    if not 1 < n <= MAX_INPUTS:
+        raise StatementError(f"{n} inputs: supported are 2 to {MAX_INPUTS}")
     if not budget:
-        raise StatementError("at epsilon = 0 every report is independent of the answer", do="state epsilon > 0")
+        raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
-    worth = utility.columns(patterns)
-    if not np.isfinite(worth).all():
+    column_values = utility.columns(patterns)
+    if not np.isfinite(column_values).all():
         raise StatementError(f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon")
-    theta, bound = _solve(members, worth, budget)
+    theta, bound = _solve(members, column_values, budget)
     used = np.flatnonzero(theta > DUST)
     fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
-    # Pattern j is a bit mask, so its complement stands as far from the other end of the list.
-    pairs = worth[1:] + worth[:0:-1]
-    singles = worth[1 << np.arange(n)].sum() if n > 2 else pairs[0]
+    # Pattern j is a bit mask; its complement is at the mirrored position of the list.
+    pairs = column_values[1:] + column_values[:0:-1]
+    singles = column_values[1 << np.arange(n)].sum() if n > 2 else pairs[0]
     return ConvexOptimum(
         value=utility.value(fixed.channel),
         bound=bound,
@@ -269,7 +269,7 @@ class BestListed:
     vertex : object array of Fractions, shape (n, m)
         The first extreme point that attains it.
     count : int
-        How many come within 1e-9 of it, relatively.
+        Number of extreme points within a relative 1e-9 of it.
     """
 
     value: float
@@ -283,9 +283,9 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     Parameters
     ----------
     points : ExtremePoints
-        Of any notion, with a fixed number of outputs.
+        Extreme points of any notion.
     function : ConvexUtility or callable
-        Convex in the channel, which is not checked; a callable takes a stack of shape ``(N, n, m)`` and returns ``N``
+        Convex in the channel (not checked); a callable takes a stack of shape ``(N, n, m)`` and returns ``N``
         values.
 
     Returns
@@ -302,46 +302,46 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     """
     evaluate = function.value if isinstance(function, ConvexUtility) else function
     vertices, best, first, values = iter(points.vertices), -math.inf, None, []
-    while batch := list(islice(vertices, BATCH)):
+    while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):
             raise StatementError(f"the function returned shape {found.shape} for {len(batch)} channels")
         values.append(found)
         if found.max() > best:
             best, first = float(found.max()), batch[int(found.argmax())]
-    near = np.concatenate(values) >= best - CLOSE * abs(best)
+    near = np.concatenate(values) >= best - EQUAL_TOLERANCE * abs(best)
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
 
-def _solve(members: Any, worth: Float, budget: Budget) -> tuple[Float, float]:
-    r"""Shares of the patterns, and a dual bound.
+def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
+    r"""Weights of the patterns, and a dual bound.
 
-    With :math:`w_A = b + \beta 1_A` the constraints say that :math:`\sum \theta_A 1_A` is constant, ``c`` say, and
-    that :math:`b \sum \theta + \beta c = 1`: so written they are well conditioned for every epsilon.
+    With :math:`w_A = b + \beta 1_A` the constraints are: :math:`\sum \theta_A 1_A` is a constant ``c``, and
+    :math:`b \sum \theta + \beta c = 1`. In this form they are well conditioned for every epsilon.
     """
     from scipy.optimize import linprog
 
     n, count = members.shape
     b, beta = budget.b, budget.beta
-    scale = float(np.abs(worth).max()) or 1.0
+    scale = float(np.abs(column_values).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
-    result: Any = linprog(np.append(-worth / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
+    result: Any = linprog(np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
     if result.status != 0:
         raise LdpoptError(f"the program over {count} patterns was not solved: {result.message}")
-    # Any weights of sum zero bound the optimum; the solver's are the good ones (docs, "Convex utilities").
+    # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex utilities").
     prices = -result.eqlin.marginals[:n] * scale
     prices -= prices.mean()
     mean = b + beta * members.sum(axis=0) / n
-    seen = mean > 0  # beyond epsilon = 745 the constant column has no entry above the least float
-    bound = ((worth - prices @ members)[seen] / mean[seen]).max()
+    seen = mean > 0  # beyond epsilon = 745 the constant column underflows to 0
+    bound = ((column_values - prices @ members)[seen] / mean[seen]).max()
     return np.asarray(result.x[:count]), float(bound)
 
 
-def _excess(p: Float, q: Float) -> Float:
-    r""":math:`p \log(p/q) - p + q`, without cancellation where p is near q; 0 at ``p = q = 0``.
+def _kl_terms(p: Float, q: Float) -> Float:
+    r""":math:`p \log(p/q) - p + q`, without cancellation if p is near q; 0 at ``p = q = 0``.
 
-    The terms ``- p + q`` sum to zero over the outputs of a channel, and leave every term non-negative.
+    The terms ``- p + q`` sum to zero over the outputs of a channel and make every term non-negative.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = np.where(q > 0, (p - q) / q, 0.0)
@@ -353,7 +353,7 @@ def _excess(p: Float, q: Float) -> Float:
 
 
 _SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
-"""Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, the highest first."""
+"""Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first."""
 
 
 def _chi_square(p: Float, q: Float) -> Float:
@@ -367,7 +367,7 @@ def _squared_hellinger(p: Float, q: Float) -> Float:
 
 
 _DIVERGENCES: dict[str, Callable[[Float, Float], Float]] = {
-    "kl": _excess,
+    "kl": _kl_terms,
     "total_variation": lambda p, q: np.abs(p - q) / 2,
     "chi_square": _chi_square,
     "squared_hellinger": _squared_hellinger,

@@ -1,105 +1,68 @@
 r"""Vertices of a bounded rational polytope by the double description method, exact in integers.
 
 A polytope ``a . x <= b`` is the slice ``t = 1`` of the cone ``b t - a . x >= 0``. The method keeps the extreme rays of
-the cone cut out by the rows read so far. A new row splits them into those it keeps, those on it and those it cuts off;
-every pair of adjacent rays on either side gives one new ray on it.
+the cone that the rows read so far define. A new row divides these rays into positive, zero and negative ones. Every
+pair of an adjacent positive and negative ray gives one new ray on the row; negative rays are removed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 
-if TYPE_CHECKING:
-    from ldpopt.polytope.halfspaces import Halfspaces
-
 Integers = NDArray[Any]
-"""Integer matrix: int64 while products are safe, Python integers (dtype object) beyond."""
+"""Integer matrix: int64 while products cannot overflow, else Python integers (dtype object)."""
 
 Incidence = NDArray[np.bool_]
 
 Point = tuple[Fraction, ...]
 Channel = tuple[tuple[Fraction, ...], ...]
 Progress = Callable[[int, int, int], None]
-"""Called as ``progress(rows_read, rows_in_all, rays_in_hand)``."""
+"""Called as ``progress(rows_read, total_rows, current_rays)``."""
 
-MOST_RAYS = 100_000
-"""Rays in hand at which an enumeration is refused, unless the caller allows more."""
+MAX_RAYS = 100_000
+"""Default limit of the number of current rays."""
 
-SAFE = 2**62
-CHUNK = 2**22
+INT64_LIMIT = 2**62
+CHUNK_CELLS = 2**22
 
 
 @dataclass(frozen=True)
 class Vertices:
-    """Vertices of a polytope, and the rows that each one lies on.
+    """Vertices of a polytope, and the rows that are tight at each.
 
     Attributes
     ----------
     points : tuple of tuples of Fraction
         Coordinates, sorted.
     incidence : bool array, shape (vertices, rows)
-        Whether a vertex holds a row with equality.
+        Whether a row is tight at a vertex.
     """
 
     points: tuple[Point, ...]
     incidence: Incidence
 
     def __len__(self) -> int:
-        """Count the vertices."""
+        """Number of vertices."""
         return len(self.points)
-
-
-def vertices(halfspaces: Halfspaces, *, most: int = MOST_RAYS, progress: Progress | None = None) -> Iterator[Channel]:
-    """Enumerate the extreme points of a notion's polytope as exact channels, in lexicographic order.
-
-    Parameters
-    ----------
-    halfspaces : Halfspaces
-        What `ldpopt.polytope.halfspaces.halfspaces` returns.
-    most : int
-        Refuse when this many rays are in hand.
-    progress : callable, optional
-        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
-
-    Yields
-    ------
-    tuple of tuples of Fraction, shape (n, m)
-        Each vertex once; rows sum to 1 exactly.
-
-    Raises
-    ------
-    NotRepresentableError
-        If more than ``most`` rays come together: the message has an estimate.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> from ldpopt.polytope.halfspaces import halfspaces
-    >>> [[str(p) for p in row] for row in list(vertices(halfspaces(PureLDP("log(3)"), 2)))[1]]
-    [['1/4', '3/4'], ['3/4', '1/4']]
-    """
-    found = enumerate_vertices(halfspaces.coefficients, halfspaces.bounds, most=most, progress=progress)
-    for point in found.points:
-        yield halfspaces.channel(point)
 
 
 def enumerate_vertices(
     coefficients: Sequence[Sequence[Fraction | int]],
     bounds: Sequence[Fraction | int],
     *,
-    most: int = MOST_RAYS,
+    most: int = MAX_RAYS,
     progress: Progress | None = None,
 ) -> Vertices:
-    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none where it is empty.
+    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none if it is empty.
 
     Parameters
     ----------
@@ -108,9 +71,9 @@ def enumerate_vertices(
     bounds : sequence of Fraction or int, shape (rows,)
         b.
     most : int
-        Refuse when this many rays are in hand.
+        Largest number of current rays.
     progress : callable, optional
-        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
+        Called as ``progress(rows_read, total_rows, current_rays)``.
 
     Returns
     -------
@@ -122,7 +85,7 @@ def enumerate_vertices(
     StatementError
         If the polytope is unbounded.
     NotRepresentableError
-        If more than ``most`` rays come together.
+        If there are more than ``most`` rays.
 
     References
     ----------
@@ -134,7 +97,7 @@ def enumerate_vertices(
     >>> len(square), square.incidence.sum(axis=1).tolist()
     (4, [2, 2, 2, 2])
     """
-    rows = [scaled([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
+    rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:
         raise _unbounded()
     if len(rows[0]) == 1:
@@ -145,12 +108,12 @@ def enumerate_vertices(
         raise _unbounded()
     points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
     order = sorted(range(len(points)), key=points.__getitem__)
-    rays = _roomy(rays, [v for row in rows for v in row])
+    rays = _without_overflow(rays, [v for row in rows for v in row])
     incidence = rays[order] @ np.array(rows, dtype=rays.dtype).T == 0
     return Vertices(tuple(points[i] for i in order), incidence.astype(bool))
 
 
-def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progress: Progress | None = None) -> Integers:
+def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS, progress: Progress | None = None) -> Integers:
     r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as primitive integer vectors.
 
     Parameters
@@ -158,26 +121,26 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progre
     rows : sequence of sequences of int, shape (rows, d)
         R, of rank ``d``.
     most : int
-        Refuse when this many rays are in hand.
+        Largest number of current rays.
     progress : callable, optional
-        Called as ``progress(rows_read, rows_in_all, rays_in_hand)``.
+        Called as ``progress(rows_read, total_rows, current_rays)``.
 
     Returns
     -------
     integer array, shape (rays, d)
-        One vector a ray.
+        One vector per ray.
 
     Raises
     ------
     StatementError
-        If the cone holds a line.
+        If the cone contains a line.
     NotRepresentableError
-        If more than ``most`` rays come together.
+        If there are more than ``most`` rays.
 
     Notes
     -----
-    Rows are read in lexicographic order, which keeps the cones in between small. Two rays are adjacent when no third
-    one lies on all the rows that both lie on.
+    Rows are read in lexicographic order, which keeps intermediate cones small. Two rays are adjacent if no third ray
+    lies on all rows on which both lie.
     """
     order = sorted({tuple(row) for row in rows})
     basis = _independent(order)
@@ -189,23 +152,23 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MOST_RAYS, progre
         if progress is not None:
             progress(len(order) - len(waiting) + step, len(order), len(rays))
         if len(rays) > most:
-            raise _too_many(len(order) - len(waiting) + step, len(order), len(rays))
-        rays, zero = _cut(rays, zero, row)
+            raise _too_many_rays(len(order) - len(waiting) + step, len(order), len(rays))
+        rays, zero = _add_row(rays, zero, row)
     if progress is not None:
         progress(len(order), len(order), len(rays))
     return rays
 
 
-def _cut(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers, Incidence]:
-    """Intersect the cone with ``row . z >= 0``; rows that cut nothing off leave no trace in the incidence."""
-    rays = _roomy(rays, row)
+def _add_row(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers, Incidence]:
+    """Intersect the cone with ``row . z >= 0``; a row that removes no ray gets no column in the incidence."""
+    rays = _without_overflow(rays, row)
     value = rays @ np.array(row, dtype=rays.dtype)
     minus = np.flatnonzero(value < 0)
     if not len(minus):
         return rays, zero
     plus, kept = np.flatnonzero(value > 0), np.flatnonzero(value >= 0)
     first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2)
-    rays = _roomy(rays, value)
+    rays = _without_overflow(rays, value)
     value = value.astype(rays.dtype)
     fresh = value[first, None] * rays[second] - value[second, None] * rays[first]
     if len(fresh):
@@ -218,10 +181,10 @@ def _cut(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers,
 def _adjacent(
     zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of adjacent rays: they share at least ``rows`` rows, and no third ray lies on all that they share.
+    """Pairs of adjacent rays: they share at least ``rows`` tight rows, and no third ray lies on all of these.
 
-    A third ray that lies on all of them shares as many rows with either of the two, so it is looked for among the
-    companions of the one on the smaller side only.
+    Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
+    side are searched.
     """
     swapped = len(minus) < len(plus)
     few, many = (minus, plus) if swapped else (plus, minus)
@@ -229,7 +192,7 @@ def _adjacent(
     opposite = np.zeros(len(zero), bool)
     opposite[many] = True
     pairs = []
-    height = max(1, CHUNK // len(zero))
+    height = max(1, CHUNK_CELLS // len(zero))
     for start in range(0, len(few), height):
         block = few[start : start + height]
         is_near = counts[block] @ counts.T >= rows
@@ -246,13 +209,13 @@ def _adjacent(
     return (second, first) if swapped else (first, second)
 
 
-def _roomy(rays: Integers, factors: Sequence[int] | Integers) -> Integers:
-    """Go over to Python integers before a sum of products with ``factors`` could overflow."""
+def _without_overflow(rays: Integers, factors: Sequence[int] | Integers) -> Integers:
+    """Convert to Python integers if a sum of products with ``factors`` could overflow."""
     if rays.dtype == object:
         return rays
     largest = int(np.abs(np.asarray(factors)).max(initial=0))
     room = 2 * rays.shape[1] * largest * int(np.abs(rays).max(initial=0))
-    return rays if room < SAFE else rays.astype(object)
+    return rays if room < INT64_LIMIT else rays.astype(object)
 
 
 def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
@@ -265,20 +228,20 @@ def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
         head = [v / table[column][column] for v in table[column]]
         table = [[a - row[column] * b for a, b in zip(row, head, strict=True)] for row in table]
         table[column] = head
-    rays = [scaled([table[i][d + k] for i in range(d)]) for k in range(d)]
-    large = max(abs(v) for ray in rays for v in ray) >= SAFE
+    rays = [primitive_integers([table[i][d + k] for i in range(d)]) for k in range(d)]
+    large = max(abs(v) for ray in rays for v in ray) >= INT64_LIMIT
     return np.array(rays, dtype=object if large else np.int64), ~np.eye(d, dtype=bool)
 
 
 def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
-    """Positions of the first rows, in order, that are independent of those before."""
+    """Positions of the rows that are independent of the previous ones."""
     echelon: list[tuple[int, list[int]]] = []
     chosen = []
     for position, row in enumerate(rows):
         rest = list(row)
         for pivot, head in echelon:
             if rest[pivot]:
-                rest = scaled([head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)])
+                rest = primitive_integers([head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)])
         lead = next((i for i, v in enumerate(rest) if v), None)
         if lead is not None:
             echelon.append((lead, rest))
@@ -296,15 +259,15 @@ def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
     >>> rank([[1, 2], [2, 4], [0, Fraction(1, 3)]])
     2
     """
-    return len(_independent([scaled(row) for row in rows]))
+    return len(_independent([primitive_integers(row) for row in rows]))
 
 
-def scaled(row: Sequence[Fraction | int]) -> list[int]:
+def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
     """Multiply by the positive rational that makes the entries integers without a common divisor.
 
     Examples
     --------
-    >>> scaled([Fraction(1, 2), 2, 0])
+    >>> primitive_integers([Fraction(1, 2), 2, 0])
     [1, 4, 0]
     """
     common = math.lcm(*(Fraction(v).denominator for v in row))
@@ -317,11 +280,11 @@ def _unbounded() -> StatementError:
     return StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
 
 
-def _too_many(read: int, rows: int, rays: int) -> NotRepresentableError:
+def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
     """Error for a long enumeration: the rays grow about geometrically with the rows, the work with their square."""
     final = math.log(rays) * rows / max(read, 1)
     return NotRepresentableError(
-        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} in the end",
+        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} rays at the end",
         where="enumeration of extreme points",
         do="take fewer inputs or outputs, or allow more rays with most=",
     )

@@ -1,7 +1,7 @@
-r"""The polytope of a notion's private channels as exact half-spaces, before anything is enumerated or optimised.
+r"""The polytope of a notion's private channels as exact half-spaces, and its vertices.
 
-The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`, which leaves ``n (m - 1)``
-coordinates in which the polytope has an interior.
+The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`. In the remaining ``n (m - 1)``
+coordinates the polytope has an interior.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
+from ldpopt.polytope.double_description import MAX_RAYS, Channel, Point, Progress, Vertices, enumerate_vertices, rank
 from ldpopt.polytope.mutual import read_inputs, require_mutual
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
-MOST_ROWS = 100_000
-ROOT = 64
-"""Largest denominator of a distance: above it a rational power of ``e**epsilon`` is not looked for."""
+MAX_ROWS = 100_000
+MAX_ROOT_DEGREE = 64
+"""Largest denominator of a distance for which a rational power of ``e**epsilon`` is computed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Tie:
 
     @property
     def symbol(self) -> str:
-        """How names of rows write the factor: ``alpha``, ``alpha^2``, ``alpha^(1/2)``."""
+        """The factor in names of rows: ``alpha``, ``alpha^2``, ``alpha^(1/2)``."""
         if self.exponent == 1:
             return "alpha"
         return f"alpha^{self.exponent}" if self.exponent.denominator == 1 else f"alpha^({self.exponent})"
@@ -62,7 +62,7 @@ class Halfspaces:
     bounds : tuple of Fraction, shape (rows,)
         b.
     names : tuple of str
-        What each row says.
+        The inequality of each row, as text.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Halfspaces:
     names: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Number of rows."""
         return len(self.names)
 
     @property
@@ -119,7 +119,7 @@ class Halfspaces:
         return tuple(v for row in rows for v in row[:-1])
 
     def slacks(self, channel: Any) -> Point:
-        """How far each row is from being tight, ``b - a . x``; negative where it is violated."""
+        """Slack of each row, ``b - a . x``; negative if the row is violated."""
         point = self.point(channel)
         return tuple(
             b - sum((a * v for a, v in zip(row, point, strict=True) if a), Fraction(0))
@@ -133,10 +133,10 @@ class Halfspaces:
         return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == self.dimension
 
     def is_vertex_by_components(self, channel: Any) -> bool:
-        r"""Second test of a vertex, without the rows: for notions with delta = 0.
+        r"""Second test of a vertex, independent of the rows; for notions with delta = 0.
 
-        In each column join the inputs of every tight tie. A column falls into components, each of which has one free
-        scale; the channel is extreme exactly when the row sums fix all scales.
+        In each column connect the inputs of every tight tie. Each component of a column has one free scale. The channel
+        is extreme if and only if the row sums determine all scales.
 
         Raises
         ------
@@ -148,16 +148,16 @@ class Halfspaces:
         rows = [[Fraction(v) for v in row] for row in channel]
         if min(self.slacks(rows), default=Fraction(0)) < 0:
             return False
-        pieces = [piece for y in range(self.m) for piece in self._pieces([row[y] for row in rows])]
-        return len(pieces) <= self.n and rank(pieces) == len(pieces)
+        components = [component for y in range(self.m) for component in self._components([row[y] for row in rows])]
+        return len(components) <= self.n and rank(components) == len(components)
 
     def redundant(self, vertices: Vertices | None = None) -> tuple[str, ...]:
-        """Name the rows that bound nothing: all vertices on such a row lie in a smaller face, or on an earlier twin.
+        """Names of redundant rows: all vertices on such a row lie in a smaller face, or on an earlier equal row.
 
         Parameters
         ----------
         vertices : Vertices, optional
-            What `enumerate_vertices` found, where it is at hand.
+            Result of `enumerate_vertices` (default: computed).
         """
         found = self.vertices if vertices is None else vertices
         seen: set[bytes] = set()
@@ -171,7 +171,7 @@ class Halfspaces:
                 seen.add(twin)
         return tuple(names)
 
-    def _pieces(self, column: Sequence[Fraction]) -> list[list[Fraction]]:
+    def _components(self, column: Sequence[Fraction]) -> list[list[Fraction]]:
         graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(x for x in range(self.n) if column[x])
         graph.add_edges_from(
@@ -191,14 +191,14 @@ def halfspaces(
     ----------
     privacy : Notion
         A notion that describes its ties, with a rational :math:`e^{\epsilon}`: epsilon stated as ``"log(p/q)"``.
-        Its ``delta`` is read as the decimal that it prints: 0.1 is 1/10, as written. Where the decimal lies above the
-        float (0.3 does), an extreme point may exceed the float by less than 1e-16, which an exact audit sees.
+        Its ``delta`` is read as its printed decimal: 0.1 is 1/10. If the decimal is larger than the float (as 0.3 is),
+        an extreme point may exceed the float by less than 1e-16, which an exact audit reports.
     n : int
         Number of inputs.
     m : int, optional
-        Number of outputs; ``n`` unless told.
+        Number of outputs (default: ``n``).
     inputs : sequence, optional
-        Labels of the inputs: the nodes of the notion's graph, or ``0..n-1``, unless told.
+        Labels of the inputs (default: the nodes of the notion's graph, or ``0..n-1``).
 
     Returns
     -------
@@ -210,8 +210,8 @@ def halfspaces(
     Raises
     ------
     StatementError
-        If :math:`e^{\epsilon}` (or its power at some distance) is not known as a rational, if ``n`` or ``m`` does not
-        fit, or if epsilon = delta = 0: then all inputs answer alike and the polytope has no interior.
+        If :math:`e^{\epsilon}` (or its power at some distance) is not a known rational, if ``n`` or ``m`` is wrong, or
+        if epsilon = delta = 0: then all rows are equal and the polytope has no interior.
     NotRepresentableError
         If the notion describes no ties, or has too many rows.
 
@@ -223,20 +223,22 @@ def halfspaces(
     """
     m = n if m is None else m
     if n < 1 or m < 1:
-        raise StatementError(f"{n} inputs and {m} outputs make no channel", do="take at least one of each")
+        raise StatementError(
+            f"a channel with {n} inputs and {m} outputs does not exist", do="take at least one of each"
+        )
     labels = read_inputs(privacy, n, inputs)
     if not isinstance(privacy, TiedNotion):
-        raise NotRepresentableError(f"{type(privacy).__name__} does not describe which rows it ties, and how far")
+        raise NotRepresentableError(f"{type(privacy).__name__} does not describe its ties")
     form = require_mutual(privacy, labels)
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):
         raise StatementError(
             "epsilon = delta = 0: the polytope has no interior",
-            do=f"take a positive epsilon; at 0 the extreme points are the {m} channels that always answer the same",
+            do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels",
         )
     events = _events(m, is_shared=form.is_shared)
-    if len(ties) * len(events) > MOST_ROWS:
+    if len(ties) * len(events) > MAX_ROWS:
         raise no_rows("the polytope", len(ties) * len(events))
     rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
     bounds = [bound + delta for _, bound in rows]
@@ -247,6 +249,41 @@ def halfspaces(
         rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
         names += [f"P[{labels[x]},{y}] >= 0" for x, y in entries]
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds), tuple(names))
+
+
+def vertex_channels(
+    polytope: Halfspaces, *, most: int = MAX_RAYS, progress: Progress | None = None
+) -> Iterator[Channel]:
+    """Enumerate the extreme points of a notion's polytope as exact channels, in lexicographic order.
+
+    Parameters
+    ----------
+    polytope : Halfspaces
+        The polytope.
+    most : int
+        Largest number of current rays.
+    progress : callable, optional
+        Called as ``progress(rows_read, total_rows, current_rays)``.
+
+    Yields
+    ------
+    tuple of tuples of Fraction, shape (n, m)
+        Each vertex once; rows sum to 1 exactly.
+
+    Raises
+    ------
+    NotRepresentableError
+        If there are more than ``most`` rays; the message estimates their final number.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> [[str(p) for p in row] for row in list(vertex_channels(halfspaces(PureLDP("log(3)"), 2)))[1]]
+    [['1/4', '3/4'], ['3/4', '1/4']]
+    """
+    found = enumerate_vertices(polytope.coefficients, polytope.bounds, most=most, progress=progress)
+    for point in found.points:
+        yield polytope.channel(point)
 
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
@@ -263,7 +300,11 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
     Fraction(27, 8)
     """
     ratio = Fraction(1) if float(budget) == 0 else budget.ratio
-    if ratio is not None and exponent.denominator <= ROOT and exponent.numerator <= ROOT * ROOT:
+    if (
+        ratio is not None
+        and exponent.denominator <= MAX_ROOT_DEGREE
+        and exponent.numerator <= MAX_ROOT_DEGREE * MAX_ROOT_DEGREE
+    ):
         roots = [_root(part, exponent.denominator) for part in (ratio.numerator, ratio.denominator)]
         if None not in roots:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
@@ -296,7 +337,7 @@ def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
     """Single outputs, or all sets of them but the empty and the full one."""
     if not is_shared:
         return [(y,) for y in range(m)]
-    if m > MOST_ROWS.bit_length():
+    if m > MAX_ROWS.bit_length():
         raise no_rows("event-wise privacy", 2.0**m)
     return list(chain.from_iterable(combinations(range(m), size) for size in range(1, m)))
 
@@ -307,7 +348,7 @@ def _tie_row(tie: Tie, event: Sequence[int], n: int, m: int) -> tuple[Point, Fra
 
 
 def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:
-    """Coefficients and bound of ``sum entries <= 0`` once the last entry of each row is eliminated."""
+    """Coefficients and bound of ``sum entries <= 0`` after the last entry of each row is eliminated."""
     row, bound = [Fraction(0)] * (n * (m - 1)), Fraction(0)
     for (x, y), value in entries.items():
         if y < m - 1:

@@ -1,8 +1,8 @@
-r"""Where each mechanism is best: the prior simplex, and the axis of epsilon, cut into cells exactly.
+r"""Regions of optimality of each mechanism: exact cells of the prior simplex and ranges of epsilon.
 
-A mechanism is worth :math:`\pi \cdot g` under the prior :math:`\pi`, where :math:`g_x` is what it is worth to input
-``x``. So the best value is a maximum of linear functions of the prior, one for each extreme point, and the cells where
-one of them is largest are polytopes (docs, "Regions").
+The value of a mechanism under the prior :math:`\pi` is :math:`\pi \cdot g`, where :math:`g_x` is its utility for input
+``x``. So the optimal value is a maximum of linear functions of the prior, one per extreme point. The cells where one of
+them is largest are polytopes (docs, "Regions").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.polytope.double_description import extreme_rays, rank, scaled
+from ldpopt.polytope.double_description import extreme_rays, primitive_integers, rank
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints, extreme_points
 from ldpopt.statement.prior import exact_prior
@@ -35,18 +35,18 @@ class Region:
     Attributes
     ----------
     vertex : object array of Fractions, shape (n, m)
-        The extreme point; where several are worth the same to every input, one of them.
+        The extreme point; one of them if several have the same utility for every input.
     merged : int
-        How many are worth the same to every input.
+        Number of extreme points with the same utility for every input.
     utilities : tuple of Fraction, length n
-        What it is worth to each input, in the utility's own unit: its value under a prior is their average.
+        Its utility for each input, in the utility's own unit; its value under a prior is their average.
     corners : tuple of tuples of Fraction
         Corners of the cell, as priors: ascending in the first weight for n = 2, counterclockwise for n = 3.
     inequalities : tuple of tuples of int
-        Normals ``a`` of its facets: the cell is where ``a . prior >= 0`` for all of them.
+        Normals ``a`` of its facets: the cell consists of the priors with ``a . prior >= 0`` for all of them.
     members : tuple of int or None
-        The answers that are told truthfully most often, ``k`` of them in "top-k"; None unless the utility is the
-        identity and all pairs of inputs are tied alike.
+        The ``k`` answers with the largest truth probability in "top-k"; None unless the utility is the identity and
+        all pairs of inputs are tied equally.
     """
 
     vertex: Exact
@@ -71,7 +71,7 @@ class Region:
 
     @property
     def reports(self) -> tuple[int, ...]:
-        """Outputs that the vertex uses."""
+        """Outputs in use at the vertex."""
         return tuple(y for y in range(self.vertex.shape[1]) if any(self.vertex[:, y]))
 
     @property
@@ -86,14 +86,14 @@ class Region:
         first, *others = self.corners
         if len(first) > 3:
             raise NotRepresentableError(
-                f"the share of a cell is known for 2 and 3 inputs, not {len(first)}", do="read its corners"
+                f"the share of a cell exists for 2 and 3 inputs, not for {len(first)}", do="use its corners"
             )
         if len(first) < 3:
             return abs(_determinant([first, *others]))
         return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
-        """Tell whether the vertex is best for a prior, its border included; floats are read exactly.
+        """Return whether the vertex is optimal for a prior, border included; floats are read exactly.
 
         Parameters
         ----------
@@ -107,14 +107,14 @@ class Region:
 def prior_regions(
     source: Any, n: int | None = None, utility: str | Utility | ArrayLike = "identity"
 ) -> tuple[Region, ...]:
-    r"""Cut the prior simplex into the cells where one extreme point is best.
+    r"""Divide the prior simplex into the cells in which one extreme point is optimal.
 
     .. math:: C_v = \{ \pi : \pi \cdot g^v \ge \pi \cdot g^w \ \forall w \}, \qquad g^v_x = \sum_y u(x, y) v(x, y)
 
     Parameters
     ----------
     source : privacy notion or ExtremePoints
-        The notion, as in `extreme_points`, or points that are listed already.
+        The notion, as in `extreme_points`, or the extreme points.
     n : int, optional
         Number of inputs; needed with a notion.
     utility : str, Utility or array_like, shape (n, m)
@@ -123,17 +123,17 @@ def prior_regions(
     Returns
     -------
     tuple of Region
-        Cells with an interior only, by number of reports used; they cover the simplex and meet on borders alone.
+        Cells with an interior, by number of reports in use; they cover the simplex and overlap on borders only.
 
     Raises
     ------
     StatementError
-        If the shapes do not fit, or the number of inputs is missing.
+        If the shapes differ, or the number of inputs is missing.
 
     Notes
     -----
-    The cone of all ``(prior, t)`` with ``t >= prior . g`` for every vertex is enumerated once: its extreme rays are the
-    corners of all cells together. For the identity and pure or approximate privacy with ``e**epsilon > 1`` and
+    The cone of all ``(prior, t)`` with ``t >= prior . g`` for every vertex is enumerated once; its extreme rays are the
+    corners of all cells. For the identity and pure or approximate privacy with ``e**epsilon > 1`` and
     ``delta < 1`` there are ``2**n - 1`` cells, one for each set of reported answers.
 
     References
@@ -149,7 +149,7 @@ def prior_regions(
     top-1: 1 0 1/4
     RR 1/4 3/4
     """
-    points, worth = _statement(source, n, utility)
+    points, worth = _points_and_utility(source, n, utility)
     is_top_k = _is_top_k(points, worth)
     found = _by_utility(points, worth)
     sign = 1 if worth.sense == "gain" else -1
@@ -162,25 +162,25 @@ def prior_regions(
             members = _members(utilities) if is_top_k else None
             regions.append((utilities, vertex, merged, corners, members))
     facets = _facets([(tuple(sign * g for g in region[0]), region[3]) for region in regions])
-    made = [
-        Region(vertex, merged, utilities, _around(corners), rows, members)
+    unsorted_regions = [
+        Region(vertex, merged, utilities, _counterclockwise(corners), rows, members)
         for (utilities, vertex, merged, corners, members), rows in zip(regions, facets, strict=True)
     ]
-    return tuple(sorted(made, key=_rank))
+    return tuple(sorted(unsorted_regions, key=_rank))
 
 
 @dataclass(frozen=True)
 class EpsilonRange:
-    """Budgets at which the same number of reported answers is best.
+    """Range of budgets in which the same number of reported answers is optimal.
 
     Attributes
     ----------
     k : int
         Randomized response among the ``k`` likeliest answers is optimal.
     members : tuple of int
-        Which answers these are.
+        These answers.
     ratios : tuple of Fraction
-        ``e**epsilon`` at both ends, exact; the upper one is None where there is no end.
+        ``e**epsilon`` at both ends, exact; the upper one is None if unbounded.
     """
 
     k: int
@@ -189,28 +189,28 @@ class EpsilonRange:
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """Both ends in nats, correct to rounding; inf where there is no end."""
+        """Both ends in nats, correct to rounding; inf if unbounded."""
         low, high = self.ratios
         return _log(low), math.inf if high is None else _log(high)
 
 
 def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
-    r"""Cut the axis of epsilon into the ranges where one mechanism is best for the identity utility.
+    r"""Divide the axis of epsilon into ranges in which one mechanism is optimal for the identity utility.
 
     .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{S_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
 
     Parameters
     ----------
     prior : array_like, shape (n,), or mapping label -> weight
-        Fractions and integers are read as they are, floats exactly as they are stored.
+        Fractions, integers and floats are read exactly.
     delta : float
-        ``0 <= delta < 1``; it moves no breakpoint.
+        ``0 <= delta < 1``; breakpoints do not depend on it.
 
     Returns
     -------
     tuple of EpsilonRange
-        Ascending, from ``e**epsilon = 1``. Numbers ``k`` that are optimal at a single budget only (equal weights
-        enter together) have no range, answers of weight zero never enter.
+        Ascending, from ``e**epsilon = 1``. Numbers ``k`` that are optimal at a single budget only have no range
+        (equal weights enter together). Answers of weight zero never enter.
 
     Notes
     -----
@@ -238,22 +238,22 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
     )
 
 
-def _statement(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
-    """Listed points and a utility of their shape."""
+def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
+    """Extreme points and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
             raise StatementError(f"the points have {source.shape[0]} inputs, not {n}")
         points = source
     else:
         if n is None:
-            raise StatementError("nothing says how many inputs there are", do="pass n")
+            raise StatementError("the number of inputs is missing", do="pass n")
         worth = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
         points = extreme_points(source, n, n if isinstance(worth, str) else worth.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
 
 
 def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
-    """Whether the n-ary theorem says what the cells are."""
+    """Whether the n-ary theorem describes the cells."""
     n, m = points.shape
     is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
     return is_identity and points.ties.is_complete
@@ -265,7 +265,7 @@ def _rank(region: Region) -> tuple[int, tuple[int, ...]]:
 
 
 def _by_utility(points: ExtremePoints, utility: Utility) -> dict[Point, tuple[Exact, int]]:
-    """One vertex for each vector of utilities, and how many share it."""
+    """One vertex per vector of utilities, and the number of vertices that share it."""
     worth = np.array([[Fraction(float(g)) for g in row] for row in utility.matrix], dtype=object)
     found: dict[Point, tuple[Exact, int]] = {}
     for vertex in points.vertices:
@@ -277,9 +277,9 @@ def _by_utility(points: ExtremePoints, utility: Utility) -> dict[Point, tuple[Ex
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
-    """Corners of the cell of each linear function that is largest somewhere inside the simplex."""
+    """Corners of the cell of each linear function that is the largest in a part of the simplex."""
     n = len(functions[0])
-    rows = [scaled([*(-g for g in function), Fraction(1)]) for function in functions]
+    rows = [primitive_integers([*(-g for g in function), Fraction(1)]) for function in functions]
     simplex = [[int(x == k) for k in range(n + 1)] for x in range(n)]
     rays = [[int(v) for v in ray] for ray in extreme_rays([*rows, *simplex])]
     rays = [ray for ray in rays if any(ray[:n])]
@@ -294,13 +294,13 @@ def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
 
 
 def _facets(cells: Sequence[tuple[Point, list[Point]]]) -> Iterable[tuple[tuple[int, ...], ...]]:
-    """Inequalities of each cell: towards every neighbor with which it shares a facet, and the simplex's own."""
+    """Inequalities of each cell: one per cell that shares a facet, and those of the simplex."""
     n = len(cells[0][0])
     for mine, corners in cells:
         rows = []
         for other, others in cells:
             if other != mine and _spans([c for c in corners if c in set(others)], n - 1):
-                rows.append(tuple(scaled([a - b for a, b in zip(mine, other, strict=True)])))
+                rows.append(tuple(primitive_integers([a - b for a, b in zip(mine, other, strict=True)])))
         sides = [x for x in range(n) if _spans([c for c in corners if not c[x]], n - 1)]
         yield (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 
@@ -310,13 +310,13 @@ def _spans(corners: Sequence[Point], dimension: int) -> bool:
 
 
 def _members(utilities: Point) -> tuple[int, ...]:
-    """Answers that are told truthfully most often."""
+    """Answers with the largest truth probability."""
     top = max(utilities)
     return tuple(x for x, value in enumerate(utilities) if value == top)
 
 
-def _around(corners: Sequence[Point]) -> tuple[Point, ...]:
-    """Corners in the order of a walk around the polygon; for other dimensions sorted."""
+def _counterclockwise(corners: Sequence[Point]) -> tuple[Point, ...]:
+    """Corners in counterclockwise order; for other dimensions sorted."""
     if len(corners[0]) != 3:
         return tuple(sorted(corners))
     center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
@@ -325,7 +325,7 @@ def _around(corners: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
-    """Determinant of a small matrix, by its first row."""
+    """Determinant of a small matrix, by expansion along its first row."""
     if len(rows) == 1:
         return rows[0][0]
     minors = ([[v for k, v in enumerate(row) if k != j] for row in rows[1:]] for j in range(len(rows)))

@@ -1,6 +1,6 @@
-"""Patterns of levels: what an extreme point of pure privacy looks like, column by column.
+"""Patterns of levels: the structure of an extreme point of pure privacy, column by column.
 
-Entries are low, high or free; rows without a free entry carry a minimal balanced collection (docs, "Extreme points").
+Entries are low, high or free; rows without a free entry form a minimal balanced collection (docs, "Extreme points").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Exact = NDArray[np.object_]
 
 @lru_cache(maxsize=32)
 def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
-    """Representatives of all patterns with at most ``m`` columns, and how many row orders of each are distinct."""
+    """Representatives of all patterns with at most ``m`` columns, and the number of distinct row orders of each."""
     found: dict[Pattern, int] = {((LOW,) * n,): 1}
     for free in range(n - 1):
         for collection in collection_orbits(n - free, min(m, n - free)):
@@ -32,7 +32,7 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
             if free and not choices:
                 continue
             for rows in combinations_with_replacement(choices, free):
-                pattern = _least(_pattern(collection, rows), n)
+                pattern = _canonical(_pattern(collection, rows), n)
                 if pattern not in found:
                     found[pattern] = sum(1 for _ in row_images(pattern, n))
     return tuple(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
@@ -61,7 +61,7 @@ def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern
 
 @lru_cache(maxsize=16)
 def orders(size: int) -> NDArray[np.int64]:
-    """All orders of that many things, shape (size!, size)."""
+    """All permutations of ``0 .. size-1``, shape (size!, size)."""
     return np.array(list(permutations(range(size))))
 
 
@@ -72,13 +72,13 @@ def _images_of(pattern: Pattern, n: int) -> NDArray[np.int64]:
     return np.sort(codes.T, axis=1)
 
 
-def _least(pattern: Pattern, n: int) -> Pattern:
+def _canonical(pattern: Pattern, n: int) -> Pattern:
     codes = _images_of(pattern, n)
     return _decoded(codes[np.lexsort(codes.T[::-1])[0]], n)
 
 
 def row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
-    """Distinct patterns that the orders of the rows make of one."""
+    """Distinct patterns under permutations of the rows."""
     for codes in np.unique(_images_of(pattern, n), axis=0):
         yield _decoded(codes, n)
 
@@ -88,7 +88,7 @@ def _decoded(codes: NDArray[np.int64], n: int) -> Pattern:
 
 
 @lru_cache(maxsize=4096)
-def _weighed(sets: tuple[int, ...], points: int) -> Collection:
+def _balanced_collection(sets: tuple[int, ...], points: int) -> Collection:
     order = sorted(range(len(sets)), key=lambda j: sets[j])
     collection = balance(points, tuple(sets[j] for j in order))
     assert collection is not None
@@ -106,7 +106,7 @@ def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
         return np.full((n, 1), Fraction(1), dtype=object)
     bound = [x for x in range(n) if FREE not in levels[x]]
     sets = tuple(sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u))
-    collection = _weighed(sets, len(bound))
+    collection = _balanced_collection(sets, len(bound))
     weights, growth = collection.weights, alpha - 1
     unit = 1 / (sum(weights) + growth * collection.total)
     entries = np.empty((n, u), dtype=object)

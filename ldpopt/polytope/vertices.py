@@ -1,8 +1,8 @@
 r"""Extreme points of the polytope of private channels, exactly.
 
-Pure privacy has a structure that lists all of them (docs, "Extreme points"): in every column the entries are its least
-one ``theta``, its greatest ``e**epsilon theta``, or *free* between the two; a row has at most one free entry; and the
-rows without one carry a minimal balanced collection, whose sets are where the columns are high. Other notions are
+For pure privacy their structure is known (docs, "Extreme points"): the entries of a column are ``theta`` (low),
+``e**epsilon theta`` (high), or *free* between the two. A row has at most one free entry. The rows without one form a
+minimal balanced collection, whose sets are the high entries of the columns. Other notions are
 listed by the double description method.
 """
 
@@ -30,20 +30,20 @@ from ldpopt.statement.problem import Problem
 
 @dataclass(frozen=True)
 class Orbit:
-    """Extreme points that are alike up to the order of inputs and outputs.
+    """Extreme points that are equal up to permutations of inputs and outputs.
 
     Attributes
     ----------
     representative : object array of Fractions, shape (n, m)
         One of them.
     size : int
-        How many there are.
+        Number of points.
     columns : int
-        Outputs that are used.
+        Number of outputs in use.
     stabilizer : int
-        Permutations of inputs and outputs that leave the representative as it is; ``size * stabilizer == n! m!``.
+        Permutations of inputs and outputs that leave the representative unchanged; ``size * stabilizer == n! m!``.
     pattern : tuple of tuple of int
-        Its used columns as levels: 0 low, 1 high, 2 free; empty where the notion has no such structure.
+        Its used columns as levels: 0 low, 1 high, 2 free; empty for notions without this structure.
     """
 
     representative: Exact
@@ -62,9 +62,9 @@ class Best:
     value : Fraction
         In the utility's unit; prior and utility read exactly.
     vertices : tuple of object arrays
-        The optimal ones: the optimal face is their convex hull.
+        All optimal extreme points; the optimal face is their convex hull.
     mechanism : Mechanism
-        Their average, which lies inside that face, rounded to masses that are exactly private.
+        Their average, inside that face, rounded to masses that are exactly private.
     """
 
     value: Fraction
@@ -73,15 +73,15 @@ class Best:
 
     @property
     def is_unique(self) -> bool:
-        """Whether one extreme point alone is optimal."""
+        """Whether exactly one extreme point is optimal."""
         return len(self.vertices) == 1
 
 
-MOST_LISTED = 64
-"""Entries of a channel beyond which no double description ends."""
+MAX_ENTRIES = 64
+"""Largest number of entries of a channel for the double description method."""
 
-MOST_ORDERED = 8
-"""Inputs or outputs whose orders are gone through to find orbits."""
+MAX_PERMUTED = 8
+"""Largest number of inputs or outputs for orbits, which are found by all permutations."""
 
 
 class ExtremePoints(ABC):
@@ -92,7 +92,7 @@ class ExtremePoints(ABC):
     ties : Ties
         Which inputs the notion ties.
     count : int
-        How many there are.
+        Number of extreme points.
     counts_by_columns : dict of int to int
         The same by number of outputs used.
     orbits : tuple of Orbit
@@ -109,12 +109,12 @@ class ExtremePoints(ABC):
 
     @property
     def count(self) -> int:
-        """How many extreme points there are."""
+        """Number of extreme points."""
         return sum(self.counts_by_columns.values())
 
     @property
     def counts_by_columns(self) -> dict[int, int]:
-        """How many use one output, two outputs, ..."""
+        """Number of extreme points with one output in use, two outputs, ..."""
         counts: dict[int, int] = {}
         for orbit in self.orbits:
             counts[orbit.columns] = counts.get(orbit.columns, 0) + orbit.size
@@ -128,7 +128,7 @@ class ExtremePoints(ABC):
     @property
     @abstractmethod
     def vertices(self) -> Iterator[Exact]:
-        """Every extreme point once, shape (n, m) of Fractions, made as it is asked for."""
+        """Every extreme point once, shape (n, m) of Fractions, computed one by one."""
 
     def best(self, problem: Problem) -> Best:
         """Evaluate a problem at every extreme point.
@@ -136,8 +136,8 @@ class ExtremePoints(ABC):
         Parameters
         ----------
         problem : Problem
-            Of the same notion and size, with an expected objective and no side constraints: then an extreme point is
-            optimal.
+            A problem of the same notion and size, with an expected objective and without side constraints, so that an
+            extreme point is optimal.
 
         Returns
         -------
@@ -155,7 +155,8 @@ class ExtremePoints(ABC):
             raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
         if problem.prior is None or problem.constraints:
             raise NotRepresentableError(
-                "a worst case or a side constraint may be best between extreme points", do="solve the program"
+                "with a worst case or a side constraint the optimum need not be an extreme point",
+                do="solve the program",
             )
         weights = np.array([[Fraction(float(p)) * Fraction(float(g)) for g in row] for p, row in _rows(problem)])
         sign = 1 if problem.utility.sense == "gain" else -1
@@ -166,7 +167,7 @@ class ExtremePoints(ABC):
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Maximum of a linear function and all points that attain it."""
-        floats = _in_units(weights)
+        floats = _normalized_floats(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for vertex in self.vertices:
@@ -192,7 +193,7 @@ class StaircasePoints(ExtremePoints):
         """Classes under permutations of inputs and outputs."""
         n, m = self.shape
         found = []
-        # At epsilon = 0 rows cannot differ, so that one output is used.
+        # At epsilon = 0 all rows are equal, so one output is used.
         for pattern, images in patterns(n, m if self.alpha > 1 else 1):
             u = len(pattern)
             size = images * math.perm(m, u)
@@ -202,18 +203,18 @@ class StaircasePoints(ExtremePoints):
 
     @property
     def vertices(self) -> Iterator[Exact]:
-        """Every extreme point once: each orbit's distinct row orders, each placed on the outputs in every way."""
+        """Every extreme point once: the distinct row orders of each orbit, with its columns at all outputs."""
         n, m = self.shape
         for orbit in self.orbits:
             for pattern in row_images(orbit.pattern, n):
                 values = self._columns(pattern)
                 for places in permutations(range(m), len(pattern)):
-                    yield _placed(values, places, (n, m))
+                    yield _place_columns(values, places, (n, m))
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """Score columns against outputs once for each row order; a placement is then a sum of scores."""
+        """Score each column at each output, once per row order; a placement is then a sum of scores."""
         n, m = self.shape
-        floats = _in_units(weights)
+        floats = _normalized_floats(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for orbit in self.orbits:
@@ -232,10 +233,10 @@ class StaircasePoints(ExtremePoints):
             (sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(at)), values, at) for _, values, at in near
         ]
         top = max(value for value, _, _ in exact)
-        return top, [_placed(values, at, (n, m)) for value, values, at in exact if value == top]
+        return top, [_place_columns(values, at, (n, m)) for value, values, at in exact if value == top]
 
     def _matrix(self, pattern: Pattern, places: Sequence[int]) -> Exact:
-        return _placed(self._columns(pattern), places, self.shape)
+        return _place_columns(self._columns(pattern), places, self.shape)
 
     def _columns(self, pattern: Pattern) -> Exact:
         """Exact entries of the used columns, shape (n, u)."""
@@ -247,16 +248,15 @@ class ListedPoints(ExtremePoints):
 
     @cached_property
     def _list(self) -> tuple[Exact, ...]:
-        from ldpopt.polytope.double_description import vertices
-        from ldpopt.polytope.halfspaces import halfspaces
+        from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
 
-        if math.prod(self.shape) > MOST_LISTED:
+        if math.prod(self.shape) > MAX_ENTRIES:
             raise StatementError(
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
-                do=f"take at most {MOST_LISTED} entries, or pure privacy",
+                do=f"take at most {MAX_ENTRIES} entries, or pure privacy",
             )
         spaces = halfspaces(self.privacy, *self.shape, inputs=self.inputs)
-        return tuple(np.array(vertex, dtype=object) for vertex in vertices(spaces))
+        return tuple(np.array(vertex, dtype=object) for vertex in vertex_channels(spaces))
 
     @property
     def vertices(self) -> Iterator[Exact]:
@@ -265,32 +265,32 @@ class ListedPoints(ExtremePoints):
 
     @property
     def counts_by_columns(self) -> dict[int, int]:
-        """How many use one output, two outputs, ..."""
+        """Number of extreme points with one output in use, two outputs, ..."""
         used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
         return {columns: used.count(columns) for columns in sorted(set(used))}
 
     @cached_property
     def orbits(self) -> tuple[Orbit, ...]:
-        """Classes under those permutations of inputs and outputs that the notion allows."""
+        """Classes under the permutations of inputs and outputs that preserve the notion."""
         n, m = self.shape
-        if max(n, m) > MOST_ORDERED:
+        if max(n, m) > MAX_PERMUTED:
             raise StatementError(
-                f"the orders of {max(n, m)} labels are too many to go through", do="ask for the vertices or their count"
+                f"the permutations of {max(n, m)} labels are too many to enumerate", do="use .vertices or .count"
             )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
-        left = {_key(vertex): vertex for vertex in self._list}
+        remaining = {_key(vertex): vertex for vertex in self._list}
         found = []
-        while left:
-            vertex = next(iter(left.values()))
+        while remaining:
+            vertex = next(iter(remaining.values()))
             images = {_key(vertex[list(rows)][:, list(columns)]) for rows in relabelings for columns in orders(m)}
             for image in images:
-                del left[image]
+                del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
             found.append(Orbit(vertex, len(images), columns, len(relabelings) * math.factorial(m) // len(images)))
         return tuple(sorted(found, key=lambda orbit: orbit.columns))
 
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
-        """Whether renaming the inputs leaves the ties as they are."""
+        """Whether a permutation of the inputs preserves the ties."""
         ties = self.ties
         if ties.first is None or ties.second is None or ties.distance is None:
             return True
@@ -306,16 +306,16 @@ def extreme_points(
     Parameters
     ----------
     privacy : privacy notion
-        Pure privacy with any epsilon (a float counts as a rational just below ``e**epsilon``); the others need
-        ``"log(p/q)"``.
+        Pure privacy with any epsilon (a float stands for a rational just below ``e**epsilon``); other notions need
+        epsilon as ``"log(p/q)"``.
     n : int
         Number of inputs.
     m : int, optional
-        Number of outputs, ``n`` unless told.
+        Number of outputs (default: ``n``).
     orbits : bool
-        Find the orbits now, with all the work that takes, rather than when they are asked for.
+        Compute the orbits now instead of on first use.
     inputs : sequence of hashable, optional
-        Labels in the order of the rows, for a notion that knows labels; a graph's nodes unless told.
+        Labels in the order of the rows, for a notion with labels (default: a graph's nodes).
 
     Returns
     -------
@@ -325,13 +325,13 @@ def extreme_points(
     Raises
     ------
     StatementError
-        If there are too many to list, with what can be listed.
+        If there are too many to list; the message says what can be listed.
 
     Notes
     -----
-    Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` where ``m <= 3``); the number does not depend on
+    Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` if ``m <= 3``); the number does not depend on
     ``epsilon > 0``. It is the sum over ``f`` and over the minimal balanced collections ``C`` of ``n - f`` points of
-    ``binom(n, f) F(C)**f m! / (m - |C|)!``, where ``F(C)`` counts the free entries that a row may take. For
+    ``binom(n, f) F(C)**f m! / (m - |C|)!``, where ``F(C)`` is the number of possible free entries of a row. For
     ``n = m = 5`` that is 150 425 points with two levels in every column, and 14 400 with a free entry.
 
     References
@@ -360,7 +360,7 @@ def _points(privacy: Any, shape: tuple[int, int], inputs: tuple[Hashable, ...]) 
     return kind(privacy, shape, inputs)
 
 
-def _placed(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:
+def _place_columns(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:
     matrix = np.full(shape, Fraction(0), dtype=object)
     matrix[:, list(places)] = values
     return matrix
@@ -370,8 +370,8 @@ def _key(vertex: Exact) -> tuple[Hashable, ...]:
     return tuple(vertex.flat)
 
 
-def _in_units(weights: Exact) -> Float:
-    """Floats of which the largest is 1: sums of them stay floats."""
+def _normalized_floats(weights: Exact) -> Float:
+    """Floats scaled to a largest absolute value of 1, so that sums do not overflow."""
     return np.asarray(weights / (np.abs(weights).max() or 1), float)
 
 

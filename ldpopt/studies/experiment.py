@@ -1,4 +1,4 @@
-r"""Compare protocols for means on many data sets: errors beside their closed forms, ranks, Friedman's test, time."""
+r"""Compare mean protocols on many data sets: errors, their closed forms, ranks, Friedman's test, time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 
-THINNED = 20_000
-"""Users from whom a variance that is no single quadratic is averaged; others come from the exact moments."""
+MAX_SAMPLED_USERS = 20_000
+"""Number of users over whom a variance is averaged that is not a single quadratic; others use exact moments."""
 
 
 class Run(NamedTuple):
@@ -52,7 +53,7 @@ class Friedman(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MeanExperiment:
-    """What `compare_means` measured; arrays are ``(sets, budgets, algorithms)``.
+    """Result of `compare_means`; arrays have shape ``(sets, budgets, algorithms)``.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class MeanExperiment:
     rmse : ndarray
         Root mean squared error over the attributes, in units where each attribute spans [0, 1].
     theory : ndarray
-        The same as the closed form has it: the root of the average variance over the attributes, for these answers.
+        The same by the closed form: the root of the average variance over the attributes, for these answers.
     seconds : ndarray
         CPU time to randomize and to estimate.
     """
@@ -83,7 +84,7 @@ class MeanExperiment:
         return f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of {self.users} users)"
 
     def friedman(self, epsilon: float, algorithms: Sequence[str] | None = None) -> Friedman:
-        """Test at one budget whether the algorithms (all unless told) differ in error over the data sets.
+        """Test at one budget whether the algorithms (default: all) differ in error over the data sets.
 
         Raises
         ------
@@ -93,7 +94,7 @@ class MeanExperiment:
         return friedman(self.rmse[:, self._budget(epsilon)][:, self._columns(algorithms)])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a budget and algorithm: mean and spread of the error over the sets, theory, seconds."""
+        """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
         import pandas as pd
 
         rows = [
@@ -142,22 +143,22 @@ def compare_means(
     ----------
     algorithms : mapping name -> function of epsilon
         Each returns a protocol for vectors of ``m`` attributes, such as ``mean.sampled(mean.Duchi(epsilon),
-        attributes=m)``. Its domain tells whether it is given the answers in [0, 1] or in [-1, 1].
+        attributes=m)``. Its domain decides whether it gets the answers in [0, 1] or in [-1, 1].
     data : callable
         ``data(users, generator)`` returns answers in [0, 1], shape ``(users, m)``; `motion.Motion.bootstrap` does.
     epsilons : sequence of float
         Budgets in nats, distinct.
     sets : int
-        Number of data sets; each is made once, and all protocols run on it.
+        Number of data sets; each is generated once, and all protocols run on it.
     users : int
         Users ``n`` in each.
     seed : int
-        Makes everything repeatable, run by run: what is resumed or added later draws what it would have drawn.
+        Makes each run repeatable by itself: resumed or added runs draw the same as in one go.
     path : str or path-like, optional
-        A CSV file of the runs, each known by its data set, budget and name. What it holds is not run again; it is
-        rewritten whole after each data set, and when the work is interrupted.
+        A CSV file of the runs, identified by data set, budget and name. Runs in it are not repeated. It is replaced
+        after each data set, and on interruption.
     progress : callable, optional
-        Called with the numbers of runs done and in all.
+        Called with the number of finished runs and the total.
 
     Returns
     -------
@@ -167,14 +168,14 @@ def compare_means(
     Raises
     ------
     StatementError
-        If a number is out of range, or the data do not fit.
+        If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
         If the file belongs to another experiment (other users, seed or data) or cannot be written.
 
     Notes
     -----
-    Theory is for the answers at hand, not for users drawn at random; with ``m`` attributes the mean error lies about
-    ``1 / (4 m)`` below it, since the root is concave. Memory: one data set in single precision, in two scalings.
+    Theory is for the answers at hand, not for users drawn at random; with ``m`` attributes the mean error is about
+    ``1 / (4 m)`` smaller, since the root is concave. Memory: one data set in single precision, in two scalings.
 
     References
     ----------
@@ -192,39 +193,30 @@ def compare_means(
     seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets):
         raise StatementError("an experiment needs at least one algorithm and distinct budgets")
-    header = {"users": users, "seed": seed}
-    if path is not None:  # a few users tell the data
-        few = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
-        header["data"] = zlib.crc32(few.tobytes())
-    done = {} if path is None else _read(Path(path), header)
-    names, total = tuple(algorithms), len(algorithms) * len(budgets) * sets
-    wanted = [(s, e, a) for s in range(sets) for e in budgets for a in names]
-    protocols: dict[tuple[float, str], Any] = {}
-    finished = sum(key in done for key in wanted)
+    record = _Record(path, data, users, seed)
+    keys = [(index, epsilon, name) for index in range(sets) for epsilon in budgets for name in algorithms]
+    finished = sum(key in record.runs for key in keys)
+    protocol = cache(lambda name, epsilon: algorithms[name](epsilon))
     try:
         for index in range(sets):
-            missing = [key for key in wanted if key[0] == index and key not in done]
+            missing = [key for key in keys if key[0] == index and key not in record.runs]
             if not missing:
                 continue
-            crowd = _Crowd(data(users, np.random.default_rng([seed, index])), users)
+            population = _Population(data(users, np.random.default_rng([seed, index])), users)
             for _, epsilon, name in missing:
-                if (epsilon, name) not in protocols:
-                    protocols[epsilon, name] = algorithms[name](epsilon)
                 draws = np.random.default_rng([seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())])
-                run = _measure(protocols[epsilon, name], crowd, draws)
-                done[index, epsilon, name] = Run(name, epsilon, index, *run)
+                measured = _measure(protocol(name, epsilon), population, draws)
+                record.runs[index, epsilon, name] = Run(name, epsilon, index, *measured)
                 finished += 1
                 if progress is not None:
-                    progress(finished, total)
-            if path is not None:
-                _write(Path(path), header, done)
+                    progress(finished, len(keys))
+            record.save()
     except BaseException:
-        if path is not None and done:
-            _write(Path(path), header, done)
+        record.save()
         raise
-    shape = sets, len(budgets), len(names)
-    fields = [np.array([getattr(done[key], field) for key in wanted]) for field in ("rmse", "theory", "seconds")]
-    return MeanExperiment(names, budgets, users, *(field.reshape(shape) for field in fields))
+    shape = sets, len(budgets), len(algorithms)
+    fields = [np.array([getattr(record.runs[key], field) for key in keys]) for field in ("rmse", "theory", "seconds")]
+    return MeanExperiment(tuple(algorithms), budgets, users, *(field.reshape(shape) for field in fields))
 
 
 def friedman(errors: ArrayLike) -> Friedman:
@@ -245,7 +237,7 @@ def friedman(errors: ArrayLike) -> Friedman:
     Raises
     ------
     StatementError
-        If the table is too small or has entries that are no numbers.
+        If the table is too small or has entries that are not numbers.
 
     References
     ----------
@@ -268,7 +260,7 @@ def friedman(errors: ArrayLike) -> Friedman:
 
 
 def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
-    """Friedman's statistic and p-value from mean ranks alone, without ties: to check printed tables.
+    """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
 
     Raises
     ------
@@ -290,60 +282,84 @@ def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     return statistic, float(chi2.sf(statistic, k - 1))
 
 
-class _Crowd:
+class _Population:
     """A data set in both scalings, with its moments."""
 
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
         if unit.ndim != 2 or len(unit) != users or unit.dtype.kind != "f":
-            raise StatementError(f"the data have shape {unit.shape}; they need ({users}, attributes), as floats")
+            raise StatementError(f"the data have shape {unit.shape}; expected ({users}, attributes), as floats")
         if not (unit.min() >= 0 and unit.max() <= 1):
-            raise StatementError("the data leave [0, 1]", do="scale every attribute into [0, 1]")
+            raise StatementError("the data are outside [0, 1]", do="scale every attribute into [0, 1]")
         self._scaled = {0.0: unit}
         self.means = unit.mean(axis=0, dtype=np.float64)
         self.squares = np.einsum("ij,ij->j", unit, unit, dtype=np.float64) / users
-        self.thin = np.asarray(unit[:: max(1, users // THINNED)], np.float64)
+        self.sample = np.asarray(unit[:: max(1, users // MAX_SAMPLED_USERS)], np.float64)
 
     def answers(self, low: float) -> Any:
-        """The answers in [0, 1], or in [-1, 1] where ``low`` is -1."""
+        """The answers in [0, 1], or in [-1, 1] if ``low`` is -1."""
         if low not in self._scaled:
             self._scaled[low] = 2 * self._scaled[0.0] - 1
         return self._scaled[low]
 
 
-def _measure(protocol: Any, crowd: _Crowd, rng: np.random.Generator) -> tuple[float, float, float]:
+def _measure(protocol: Any, population: _Population, rng: np.random.Generator) -> tuple[float, float, float]:
     """Error, its closed form and CPU seconds of one run."""
     low, high = protocol.domain
-    answers = crowd.answers(float(low))
+    answers = population.answers(float(low))
     start = time.process_time()
     found = protocol.estimate(protocol.randomize(answers, rng=rng)).values
     seconds = time.process_time() - start
     width = high - low
-    truth = low + width * crowd.means
+    truth = low + width * population.means
     rmse = math.sqrt(float(np.mean(((found - truth) / width) ** 2)))
-    theory = math.sqrt(float(np.mean(_variances(protocol, crowd))) / len(answers)) / width
+    theory = math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width
     return rmse, theory, seconds
 
 
-def _variances(protocol: Any, crowd: _Crowd) -> Float:
+def _variances(protocol: Any, population: _Population) -> Float:
     """Average variance of a user's contribution, by attribute, in the protocol's own unit."""
     low, high = protocol.domain
     width = high - low
     if len(protocol.knots) == 2:
-        # A quadratic: three values tell it, and the moments average it.
+        # Three values determine a quadratic; the moments average it.
         start, middle, end = (float(protocol.variance(x)) for x in (low, (low + high) / 2, high))
         bend = 2 * (start + end - 2 * middle)
-        average = start + (end - start - bend) * crowd.means + bend * crowd.squares
+        average = start + (end - start - bend) * population.means + bend * population.squares
     else:
-        average = np.asarray(protocol.variance(low + width * crowd.thin)).mean(axis=0)
+        average = np.asarray(protocol.variance(low + width * population.sample)).mean(axis=0)
     if getattr(protocol, "method", "") == "ratio":
-        spread = crowd.squares - crowd.means**2
+        spread = population.squares - population.means**2
         average = average + (protocol.attributes / protocol.chosen - 1) * width**2 * spread
     return np.asarray(average)
 
 
-def _read(path: Path, header: dict[str, int]) -> dict[tuple[int, float, str], Run]:
-    """Runs of an earlier start; a file of another experiment is refused."""
+class _Record:
+    """Finished runs by data set, budget and name, with the file that stores them, if any."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, data: Data, users: int, seed: int) -> None:
+        self.path = None if path is None else Path(path)
+        self.header = {"users": users, "seed": seed}
+        self.runs: dict[tuple[int, float, str], Run] = {}
+        if self.path is not None:
+            # A small sample identifies the data.
+            sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
+            self.header["data"] = zlib.crc32(sample.tobytes())
+            self.runs = _read_runs(self.path, self.header)
+
+    def save(self) -> None:
+        """Replace the file, unless there is none or nothing is finished."""
+        if self.path is None or not self.runs:
+            return
+        with replacing(self.path) as stream:
+            stream.write(f"# {json.dumps(self.header)}\n")
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(Run._fields)
+            writer.writerows(self.runs.values())
+
+
+def _read_runs(path: Path, header: dict[str, int]) -> dict[tuple[int, float, str], Run]:
+    """Runs of an earlier start; the file of another experiment is refused."""
     if not path.exists():
         return {}
     try:
@@ -362,18 +378,8 @@ def _read(path: Path, header: dict[str, int]) -> dict[tuple[int, float, str], Ru
             ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(
-            f"no runs to resume: {error}", where=str(path), do="move the file away, or name another"
+            f"cannot read the runs: {error}", where=str(path), do="move the file, or name another"
         ) from None
     if found != header:
-        raise ModelFileError(
-            f"the file holds runs of {found}, not of {header}", where=str(path), do="name another file"
-        )
+        raise ModelFileError(f"the file has runs of {found}, not of {header}", where=str(path), do="name another file")
     return {(run.data_set, run.epsilon, run.algorithm): run for run in rows}
-
-
-def _write(path: Path, header: dict[str, int], done: Mapping[Any, Run]) -> None:
-    with replacing(path) as stream:
-        stream.write(f"# {json.dumps(header)}\n")
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(Run._fields)
-        writer.writerows(done.values())

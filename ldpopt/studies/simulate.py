@@ -1,4 +1,4 @@
-"""Repeated surveys: what a mechanism is worth to a real crowd, and how well its reports tell the frequencies."""
+"""Repeated surveys: the realized utility of a mechanism, and the accuracy of frequency estimates."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """What a repeated survey found.
+    """Result of a repeated survey.
 
     Attributes
     ----------
     utilities : float array, shape (repeats,)
         Realised utility of each survey: the average over its people, in the utility's own unit.
     expected : float
-        What the mechanism is worth under the prior, in theory.
+        Expected utility of the mechanism under the prior.
     frequencies : float array, shape (repeats, n)
-        Shares of the true answers in each crowd.
+        Shares of the true answers in each survey.
     estimates : float array, shape (repeats, n), or None
-        The same, estimated from the reports by inversion; None where the reports do not tell the answers apart.
+        The same, estimated from the reports by inversion; None if the reports do not determine the frequencies.
     population : int
         People in each survey.
     confidence : float
@@ -72,13 +72,13 @@ class SimulationResult:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Quantiles of the surveys themselves, between which a share ``confidence`` of them lies."""
+        """Quantiles of the surveys; a share ``confidence`` of the surveys lies between them."""
         tail = (1 - self.confidence) / 2
         low, high = np.quantile(self.utilities, [tail, 1 - tail])
         return float(low), float(high)
 
     def __repr__(self) -> str:
-        """Mean, standard error and what was expected."""
+        """Mean, standard error and expected value."""
         low, high = self.interval
         return (
             f"SimulationResult({self.repeats} surveys of {self.population}: {self.mean:.6g} +- {self.std_error:.2g} "
@@ -86,7 +86,7 @@ class SimulationResult:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row a survey and answer: utility, true share, estimated share."""
+        """Return a table with one row per survey and answer: utility, true share, estimated share."""
         import pandas as pd
 
         n = len(self.labels)
@@ -112,7 +112,7 @@ def simulate(
     confidence: float = 0.95,
     rng: np.random.Generator | int | None = None,
 ) -> SimulationResult:
-    r"""Run a survey many times: draw the answers by the prior, the reports by the mechanism's own sampler.
+    r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's sampler.
 
     .. math:: \bar u = \frac{1}{N} \sum_{i=1}^N u(x_i, y_i), \qquad x_i \sim \pi, \quad y_i \sim P(x_i, \cdot)
 
@@ -166,7 +166,7 @@ def simulate(
     require_memory(24 * population + 16 * repeats * n, f"a survey of {population} people")
     generator = np.random.default_rng(rng)
     utilities, frequencies = np.empty(repeats), np.empty((repeats, n))
-    estimates: Float | None = np.empty((repeats, n)) if _tells_apart(mechanism) else None
+    estimates: Float | None = np.empty((repeats, n)) if _determines_frequencies(mechanism) else None
     for place in range(repeats):
         counts = generator.multinomial(population, weights / weights.sum())
         answers = np.repeat(np.arange(n), counts)
@@ -188,7 +188,7 @@ def simulate(
     )
 
 
-def _tells_apart(mechanism: Mechanism) -> bool:
+def _determines_frequencies(mechanism: Mechanism) -> bool:
     """Whether the rows are linearly independent, so that reports determine frequencies."""
     try:
         estimate_frequencies(mechanism, {_likely(mechanism): 1})

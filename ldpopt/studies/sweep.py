@@ -1,4 +1,4 @@
-"""Grids of problems: the same statement at many budgets and priors, one tidy table."""
+"""Grids of problems: the same problem at many budgets and priors, in one table."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from ldpopt.statement.problem import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST_GRID = 1_000_000
-"""Most points of a grid: a slip of the keyboard should not start a week of work."""
+MAX_POINTS = 1_000_000
+"""Largest number of points of a grid; guards against typing errors."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Row:
     prior : int
         Index into the priors.
     value, relative_gap : float
-        Value of the mechanism and its certified gap; nan where there is none.
+        Value of the mechanism and its certified gap; nan without a mechanism.
     closed_form : float
-        Value by a closed form, nan where none applies.
+        Value by a closed form; nan if none applies.
     status : str
-        How the solve ended; what went wrong where it failed.
+        Status of the solve; the error message if it failed.
     seconds : float
         Wall time.
     """
@@ -63,22 +63,22 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
-    """A tidy table, one row a point of the grid.
+    """Result of `sweep`: a table with one row per point of the grid.
 
     Attributes
     ----------
     rows : tuple of Row
-        Finished points in the order of the grid, priors running fastest.
+        Finished points in the order of the grid; priors vary fastest.
     epsilons : float array, shape (k,)
-        Budgets asked for.
+        Budgets of the grid.
     priors : float array, shape (l, n), or None
-        Priors asked for; None where the problem's own was kept.
+        Priors of the grid; None for the problem's own prior.
     labels : tuple
         The problem's inputs.
     sense : str
         ``"gain"`` or ``"loss"``.
     interrupted : bool
-        Whether the keyboard ended the sweep before the last point.
+        Whether a keyboard interrupt ended the sweep early.
     """
 
     rows: tuple[Row, ...]
@@ -100,7 +100,7 @@ class SweepResult:
         return flat.reshape(len(self.epsilons), width)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Rows as mappings; where priors were asked for, with their weights by label."""
+        """Rows as mappings; with the weights of the prior by label if the grid has priors."""
         for row in self.rows:
             record = {entry.name: getattr(row, entry.name) for entry in fields(row)}
             if self.priors is not None:
@@ -115,7 +115,7 @@ class SweepResult:
         return pd.DataFrame(list(self.records()), columns=self._header())
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the table as CSV, every float so that it reads back the same; with a path, write it too (atomic)."""
+        """Return the table as CSV with exact floats; with a path, also write it atomically."""
         stream = io.StringIO()
         writer = csv.DictWriter(stream, self._header(), lineterminator="\n")
         writer.writeheader()
@@ -146,7 +146,7 @@ def sweep(
     Parameters
     ----------
     problem : Problem
-        The statement; its notion is asked for anew at each budget.
+        The problem; its notion must be a dataclass with ``epsilon``, which is replaced.
     epsilons : iterable of float or str
         Budgets in nats, as a notion takes them.
     priors : array_like, shape (l, n), DataFrame, or sequence of mappings, optional
@@ -155,15 +155,15 @@ def sweep(
     solver, time_limit
         As in `solve`, for each point.
     jobs : int
-        Processes; more than one (or -1 for all cores) needs joblib, whose active backend is used, Dask's included.
+        Processes; more than one (or -1 for all cores) needs joblib and uses its active backend, such as Dask.
     progress : callable, optional
         Called with (finished, total) after each point.
 
     Returns
     -------
     SweepResult
-        A point that fails says so in its status and the rest go on. A keyboard interrupt ends the sweep and keeps
-        the finished rows; ``interrupted`` says so.
+        A point that fails has the error as status; the others are still solved. A keyboard interrupt ends the sweep
+        and keeps the finished rows, with ``interrupted`` set.
 
     Raises
     ------
@@ -182,31 +182,40 @@ def sweep(
     budgets = [Budget(epsilon) for epsilon in epsilons]
     weights = None if priors is None else _priors(priors, problem)
     points = len(budgets) * (1 if weights is None else len(weights))
-    if not 0 < points <= LARGEST_GRID:
-        raise StatementError(f"a grid of {points} points", where="sweep", do=f"ask for 1 to {LARGEST_GRID} points")
+    if not 0 < points <= MAX_POINTS:
+        raise StatementError(f"a grid of {points} points", where="sweep", do=f"state 1 to {MAX_POINTS} points")
     notions = [with_epsilon(problem.privacy, budget) for budget in budgets]
-    # Each prior is checked before the first point is solved; the other points are stated as their turn comes.
+    # All priors are checked before the first point is solved; other points are stated when they are solved.
     stated = [_restate(problem, notions[0], prior) for prior in ([None] if weights is None else weights)]
     tasks = (
         (_restate(problem, notion, one.prior), budget, k, solver, time_limit)
         for notion, budget in zip(notions, budgets, strict=True)
         for k, one in enumerate(stated)
     )
-    rows: list[Row] = []
-    interrupted = False
-    try:
-        for row in _parallel(tasks, jobs) if jobs != 1 else (_point(*task) for task in tasks):
-            rows.append(row)
-            if progress is not None:
-                progress(len(rows), points)
-    except KeyboardInterrupt:
-        interrupted = True
+    rows, interrupted = _collect(_solved(tasks, jobs), points, progress)
     found = np.array([float(budget) for budget in budgets])
     return SweepResult(tuple(rows), frozen(found), weights, problem.inputs, problem.utility.sense, interrupted)
 
 
+def _collect(solved: Iterable[Row], points: int, progress: Callable[[int, int], None] | None) -> tuple[list[Row], bool]:
+    """Finished rows, and whether a keyboard interrupt ended the sweep."""
+    rows: list[Row] = []
+    try:
+        for row in solved:
+            rows.append(row)
+            if progress is not None:
+                progress(len(rows), points)
+    except KeyboardInterrupt:
+        return rows, True
+    return rows, False
+
+
+def _solved(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
+    return (_point(*task) for task in tasks) if jobs == 1 else _parallel(tasks, jobs)
+
+
 def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limit: float | None) -> Row:
-    """Solve and certify one point; an error of it becomes its status."""
+    """Solve and certify one point; an error becomes its status."""
     form = closed_form(problem)
     formula = math.nan if form is None else float(form.value)
     value = gap = seconds = math.nan
@@ -230,7 +239,7 @@ def _parallel(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
         what = f"jobs = {jobs} needs joblib, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[sweep]"') from None
     if jobs == 0 or jobs < -1:
-        raise StatementError(f"jobs = {jobs} is no number of processes", do="state 1, 2, ..., or -1 for all cores")
+        raise StatementError(f"jobs = {jobs} is not a number of processes", do="state 1, 2, ..., or -1 for all cores")
     found: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator")(delayed(_point)(*task) for task in tasks)
     return found
 

@@ -200,7 +200,7 @@ def test_audit_json_of_a_channel_without_privacy(folder: Path) -> None:
 
 def test_audit_of_a_constant_channel(folder: Path) -> None:
     Mechanism([[0.5, 0.5], [0.5, 0.5]]).to_json("constant.json")
-    assert "all rows are alike" in good("audit", "constant.json")
+    assert "all rows are equal" in good("audit", "constant.json")
     assert record("audit", "constant.json", "--epsilon", "0")["verdict"] == "certified"
 
 

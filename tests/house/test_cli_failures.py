@@ -20,12 +20,12 @@ from ldpopt import Mechanism
     [
         ("answer\nyes\nmaybe\n", ("'maybe'", "line 3")),
         ("answer\nyes\nYes\n", ("'Yes'", "did you mean 'yes'")),
-        ("anwser\nyes\n", ("no column 'answer'", "did you mean 'anwser'")),
-        ("answer,answer\nyes,no\n", ("2 columns",)),
+        ("anwser\nyes\n", ("unknown column 'answer'", "did you mean 'anwser'")),
+        ("answer,answer\nyes,no\n", ("duplicate column 'answer': 2",)),
         ("answer,b\nyes\n", ("1 fields", "line 2")),
         ("answer\nyes\n\nno\n", ("empty", "line 3")),
         ("", ("empty",)),
-        ('answer\n"yes\n', ("no CSV",)),
+        ('answer\n"yes\n', ("not a CSV",)),
     ],
 )
 def test_bad_tables_leave_the_old_file(folder: Path, table: str, words: tuple[str, ...]) -> None:

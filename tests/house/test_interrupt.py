@@ -123,7 +123,7 @@ def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
     model("slow.toml", 70)
     out, last = Command("compare", "slow.toml").interrupt(r"cbc \(compact\)")
     assert "highs (compact)" in out
-    assert re.search(r"interrupted: 1 of \d+ methods are done", last)
+    assert re.search(r"interrupted: 1 of \d+ methods are finished", last)
 
 
 def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert 0 < len(rows) < 20_000
     assert all(row["status"] == "optimal" for row in rows)
-    assert f"interrupted: {len(rows)} of 20000 points are done and in out.csv" in last
+    assert f"interrupted: {len(rows)} of 20000 points are finished and in out.csv" in last
     assert out
 
 

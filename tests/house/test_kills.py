@@ -109,7 +109,7 @@ def test_no_kill_leaves_half_a_file(kind: str, tmp_path: Path, monkeypatch: pyte
         parts = {path.name for path in tmp_path.iterdir()} - {"out"}
         assert all(name.startswith(".out.") and name.endswith(files._SUFFIX) for name in parts)
         cut += bool(parts)
-        monkeypatch.setattr(files, "OLD", 0.0)
+        monkeypatch.setattr(files, "MIN_ORPHAN_AGE", 0.0)
         with replacing(tmp_path / "out") as stream:  # the next writer clears away what nobody holds
             assert len(list(tmp_path.glob(".out.*"))) == 1
             stream.write(out.read_text())
@@ -118,7 +118,7 @@ def test_no_kill_leaves_half_a_file(kind: str, tmp_path: Path, monkeypatch: pyte
 
 
 def test_parts_that_somebody_writes_and_files_of_others_are_left_alone(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(files, "OLD", 0.0)
+    monkeypatch.setattr(files, "MIN_ORPHAN_AGE", 0.0)
     mine = tmp_path / ".out.backup12"
     mine.write_text("mine")
     with replacing(tmp_path / "out") as slow:
@@ -130,7 +130,7 @@ def test_parts_that_somebody_writes_and_files_of_others_are_left_alone(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.backup12", "out"]
     fresh = tmp_path / f".out.abcdefgh{files._SUFFIX}"
     fresh.write_text("left by a kill")
-    monkeypatch.setattr(files, "OLD", 60.0)
+    monkeypatch.setattr(files, "MIN_ORPHAN_AGE", 60.0)
     with replacing(tmp_path / "out") as stream:
         stream.write("new")
     assert fresh.exists()

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from ldpopt.noise import Geometric, Laplace, NeighborPartition, Staircase
-from ldpopt.noise.intervals import dilate, is_inside, merge, symmetric
+from ldpopt.noise.intervals import is_inside, merge, minkowski_sum, symmetric
 
 
 def random_sets(seed, count):
@@ -31,7 +31,7 @@ def slow_unions(pairs, d, last):
     steps, core, found = symmetric(merge((4 * a, 4 * b) for a, b in pairs)), [(0, 0)], []
     for _ in range(last + 1):
         found.append(merge((low - int(4 * d), high + int(4 * d)) for low, high in core))
-        core = dilate(core, steps)
+        core = minkowski_sum(core, steps)
     return found, steps
 
 
@@ -46,7 +46,7 @@ def test_neighbors_differ_by_one_level_at_most_on_400_random_sets():
         n, c = part.steps, max(b for _, b in pairs)
         found, steps = slow_unions(pairs, d, n + 3)
         for before, now in pairwise(found):
-            assert is_inside(dilate(before, steps), now)
+            assert is_inside(minkowski_sum(before, steps), now)
         end = found[n - 1][0][1]
         assert [len(u) for u in found[n - 1 :]] == [1] * 5
         assert [u[0][1] for u in found[n - 1 :]] == [end + 4 * j * c for j in range(5)]

@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt.errors import StatementError
 from ldpopt.noise import Laplace, NeighborPartition, Staircase, optimal_widening
-from ldpopt.noise.intervals import difference, dilate, merge
+from ldpopt.noise.intervals import difference, merge, minkowski_sum
 
 V1, V2, V3, V4 = [(0, 1), (1000, 1001)], [(0, 100), (1000, 1001)], [(0, 500), (1000, 1001)], [(0, 1001)]
 V5, V7 = [(0, 1), (100, 101)], [(0, 1), (2000, 2001)]
@@ -70,7 +70,7 @@ def slow_layers(intervals, d, last):
     for _ in range(last + 1):
         union = merge((low - width, high + width) for low, high in core)
         found.append(difference(union, inside))
-        inside, core = union, dilate(core, steps)
+        inside, core = union, minkowski_sum(core, steps)
     return found
 
 

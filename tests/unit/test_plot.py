@@ -49,7 +49,7 @@ def test_large_mechanism_has_no_numbers_and_few_labels() -> None:
     ax = plot.mechanism(Mechanism(np.full((70, 70), 1 / 70), names))
     drawn(ax)
     assert not ax.texts
-    assert len(ax.get_yticks()) <= plot.MOST_LABELS
+    assert len(ax.get_yticks()) <= plot.MAX_AXIS_LABELS
 
 
 def test_given_axes_are_used() -> None:
@@ -115,7 +115,7 @@ def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[flo
 
 
 def test_polytope_is_for_the_plane() -> None:
-    with pytest.raises(StatementError, match="no picture"):
+    with pytest.raises(StatementError, match="no plot"):
         plot.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
 
 

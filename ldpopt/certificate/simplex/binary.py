@@ -1,4 +1,4 @@
-"""The binary models of Zhou, Lu and Wu as printed: standard form and the bases of their proof."""
+"""The binary models of Zhou, Lu and Wu in the standard form of the paper, with the bases of its proof."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ldpopt.foundation.checks import short_repr
 
 @dataclass(frozen=True)
 class BinaryBasis:
-    """A basis of the binary models, as Zhou, Lu and Wu choose it.
+    """A basis of the binary models in the paper of Zhou, Lu and Wu.
 
     Attributes
     ----------
     columns : tuple of str
         Six of ``x1`` to ``x8``.
     region : {"first", "middle", "last"}
-        Where it is optimal, in the words of `closed_forms.binary`.
+        The region where it is optimal, as in `closed_forms.binary`.
     """
 
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ MODEL_I = {"B1": _basis("123478", "middle"), "B2": _basis("124678", "last"), "B3
 """Bases of section 2.2.2, equations (7)-(9)."""
 
 MODEL_II = {"B1": _basis("123478", "middle"), "B2": _basis("123458", "first"), "B3": _basis("123467", "last")}
-"""Bases of section 3.2.2, equations (16)-(18). Those of Model I for the outer regions are not feasible here."""
+"""Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here."""
 
 
 def binary_standard_form(
@@ -64,17 +64,17 @@ def binary_standard_form(
     Parameters
     ----------
     prior : sequence of 2 numbers
-        Read exactly; text such as ``"1/3"`` is a rational, other objects (symbols) are kept.
+        Read exactly; text such as ``"1/3"`` is a rational, other objects (symbols) are unchanged.
     epsilon : float or str, optional
-        ``"log(p/q)"`` makes ``alpha`` the exact rational. Any other budget has an irrational ``alpha``: a rational
-        below it stands in, ``2**-180`` away relatively, as in `closed_forms.binary`.
+        ``"log(p/q)"`` makes ``alpha`` the exact rational. For any other budget ``alpha`` is irrational and replaced by
+        a rational below it, at a relative distance of ``2**-180``, as in `closed_forms.binary`.
     delta : number
         In [0, 1], read like the prior; 0 is Model I.
     alpha : number, optional
         :math:`e^\epsilon` itself, instead of ``epsilon``, read like the prior.
     printed : bool
-        Keep the right-hand side that section 3.2.2 prints for rows 3 and 4, :math:`\alpha`, which lacks
-        :math:`\delta` (docs, "Errata").
+        Use the right-hand side :math:`\alpha` of rows 3 and 4 as printed in section 3.2.2, without :math:`\delta`
+        (docs, "Errata").
 
     Raises
     ------
@@ -91,15 +91,7 @@ def binary_standard_form(
         raise StatementError("give either epsilon or alpha = e**epsilon")
     weights, slack = tuple(exact(weight) for weight in prior), exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
-    if len(weights) != 2:
-        raise StatementError(f"the binary models have two answers; the prior has {len(weights)}")
-    if isinstance(slack, Fraction) and not 0 <= slack <= 1:
-        raise StatementError(f"delta = {short_repr(delta)} is not in [0, 1]")
-    if isinstance(ratio, Fraction) and ratio < 1:
-        raise StatementError(f"alpha = {short_repr(alpha)} is less than 1: epsilon would be negative")
-    for weight in weights:
-        if isinstance(weight, Fraction) and not 0 <= weight <= 1:
-            raise StatementError(f"the prior has the weight {float(weight):g}, which is no probability")
+    _require_ranges(weights, slack, ratio)
     one, zero = Fraction(1), Fraction(0)
     left = [(ratio, one), (one, ratio), (one, ratio), (ratio, one), (one, zero), (zero, one)]
     signs = [-one, -one, one, one, one, one]
@@ -110,3 +102,16 @@ def binary_standard_form(
         (*weights, *[zero] * 6),
         tuple(f"x{k}" for k in range(1, 9)),
     )
+
+
+def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
+    """Refuse numbers out of range; symbols are not checked."""
+    if len(weights) != 2:
+        raise StatementError(f"the binary models have two answers; the prior has {len(weights)}")
+    if isinstance(delta, Fraction) and not 0 <= delta <= 1:
+        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]")
+    if isinstance(alpha, Fraction) and alpha < 1:
+        raise StatementError(f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative")
+    for weight in weights:
+        if isinstance(weight, Fraction) and not 0 <= weight <= 1:
+            raise StatementError(f"the prior weight {float(weight):g} is not a probability")

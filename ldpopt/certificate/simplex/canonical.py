@@ -23,7 +23,7 @@ class CanonicalForm:
     Attributes
     ----------
     form : StandardForm
-        What it was made from.
+        The standard form.
     basis : tuple of int
         Positions of the basic columns.
     basic_solution : dict of str to number
@@ -31,9 +31,9 @@ class CanonicalForm:
     reduced_costs : dict of str to number
         :math:`\sigma` by column, zeros in the basis.
     multipliers : tuple, shape (rows,)
-        :math:`c_B B^{-1}`: the dual solution that proves it.
+        :math:`c_B B^{-1}`: the dual solution.
     simplify : callable or None
-        What every number is passed through.
+        Function applied to every number.
     """
 
     form: StandardForm
@@ -57,24 +57,24 @@ class CanonicalForm:
 
     @property
     def is_degenerate(self) -> bool:
-        """Whether a basic variable is zero: then several bases stand for this point."""
+        """Whether a basic variable is zero: then this point has several bases."""
         names = self.form.names
         return any(self.basic_solution[names[position]] == 0 for position in self.basis)
 
     @property
     def is_optimal(self) -> bool:
-        """Theorem 1's test: feasible, and no reduced cost positive.
+        """Theorem 1's test: feasible, and no reduced cost is positive.
 
-        True is a proof. False disproves optimality only if the point is feasible and not degenerate: at a degenerate
-        vertex another basis of the same point may pass.
+        True proves optimality. False disproves it only if the point is feasible and not degenerate: a degenerate vertex
+        may pass the test with another basis.
         """
         return self.is_feasible and all(cost <= 0 for cost in self.reduced_costs.values())
 
     @property
     def is_unique(self) -> bool:
-        """Whether, moreover, all reduced costs outside the basis are negative: then no other point is optimal.
+        """Whether also all reduced costs outside the basis are negative: then no other point is optimal.
 
-        False where a cost is zero, which says nothing at a degenerate vertex.
+        False if a cost is zero; at a degenerate vertex the optimum may be unique nevertheless.
         """
         inside = set(self.basis)
         outside = (self.form.names[j] for j in range(self.form.shape[1]) if j not in inside)
@@ -86,9 +86,9 @@ class CanonicalForm:
         return self.form.point(tuple(self.basic_solution.values()))
 
     def tableau(self) -> pd.DataFrame:
-        """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row a basic column; below them the reduced costs.
+        """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row per basic column; the last row has the reduced costs.
 
-        The corner holds the objective.
+        The last entry is the objective.
         """
         import pandas as pd
 
@@ -117,19 +117,19 @@ def canonical_form(
     Returns
     -------
     CanonicalForm
-        Exact where the entries are.
+        Exact if the entries are.
 
     Raises
     ------
     StatementError
-        If the basis does not fit or is singular (as those of the binary models are at ``epsilon = 0``).
+        If the basis has the wrong size or is singular (as for the binary models at ``epsilon = 0``).
     NotRepresentableError
         If a LinearProgram is too large for `standard_form`.
 
     Notes
     -----
-    Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen for sparsity, not for size:
-    with floats the answer is as good as the basis is well conditioned. Mathematics: docs, "The proof by bases".
+    Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen by sparsity, not by size:
+    with floats the accuracy depends on the condition of the basis. Mathematics: docs, "The proof by bases".
 
     References
     ----------
@@ -143,23 +143,33 @@ def canonical_form(
     3/4 -1/8 True
     """
     form = program if isinstance(program, StandardForm) else standard_form(program)
-    rows = form.shape[0]
     chosen = form.positions(basis)
     basic = basic_rows(form, chosen)
-    transposed: list[Row] = [{} for _ in range(rows)]
-    for r, entries in enumerate(basic):
-        for k, value in entries.items():
-            transposed[k][r] = value
     solved = solve_rows(basic, [[right] for right in form.right], simplify)
-    prices = [row[0] for row in solve_rows(transposed, [[form.cost[j]] for j in chosen], simplify)]
-    x, sigma = [0 * cost for cost in form.cost], list(form.cost)
+    prices = [row[0] for row in solve_rows(_transposed(basic), [[form.cost[j]] for j in chosen], simplify)]
+    x = [0 * cost for cost in form.cost]
     for k, position in enumerate(chosen):
         x[position] = solved[k][0]
+    sigma = _reduced_costs(form, prices, set(chosen), simplify)
+    by_name = [dict(zip(form.names, values, strict=True)) for values in (x, sigma)]
+    return CanonicalForm(form, chosen, by_name[0], by_name[1], tuple(prices), simplify)
+
+
+def _transposed(rows: list[Row]) -> list[Row]:
+    """Transpose a square sparse matrix."""
+    columns: list[Row] = [{} for _ in rows]
+    for r, entries in enumerate(rows):
+        for k, value in entries.items():
+            columns[k][r] = value
+    return columns
+
+
+def _reduced_costs(form: StandardForm, prices: list[Any], basic: set[int], simplify: Simplify | None) -> list[Any]:
+    r""":math:`c - y A` for the multipliers ``y``; zero for basic columns."""
+    sigma = list(form.cost)
     for price, row in zip(prices, form.matrix, strict=True):
         for j, value in enumerate(row):
             if value != 0 and price != 0:
                 sigma[j] = sigma[j] - price * value
-    inside = set(chosen)
-    sigma = [0 * cost if j in inside else simplify(cost) if simplify else cost for j, cost in enumerate(sigma)]
-    by_name = [dict(zip(form.names, values, strict=True)) for values in (x, sigma)]
-    return CanonicalForm(form, chosen, by_name[0], by_name[1], tuple(prices), simplify)
+    reduced = [0 * cost if j in basic else cost for j, cost in enumerate(sigma)]
+    return [simplify(cost) for cost in reduced] if simplify else reduced

@@ -1,4 +1,4 @@
-"""Sparse Gaussian elimination in any numbers: Fractions, floats, symbols."""
+"""Sparse Gaussian elimination for any number type: Fractions, floats, symbols."""
 
 from __future__ import annotations
 
@@ -13,24 +13,33 @@ Simplify = Callable[[Any], Any]
 
 
 def basic_rows(form: StandardForm, chosen: Sequence[int]) -> list[Row]:
-    """``B`` by rows, non-zeros only."""
+    """Rows of ``B``, non-zero entries only."""
     return [{k: row[j] for k, j in enumerate(chosen) if row[j] != 0} for row in form.matrix]
 
 
 def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: Simplify | None) -> list[list[Any]]:
-    """Solve ``matrix @ X = sides`` by elimination; the next pivot has the fewest neighbors in its row, then column."""
+    """Solve ``matrix @ X = sides`` by sparse elimination and back substitution."""
     rows, right = [dict(row) for row in matrix], [list(side) for side in sides]
+    order = _triangularize(rows, right, simplify)
+    return _back_substitute(rows, right, order, simplify)
+
+
+def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify | None) -> list[tuple[int, int]]:
+    """Eliminate in place; return the pivots (row, column) in order.
+
+    The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
+    """
     within: list[set[int]] = [set() for _ in rows]
     for r, row in enumerate(rows):
         for k in row:
             within[k].add(r)
-    left, order = set(range(len(rows))), []
-    while left:
-        r = min(left, key=lambda i: len(rows[i]))
-        left.discard(r)
+    remaining, order = set(range(len(rows))), []
+    while remaining:
+        r = min(remaining, key=lambda i: len(rows[i]))
+        remaining.discard(r)
         if not rows[r]:
             raise StatementError(
-                "the basis is singular: its columns depend on each other",
+                "the basis is singular: its columns are linearly dependent",
                 do="choose other columns (the bases of the binary models need epsilon > 0)",
             )
         for k in rows[r]:
@@ -39,6 +48,13 @@ def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: 
         order.append((r, pivot))
         for other in within[pivot].copy():
             _eliminate(rows, right, within, other, r, pivot, simplify)
+    return order
+
+
+def _back_substitute(
+    rows: list[Row], right: list[list[Any]], order: list[tuple[int, int]], simplify: Simplify | None
+) -> list[list[Any]]:
+    """Solve a triangular system, from the last pivot to the first."""
     found: list[list[Any]] = [[]] * len(rows)
     for r, pivot in reversed(order):
         value = right[r]
@@ -59,7 +75,7 @@ def _eliminate(
     pivot: int,
     simplify: Simplify | None,
 ) -> None:
-    """Take a multiple of row ``r`` from another row so that the pivot's column vanishes there."""
+    """Subtract a multiple of row ``r`` from another row to eliminate its entry in the pivot column."""
     factor = rows[other][pivot] / rows[r][pivot]
     for k, value in rows[r].items():
         entry = rows[other].get(k, 0) - factor * value

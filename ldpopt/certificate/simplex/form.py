@@ -1,4 +1,4 @@
-"""StandardForm: maximize ``c x`` over ``A x = b``, ``x >= 0``, in whatever numbers it is given."""
+"""StandardForm: maximize ``c x`` over ``A x = b``, ``x >= 0``, for any number type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldpopt.foundation.checks import short_repr
 
 @dataclass(frozen=True)
 class Variable:
-    """How a variable of a program reads in a standard form: ``offset + sum of sign * x[position]``."""
+    """A variable of a program in terms of the columns of a standard form: ``offset + sum of sign * x[position]``."""
 
     name: str
     offset: Any
@@ -34,18 +34,18 @@ class StandardForm:
     cost : tuple, shape (columns,)
         ``c``.
     names : tuple of str, shape (columns,)
-        All different.
+        Names of the columns, distinct.
     sign : int
-        -1 where the program that it was made from minimizes.
+        -1 if the original program minimizes.
     constant : number
         The program's objective is ``constant + sign * cost @ x``.
     variables : tuple of Variable
-        The program's own variables; none for a form written by hand.
+        The program's own variables; empty for a form written by hand.
 
     Raises
     ------
     StatementError
-        If the shapes do not fit, or two names are the same.
+        If the shapes differ, or a name is duplicate.
     """
 
     matrix: tuple[tuple[Any, ...], ...]
@@ -61,7 +61,7 @@ class StandardForm:
         if len(self.matrix) != rows or any(len(row) != columns for row in self.matrix) or len(self.cost) != columns:
             raise StatementError(f"the matrix does not have {rows} rows and {columns} columns, as b and the names do")
         if len(set(self.names)) < columns:
-            raise StatementError("two columns of the standard form have one name")
+            raise StatementError("duplicate column name in the standard form")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,35 +74,35 @@ class StandardForm:
         Raises
         ------
         StatementError
-            If a column is unknown or named twice, or there are not as many as rows.
+            If a column is unknown or duplicate, or their number is not the number of rows.
         """
         rows, columns = self.shape
-        place = {name: position for position, name in enumerate(self.names)}
+        position_of = {name: position for position, name in enumerate(self.names)}
         found = []
         for column in basis:
-            position = place.get(column) if isinstance(column, str) else int(column)
+            position = position_of.get(column) if isinstance(column, str) else int(column)
             if position is None or not 0 <= position < columns:
                 raise StatementError(
-                    f"the basis names {column!r}, which is no column",
+                    f"unknown column {column!r} in the basis",
                     do=f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}",
                 )
             found.append(position)
         if len(found) != rows or len(set(found)) < rows:
-            raise StatementError(f"a basis has {rows} different columns, one for each row; this one has {len(found)}")
+            raise StatementError(f"a basis needs {rows} distinct columns, one per row; this one has {len(found)}")
         return tuple(found)
 
     def point(self, x: Sequence[Any]) -> dict[str, Any]:
-        """Read a point as the program's own variables, by name."""
+        """Return a point in the program's own variables, by name."""
         if not self.variables:
             return dict(zip(self.names, x, strict=True))
         return {v.name: v.offset + sum(sign * x[position] for position, sign in v.terms) for v in self.variables}
 
 
 def exact(value: Any) -> Any:
-    """A number or numeric text as the Fraction that it is; anything else (a symbol) as it comes."""
+    """A number or numeric text as an exact Fraction; anything else (a symbol) unchanged."""
     try:
         return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise StatementError(f"{short_repr(value)} is no finite number") from None
+        raise StatementError(f"{short_repr(value)} is not a finite number") from None
     except TypeError:
         return value

@@ -1,4 +1,4 @@
-"""From a basis that is almost optimal to one that passes the test: exact simplex pivots."""
+"""Exact simplex pivots: from an almost optimal basis to one that passes the test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     Parameters
     ----------
     table : CanonicalForm
-        In Fractions, at any basis. A solver's last basis needs few pivots or none.
+        A canonical form in Fractions, at any basis. A solver's final basis needs few pivots or none.
 
     Returns
     -------
@@ -25,13 +25,13 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     Raises
     ------
     InfeasibleError, UnboundedError
-        If the program has no optimum; in exact arithmetic that is a proof too.
+        If the program has no optimum, which exact arithmetic proves.
 
     Notes
     -----
-    An infeasible basis is first driven to a feasible one by the dual simplex method, under costs lowered so that no
-    reduced cost is positive; then the primal method takes over under the true ones. Ties go to the first column
-    (Bland), so that neither cycles. Every pivot eliminates afresh: meant for a few pivots, or for small programs.
+    From an infeasible basis the dual simplex method first finds a feasible one, with costs lowered such that no reduced
+    cost is positive. Then the primal method continues with the true costs. Ties go to the first column (Bland's rule),
+    so neither cycles. Every pivot repeats the elimination: for a few pivots, or for small programs.
 
     References
     ----------
@@ -56,19 +56,19 @@ def improve(table: CanonicalForm) -> CanonicalForm:
 
 
 def _leaving(table: CanonicalForm, entering: int) -> int:
-    """Place in the basis whose variable reaches 0 first as the entering one grows."""
+    """Position in the basis whose variable reaches 0 first when the entering variable increases."""
     form, x = table.form, list(table.basic_solution.values())
     column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
     ratios = [
         (x[j] / step[0], j, k) for k, (j, step) in enumerate(zip(table.basis, column, strict=True)) if step[0] > 0
     ]
     if not ratios:
-        raise UnboundedError(f"the objective grows without end along {form.names[entering]!r}", do="bound it")
+        raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
     return min(ratios)[2]
 
 
 def _feasible(table: CanonicalForm) -> CanonicalForm:
-    """Dual simplex under lowered costs, read at the end under the true ones."""
+    """Dual simplex with lowered costs; the result has the true costs."""
     form = table.form
     costs = zip(form.cost, table.reduced_costs.values(), strict=True)
     lowered = replace(form, cost=tuple(c - max(sigma, 0 * sigma) for c, sigma in costs))
@@ -83,7 +83,7 @@ def _feasible(table: CanonicalForm) -> CanonicalForm:
 
 
 def _entering(table: CanonicalForm, leaving: int) -> int:
-    """Column that keeps the reduced costs in order when the variable at a place of the basis leaves."""
+    """Entering column that keeps all reduced costs non-positive when a basic variable leaves."""
     form, sigma = table.form, list(table.reduced_costs.values())
     basic = basic_rows(form, table.basis)
     transposed = [{r: row[k] for r, row in enumerate(basic) if k in row} for k in range(len(basic))]

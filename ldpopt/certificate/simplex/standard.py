@@ -1,4 +1,4 @@
-"""Any program in standard form, and the basis in it at which a solver ended."""
+"""Any program in standard form, and the final basis of a solver in it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
-MOST_ROWS = 2000
-"""Rows of a program that is still written out in rationals: its replay takes seconds."""
+MAX_ROWS = 2000
+"""Largest number of rows of a program to convert to rationals; its replay takes seconds."""
 
 Side = tuple[int | None, int | None]
-"""Columns that measure how far a variable or row is above its lower bound and below its upper one."""
+"""Columns for the distances of a variable or row from its lower and from its upper bound."""
 
 
 def standard_form(program: LinearProgram) -> StandardForm:
@@ -27,14 +27,15 @@ def standard_form(program: LinearProgram) -> StandardForm:
     Parameters
     ----------
     program : LinearProgram
-        With rows and columns bounded on one side, both, or none.
+        Rows and columns may be bounded on one side, both, or none.
 
     Returns
     -------
     StandardForm
-        A lower bound shifts its variable, an upper bound mirrors it; with both, a second column ``room[...]`` keeps the
-        distance to the upper one, in a row of its own. A free variable is the difference of two columns, a fixed one
-        is put in. Rows get ``above[...]`` and ``below[...]``. Minimizing becomes maximizing with ``sign = -1``.
+        A variable with a lower bound is shifted, one with only an upper bound is mirrored. With both, a second column
+        ``room[...]`` is the distance to the upper bound, in an extra row. A free variable is the difference of two
+        columns, a fixed one is substituted. Rows get ``above[...]`` and ``below[...]``. Minimizing becomes maximizing
+        with ``sign = -1``.
 
     Raises
     ------
@@ -53,28 +54,28 @@ def standard_form(program: LinearProgram) -> StandardForm:
 
 
 def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
-    """Read the basis at which a solver ended, so that ``canonical_form(*basis_of(solution))`` replays its proof.
+    """Read the final basis of a solver, so that ``canonical_form(*basis_of(solution))`` repeats its proof.
 
     Parameters
     ----------
     solution : Solution
-        By HiGHS, which hands out a basis.
+        A solution by HiGHS, which returns a basis.
 
     Returns
     -------
     tuple of StandardForm and tuple of int
-        The solved program and the positions of the basic columns. It is `standard_form` of the program, but for
-        equations whose own slack is basic (they follow from the active rows): these are written as two inequalities.
+        The solved program and the positions of the basic columns. It is `standard_form` of the program, except that
+        an equation whose slack is basic (it follows from the active rows) is written as two inequalities.
 
     Raises
     ------
     NotRepresentableError
-        If the solver gave no basis.
+        If the solver returned no basis.
 
     Notes
     -----
-    A solver's basis is optimal up to its tolerance. Near a tie (about one random problem in ten) the exact test finds a
-    reduced cost of 1e-17 on the wrong side; `improve` then pivots to a basis that passes.
+    A solver's basis is optimal up to its tolerance. Near a tie (about one random problem in ten) a reduced
+    cost of about 1e-17 has the wrong sign in the exact test; `improve` then pivots to a basis that passes.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     (True, Fraction(7, 12))
     """
     if solution.program is None or solution.outcome is None:
-        raise NotRepresentableError(f"{solution.solver} gave no basis", do="solve with solver='highs'")
+        raise NotRepresentableError(f"{solution.solver} returned no basis", do="solve with solver='highs'")
     return basis_in(solution.program, solution.outcome)
 
 
@@ -99,7 +100,7 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     """
     found = outcome.warm_start
     if outcome.point is None or not hasattr(found, "col_status"):
-        raise NotRepresentableError("the solver gave no basis", do="solve with solver='highs'")
+        raise NotRepresentableError("the solver returned no basis", do="solve with solver='highs'")
     columns, rows = ([s.name for s in part] for part in (found.col_status, found.row_status))
     writer = _Writer(
         program,
@@ -109,7 +110,7 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     chosen: list[int] = []
     for j, (status, (low, high)) in enumerate(zip(columns, writer.column_sides, strict=True)):
         if j in writer.free:
-            # Of the two halves the one that is not negative; at rest (a rare end) neither.
+            # The nonnegative one of the two halves; if the variable is not basic (rare), neither.
             half = low if outcome.point[j] >= 0 else high
             chosen += [half] if half is not None and status == "kBasic" else []
         else:
@@ -120,24 +121,24 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
 
 
 def _basic(status: str, low: int | None, high: int | None) -> list[int]:
-    """Columns that are basic: at a bound, the distance from that bound is not."""
+    """Basic columns of a variable or row; at a bound, the distance from that bound is not basic."""
     at_upper = status == "kUpper" or (status != "kBasic" and low is None)
     pair = (low if status == "kBasic" or at_upper else None, high if status == "kBasic" or not at_upper else None)
     return [position for position in pair if position is not None]
 
 
 class _Writer:
-    """Writes a program in standard form and remembers which column measures what.
+    """Writes a program in standard form and records the columns of each variable and row.
 
-    ``loose`` equations and fixed variables, which are otherwise taken as they are, get both sides all the same.
+    An equation or fixed variable normally has no slack columns; a ``loose`` one gets both.
     """
 
     def __init__(
         self, program: LinearProgram, loose_rows: Collection[int] = (), loose_columns: Collection[int] = ()
     ) -> None:
-        if program.shape[0] > MOST_ROWS:
+        if program.shape[0] > MAX_ROWS:
             raise NotRepresentableError(
-                f"the program has {program.shape[0]} rows; rational elimination stops at {MOST_ROWS}",
+                f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}",
                 do="use certify(solution), which needs no basis",
             )
         self.program = program
@@ -168,7 +169,7 @@ class _Writer:
         )
 
     def _new(self, name: str) -> int:
-        """Add a column, under another name if that one is taken."""
+        """Add a column; a duplicate name gets its position as suffix."""
         position = len(self.names)
         self.names[name if name not in self.names else f"{name}#{position}"] = position
         return position
@@ -200,13 +201,7 @@ class _Writer:
 
     def _row(self, i: int, name: str, variables: Sequence[Variable], loose: bool) -> None:
         program, one = self.program, Fraction(1)
-        terms = slice(program.start[i], program.start[i + 1])
-        row: Row = {}
-        moved = Fraction(0)
-        for j, value in zip(program.index[terms].tolist(), program.value[terms].tolist(), strict=True):
-            moved += exact(value) * variables[j].offset
-            for position, sign in variables[j].terms:
-                row[position] = row.get(position, 0) + sign * exact(value)
+        row, moved = self._substituted(i, variables)
         lower, upper = float(program.row_lower[i]), float(program.row_upper[i])
         low, high = np.isfinite(lower), np.isfinite(upper)
         equation = lower == upper and not loose
@@ -219,3 +214,15 @@ class _Writer:
             self._write({**row, below: one}, exact(upper) - moved)
         if above is not None and below is not None:
             self._write({above: one, below: one}, exact(upper) - exact(lower))
+
+    def _substituted(self, i: int, variables: Sequence[Variable]) -> tuple[Row, Fraction]:
+        """A row of the program in the new columns, and the constant that the offsets of its variables add."""
+        program = self.program
+        terms = slice(program.start[i], program.start[i + 1])
+        row: Row = {}
+        constant = Fraction(0)
+        for j, value in zip(program.index[terms].tolist(), program.value[terms].tolist(), strict=True):
+            constant += exact(value) * variables[j].offset
+            for position, sign in variables[j].terms:
+                row[position] = row.get(position, 0) + sign * exact(value)
+        return row, constant

@@ -1,4 +1,7 @@
-"""Frequency protocols of the field: estimator, variance and exact true privacy of each, one a file."""
+"""Standard frequency protocols, one per file: estimator, variance and exact true privacy of each.
+
+In: a label per user. Out: private reports, and an unbiased `Estimate` of the frequency of each label.
+"""
 
 from ldpopt.estimation.frequencies.local_hashing import LocalHashing
 from ldpopt.estimation.frequencies.protocol import FrequencyProtocol

@@ -1,4 +1,4 @@
-r"""What every frequency protocol shares: reports that support labels, the unbiased estimate, variance and audit."""
+r"""The interface of frequency protocols: reports that support labels, the unbiased estimate, variance and audit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Random = np.random.Generator | int | None
 Counts = NDArray[np.int64]
 
 TOTAL = 1 << BITS
-CELLS = 1 << 20
-"""Cells (reports times labels) that are worked on at a time."""
+BLOCK_CELLS = 1 << 20
+"""Cells (reports times labels) per block of work."""
 
 
 class FrequencyProtocol(ABC):
-    r"""A randomizer of one label a user, whose report *supports* some labels, and the unbiased estimate from them.
+    r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased estimate from it.
 
     A report supports the true label with probability ``p`` and any other with probability ``q < p``. With ``c_x`` of
     ``N`` reports supporting ``x``,
@@ -50,16 +50,16 @@ class FrequencyProtocol(ABC):
     inputs : sequence of hashable
         The labels.
     epsilon : Budget
-        The budget stated; `audit` tells the true one, which is never larger.
+        The stated budget; `audit` returns the true one, which is never larger.
     p, q : Fraction
-        The support probabilities *as they are drawn*, over a power of two: rounded so that no ratio exceeds
-        ``e**epsilon``. Estimates use the same numbers, so that they are unbiased exactly.
+        The support probabilities *of the draws*, with a power of two as denominator: rounded so that no ratio exceeds
+        ``e**epsilon``. Estimates use the same numbers, so they are exactly unbiased.
 
     Raises
     ------
     StatementError
         If there are fewer than two labels, two are the same, epsilon is not positive, or it is so small that
-        53-bit words cannot tell ``p`` from ``q``.
+        ``p`` and ``q`` are equal in 53-bit words.
 
     References
     ----------
@@ -73,15 +73,15 @@ class FrequencyProtocol(ABC):
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
         self.epsilon = Budget(epsilon)
         if not self.epsilon > 0:
-            raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
             raise StatementError(
-                f"inputs = {short_repr(inputs)} are no labels", do="pass a list of labels, or their number"
+                f"inputs = {short_repr(inputs)} are not labels", do="pass a list of labels, or their number"
             )
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
-            raise StatementError(f"{size} labels leave nothing to ask", do="state at least two")
+            raise StatementError(f"{size} labels: at least two are needed", do="state more labels")
         self.inputs = range(size) if whole else labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class FrequencyProtocol(ABC):
         x : sequence of labels, shape (N,)
             True answers.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws every bit from the operating system's generator.
+            Makes the draws repeatable (default: every bit from the operating system's generator).
 
         Returns
         -------
@@ -106,7 +106,7 @@ class FrequencyProtocol(ABC):
         Raises
         ------
         StatementError
-            If an answer is not among the inputs, or ``rng`` is no source.
+            If an answer is not among the inputs, or ``rng`` is not a valid source.
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
@@ -130,12 +130,12 @@ class FrequencyProtocol(ABC):
         Raises
         ------
         StatementError
-            If there are no reports, or one that the protocol cannot make.
+            If there are no reports, or one that the protocol cannot produce.
 
         Notes
         -----
-        The standard error is right for users drawn at random; for a fixed crowd it is too large by its spread
-        ``f (1 - f) / N``. O(N d) time, O(N) memory beside the reports.
+        The standard error is right for users drawn at random. For fixed users the variance is too large by
+        ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
         normal_quantile(confidence)
         support, total = self._support(reports)
@@ -163,24 +163,24 @@ class FrequencyProtocol(ABC):
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
-            raise StatementError(f"frequency = {short_repr(frequency)} is no share", do="state numbers from 0 to 1")
+            raise StatementError(f"frequency = {short_repr(frequency)} is not a share", do="state numbers from 0 to 1")
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
         found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
         return found if share.ndim else float(found)
 
     @property
     def total_variance(self) -> float:
-        """Sum of `variance` over all labels, which does not depend on how frequent each is."""
+        """Sum of `variance` over all labels; it does not depend on their frequencies."""
         return len(self.inputs) * float(self.variance(0.0)) + float((1 - self.p - self.q) / (self.p - self.q))
 
     def audit(self) -> Audit:
-        """Tell the exact true privacy of what is drawn, two-sided, over all pairs of labels and all reports.
+        """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
 
         Returns
         -------
         Audit
-            The smallest epsilon (rounded up), the verdict on the stated budget, decided in rationals for the real
-            ``e**epsilon``, and ``delta_at``.
+            The smallest epsilon (rounded up), the verdict on the stated budget (decided in rationals for the real
+            ``e**epsilon``), and ``delta_at``.
         """
         ratio, (low, high) = self._ratio(), self.epsilon.enclosure()
         verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
@@ -194,7 +194,7 @@ class FrequencyProtocol(ABC):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The whole channel, where its reports are few enough to list; exactly private.
+        """The channel, if its reports are few enough to list; exactly private.
 
         Raises
         ------
@@ -202,16 +202,16 @@ class FrequencyProtocol(ABC):
             If there are too many possible reports.
         """
         raise NotRepresentableError(
-            f"the reports of {self!r} are too many to list", do="use randomize and estimate, which need no channel"
+            f"{self!r} has too many possible reports to list", do="use randomize and estimate, which need no channel"
         )
 
     def _codes(self, x: Any, kind: str) -> Counts:
-        """Positions of labels; whole numbers are their own, without a table of all of them."""
+        """Positions of labels; if the labels are 0 .. d-1, each is its own position."""
         if not isinstance(self.inputs, range):
             return codes(x, self.inputs, kind)
         array = loose_array(x, f"list of {kind}s")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, no vector of whole numbers")
+            raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, not a vector of whole numbers")
         wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
         if len(wrong):
             raise StatementError(
@@ -229,8 +229,8 @@ class FrequencyProtocol(ABC):
         found: Mechanism = repair(channel, PureLDP(self.epsilon), inputs=self.inputs, outputs=outputs).mechanism
         return found
 
-    def _told_apart(self) -> None:
-        """Refuse a budget that 53-bit words cannot spend."""
+    def _require_distinguishable(self) -> None:
+        """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
             raise StatementError(
                 f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
@@ -239,11 +239,11 @@ class FrequencyProtocol(ABC):
 
     @abstractmethod
     def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
-        """Reports of answers given by their places."""
+        """Reports of answers, which are given as positions."""
 
     @abstractmethod
     def _support(self, reports: Any) -> tuple[Float, int]:
-        """How many reports support each label, and how many reports there are."""
+        """Number of reports that support each label, and number of reports."""
 
     @abstractmethod
     def _ratio(self) -> Fraction:
@@ -251,7 +251,7 @@ class FrequencyProtocol(ABC):
 
     @abstractmethod
     def _delta(self, alpha: Fraction) -> Fraction:
-        """Hockey-stick divergence of two labels at the ratio ``alpha``, before it is cut off at 0."""
+        """Hockey-stick divergence of two labels at the ratio ``alpha``, before it is clipped at 0."""
 
     @abstractmethod
     def _witness(self) -> Any:
@@ -259,6 +259,6 @@ class FrequencyProtocol(ABC):
 
 
 def chunks(size: int, width: int) -> list[slice]:
-    """Cut ``size`` rows of ``width`` cells into parts of at most `CELLS` cells."""
-    step = max(1, CELLS // max(1, width))
+    """Divide ``size`` rows of ``width`` cells into slices of at most `BLOCK_CELLS` cells."""
+    step = max(1, BLOCK_CELLS // max(1, width))
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]

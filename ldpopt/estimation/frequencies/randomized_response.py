@@ -1,4 +1,4 @@
-r"""Generalized randomized response: the true label, or a uniform other one."""
+r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 
 class RandomizedResponse(FrequencyProtocol):
-    r"""GRR (k-RR, direct encoding): report the true label with probability ``p``, each other one with ``q``.
+    r"""Frequency protocol GRR (k-RR, direct encoding): truth with probability ``p``, each other label with ``q``.
 
     .. math:: p = \frac{E}{E + d - 1}, \quad q = \frac{1}{E + d - 1}, \quad V(0) = \frac{d - 2 + E}{(E-1)^2},
               \quad E = e^\epsilon
@@ -35,8 +35,8 @@ class RandomizedResponse(FrequencyProtocol):
 
     Notes
     -----
-    A report is a label. It is the linear program's optimum for the truth under a uniform prior, at every epsilon; for
-    frequencies it beats bits and hashing only where ``d < 3 E + 2``. O(1) a report.
+    A report is a label. It is optimal for the probability of truth under a uniform prior, at every epsilon. For
+    frequencies it is better than unary encoding and hashing only if ``d < 3 E + 2``. O(1) per report.
 
     References
     ----------
@@ -55,11 +55,11 @@ class RandomizedResponse(FrequencyProtocol):
         letters = np.arange(len(self.inputs))
         self._sampler = ResponseSampler(self.inputs, letters, letters, self.epsilon)
         self.p, self.q = kept_and_other(self._sampler)
-        self._told_apart()
+        self._require_distinguishable()
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel, ``(d, d)``: the optimum that `solve` finds for the truth under a uniform prior."""
+        """The channel, ``(d, d)``: the optimum that `solve` finds for ``identity`` utility and a uniform prior."""
         size = len(self.inputs)
         require_memory(40 * size * size, f"the {size} x {size} channel")
         form = randomized_response(size, self.epsilon)
@@ -76,11 +76,11 @@ class RandomizedResponse(FrequencyProtocol):
             counts = np.array(list(tally.values()), dtype=object)
             if not all(is_whole(count, 0) for count in counts):
                 raise StatementError("a count of reports is not a whole number >= 0")
-            places = self._codes(list(tally), "report")
-            found = np.bincount(places, counts.astype(np.float64), minlength=size)
+            positions = self._codes(list(tally), "report")
+            found = np.bincount(positions, counts.astype(np.float64), minlength=size)
             return np.asarray(found, np.float64), int(found.sum())
-        places = self._codes(reports, "report")
-        return np.asarray(np.bincount(places, minlength=size), np.float64), len(places)
+        positions = self._codes(reports, "report")
+        return np.asarray(np.bincount(positions, minlength=size), np.float64), len(positions)
 
     def _ratio(self) -> Fraction:
         return self.p / self.q

@@ -1,4 +1,4 @@
-r"""Subset selection: report ``k`` labels, the true one among them more often than not."""
+r"""Subset selection: report ``k`` labels, which contain the true one with high probability."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_n
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import bit_source
 
-LARGEST_LISTED = 4096
-"""Subsets up to which the channel is listed."""
+MAX_LISTED_SETS = 4096
+"""Largest number of subsets for which the channel is listed."""
 
-AHEAD, BEHIND = np.int64(-1), np.int64(TOTAL)
+FIRST_KEY, LAST_KEY = np.int64(-1), np.int64(TOTAL)
+"""Keys below and above all random ones: they put the true label into the set or out of it."""
 
 
 class SubsetSelection(FrequencyProtocol):
@@ -37,14 +38,14 @@ class SubsetSelection(FrequencyProtocol):
     epsilon : float or str
         Budget in nats, positive.
     size : int, optional
-        ``k``, from 1 to ``d - 1``; of the two whole numbers next to ``d / (E + 1)`` the one of smaller
-        `total_variance` unless told. 1 is generalized randomized response.
+        ``k``, from 1 to ``d - 1`` (default: of the two integers next to ``d / (E + 1)`` the one with smaller
+        `total_variance`). 1 is generalized randomized response.
 
     Notes
     -----
-    A report is a row of ``k`` positions of labels, in no particular order that tells anything: ascending. A set with
-    ``x`` in it and ``x'`` not has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric counts; ``p`` is rounded down.
-    Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``. O(d) a report.
+    A report is a row of ``k`` positions of labels, ascending, so that the order reveals nothing. A set that contains
+    ``x`` but not ``x'`` has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric counts; ``p`` is rounded down.
+    Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``. O(d) per report.
 
     References
     ----------
@@ -66,10 +67,10 @@ class SubsetSelection(FrequencyProtocol):
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
         found = [(self._law(k), k) for k in candidates]
-        told = [(_spread(p, q, d), k) for (p, q), k in found if p > q]
-        self.size = min(told)[1] if told else candidates[0]
+        usable = [(_total_variance(p, q, d), k) for (p, q), k in found if p > q]
+        self.size = min(usable)[1] if usable else candidates[0]
         self.p, self.q = self._law(self.size)
-        self._told_apart()
+        self._require_distinguishable()
 
     def __repr__(self) -> str:
         """Number of labels, budget and size of the sets."""
@@ -79,7 +80,7 @@ class SubsetSelection(FrequencyProtocol):
     def mechanism(self) -> Mechanism:
         """The channel to all sets of ``k`` labels, as tuples; for at most 4096 sets."""
         d, k = len(self.inputs), self.size
-        if math.comb(d, k) > LARGEST_LISTED:
+        if math.comb(d, k) > MAX_LISTED_SETS:
             return super().mechanism
         sets = list(itertools.combinations(range(d), k))
         inside = np.zeros((len(sets), d), dtype=bool)
@@ -101,17 +102,17 @@ class SubsetSelection(FrequencyProtocol):
         mass = np.uint64(int(self.p * TOTAL))
         for part in chunks(n, d):
             own, waiting = answers[part], np.arange(len(answers[part]))
-            special = np.where(source(len(own)) < mass, AHEAD, BEHIND)
+            special = np.where(source(len(own)) < mass, FIRST_KEY, LAST_KEY)
             chosen = np.empty((len(own), k), dtype=np.int32)
             while len(waiting):
                 keys = source(len(waiting) * d).astype(np.int64).reshape(-1, d)
                 keys[np.arange(len(waiting)), own[waiting]] = special[waiting]
                 order = np.argpartition(keys, k - 1, axis=1)[:, :k]
                 last = np.take_along_axis(keys, order, axis=1).max(axis=1)
-                # Equal keys at the border would favor a position: such a row is drawn again, which is symmetric.
-                clear = (keys <= last[:, None]).sum(axis=1) == k
-                chosen[waiting[clear]] = np.sort(order[clear], axis=1)
-                waiting = waiting[~clear]
+                # Equal keys at the border would favor some positions: such a row is drawn again.
+                unique = (keys <= last[:, None]).sum(axis=1) == k
+                chosen[waiting[unique]] = np.sort(order[unique], axis=1)
+                waiting = waiting[~unique]
             reports[part] = chosen
         return reports
 
@@ -119,12 +120,12 @@ class SubsetSelection(FrequencyProtocol):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports are {array.dtype} of shape {array.shape}; they are positions of shape (N, {self.size})",
+                f"reports are {array.dtype} of shape {array.shape}; expected positions of shape (N, {self.size})",
                 do="pass what randomize returned",
             )
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
-            raise StatementError(f"a report is no set of {self.size} of the positions 0 .. {d - 1}")
+            raise StatementError(f"a report is not a set of {self.size} of the positions 0 .. {d - 1}")
         return np.bincount(array.ravel(), minlength=d).astype(np.float64), len(array)
 
     def _ratio(self) -> Fraction:
@@ -133,13 +134,13 @@ class SubsetSelection(FrequencyProtocol):
 
     def _delta(self, alpha: Fraction) -> Fraction:
         d, k = len(self.inputs), self.size
-        # Sets with x and without x': C(d-2, k-1) of C(d-1, k-1), or of C(d-1, k).
+        # There are C(d-2, k-1) sets with x and without x', of C(d-1, k-1) with x and of C(d-1, k) without x'.
         return self.p * Fraction(d - k, d - 1) - alpha * (1 - self.p) * Fraction(k, d - 1)
 
     def _witness(self) -> Any:
         return (self.inputs[0], *(self.inputs[place] for place in range(2, self.size + 1)))
 
 
-def _spread(p: Fraction, q: Fraction, d: int) -> Fraction:
+def _total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
     """Total variance of a report, as `FrequencyProtocol.total_variance`."""
     return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

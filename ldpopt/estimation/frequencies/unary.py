@@ -1,4 +1,4 @@
-r"""Unary encoding: one bit for each label, each turned at random; symmetric (basic RAPPOR) or optimized."""
+r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR) or optimized."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ldpopt.foundation.labelled import distinct_labels, places
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import bit_source
 
-LARGEST_LISTED = 12
-"""Labels up to which the channel with its ``2**d`` reports is listed."""
+MAX_LISTED_LABELS = 12
+"""Largest number of labels for which the channel with ``2**d`` reports is listed."""
 
 
 class UnaryEncoding(FrequencyProtocol):
-    r"""One bit a label: 1 with probability ``p`` at the true label, with ``q`` elsewhere, all independent.
+    r"""One bit per label, independent: 1 with probability ``p`` for the true label, ``q`` for the others.
 
     .. math:: \text{optimized (OUE): } p = \frac12,\ q = \frac{1}{E + 1},\ V(0) = \frac{4E}{(E-1)^2}; \qquad
               \text{symmetric (SUE): } p = \frac{s}{s + 1},\ q = 1 - p,\ V(0) = \frac{s}{(s-1)^2}
@@ -38,12 +38,12 @@ class UnaryEncoding(FrequencyProtocol):
     epsilon : float or str
         Budget in nats, positive.
     kind : {"optimized", "symmetric"}
-        The least variance at frequency 0, or the same error both ways (basic RAPPOR, permanent response).
+        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR, permanent response).
 
     Notes
     -----
-    A report is a row of ``d`` bits. Two labels differ in two bits, so that the true budget is the logarithm of the
-    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) a report.
+    A report is a row of ``d`` bits. Two labels differ in two bits, so the true budget is the logarithm of the
+    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) per report.
 
     References
     ----------
@@ -67,12 +67,12 @@ class UnaryEncoding(FrequencyProtocol):
         if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
             raise StatementError(f"kind {short_repr(kind)} is unknown", do="use 'optimized' or 'symmetric'")
         self.kind = kind
-        # (1 - q) / q <= root: with p = 1/2 the other factor is 1; with p = 1 - q it is the same again.
+        # (1 - q) / q <= root. The other factor is 1 for p = 1/2, and the same for p = 1 - q.
         root = self.epsilon.enclosure(1 if kind == "optimized" else Fraction(1, 2))[0]
         rare = math.ceil(TOTAL / (root + 1))
         self._masses = (TOTAL // 2 if kind == "optimized" else TOTAL - rare), rare
         self.p, self.q = Fraction(self._masses[0], TOTAL), Fraction(rare, TOTAL)
-        self._told_apart()
+        self._require_distinguishable()
 
     def __repr__(self) -> str:
         """Kind, number of labels and budget."""
@@ -82,7 +82,7 @@ class UnaryEncoding(FrequencyProtocol):
     def mechanism(self) -> Mechanism:
         """The channel to all ``2**d`` reports, each the tuple of labels whose bit is 1; for ``d <= 12``."""
         size = len(self.inputs)
-        if size > LARGEST_LISTED:
+        if size > MAX_LISTED_LABELS:
             return super().mechanism
         bits = np.array(list(itertools.product((0, 1), repeat=size)), dtype=bool)
         p, q = float(self.p), float(self.q)
@@ -95,13 +95,13 @@ class UnaryEncoding(FrequencyProtocol):
         size, width = len(answers), len(self.inputs)
         require_memory(size * width, f"{size} reports of {width} bits")
         source, reports = bit_source(rng), np.empty((size, width), dtype=bool)
-        often, rare = (np.uint64(mass) for mass in self._masses)
+        true_mass, other_mass = (np.uint64(mass) for mass in self._masses)
         for part in chunks(size, width):
             own = answers[part]
             drawn = source(len(own) * width).reshape(len(own), width)
-            bits = drawn < rare
+            bits = drawn < other_mass
             rows = np.arange(len(own))
-            bits[rows, own] = drawn[rows, own] < often
+            bits[rows, own] = drawn[rows, own] < true_mass
             reports[part] = bits
         return reports
 
@@ -109,11 +109,13 @@ class UnaryEncoding(FrequencyProtocol):
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
-                f"reports are {array.dtype} of shape {array.shape}; they are bits of shape (N, {len(self.inputs)})",
+                f"reports are {array.dtype} of shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
                 do="pass what randomize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
-            raise StatementError("a report holds a number that is neither 0 nor 1", do="pass what randomize returned")
+            raise StatementError(
+                "a report contains a number that is neither 0 nor 1", do="pass what randomize returned"
+            )
         return array.sum(axis=0, dtype=np.float64), len(array)
 
     def _columns(self, reports: Any) -> Any:
@@ -127,7 +129,7 @@ class UnaryEncoding(FrequencyProtocol):
         return self.p * (1 - self.q) / (self.q * (1 - self.p))
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        # The other bits have the same law; of the four values of these two only (1, 0) is likelier.
+        # All other bits have the same law. Of the four values of these two bits only (1, 0) is likelier.
         return self.p * (1 - self.q) - alpha * self.q * (1 - self.p)
 
     def _witness(self) -> Any:

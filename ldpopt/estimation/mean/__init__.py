@@ -1,4 +1,7 @@
-"""Mean estimation under local privacy: protocols with their true privacy in closed form, one a file."""
+"""Mean estimation under local privacy, one protocol per file, each with its true privacy in closed form.
+
+In: bounded answers of users. Out: private reports, and an unbiased `Estimate` of the mean with its standard error.
+"""
 
 from ldpopt.estimation.mean.designed import Designed, designed
 from ldpopt.estimation.mean.duchi import Duchi

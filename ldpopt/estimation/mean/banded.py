@@ -1,4 +1,4 @@
-r"""Reports on a grid that are likely in a band around the answer: the law behind Piecewise and Square Wave."""
+r"""Reports on a grid that are likely in a band around the answer: the common law of Piecewise and Square Wave."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ldpopt.mechanism.sampling import BITS
 
 
 class Banded(Protocol):
-    r"""Report one of ``N`` cells: with probability ``p`` from the ``W`` of a band, else from all; each part is uniform.
+    r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else uniform in all.
 
     .. math:: P(y \mid i) = \frac{p}{W} [i \le y < i + W] + \frac{1 - p}{N}, \qquad i = 0, \dots, N - W, \qquad
               \frac{p N}{(1 - p) W} \le e^\epsilon - 1
 
-    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality, which is the privacy of every two answers.
+    with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy for every two answers.
     The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain.
 
     Parameters
@@ -48,7 +48,7 @@ class Banded(Protocol):
         self.steps = self.cells - self.band_cells
 
     def _scale(self, gain: float) -> None:
-        """Let the cells' centers lie ``gain`` times as wide as the answers do, around the middle of the domain."""
+        """Place the cells' centers: answers scaled by ``gain`` around the middle of the domain."""
         low, high = self.domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
@@ -58,7 +58,7 @@ class Banded(Protocol):
 
     @property
     def bias(self) -> float:
-        """Half the distance of two points to which answers are rounded."""
+        """Half the distance between two adjacent points to which answers are rounded."""
         return (self.domain[1] - self.domain[0]) / (2 * self.steps)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
@@ -71,14 +71,14 @@ class Banded(Protocol):
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
         low, high = self.domain
-        place, in_band = uniforms(source, x.size), below(self.law.mass, x.size, source)
+        position, in_band = uniforms(source, x.size), below(self.law.mass, x.size, source)
         fraction = self.band_cells / self.cells
         start = (x - low) / (high - low) * (1 - fraction)
-        place = np.where(in_band, start + fraction * place, place)
-        return np.asarray(self.middle + (2 * place - 1) * (self.cells * self.half_cell))
+        position = np.where(in_band, start + fraction * position, position)
+        return np.asarray(self.middle + (2 * position - 1) * (self.cells * self.half_cell))
 
     def _variance(self, x: Any) -> Any:
-        # Both parts are uniform on n cells, whose centers have the variance (n**2 - 1) / 12 cells.
+        # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.
         band, rest, half = self.band, self.rest, (self.domain[1] - self.domain[0]) / 2
         noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (3 * (band * self.steps) ** 2)
         return (x - self.middle) ** 2 * (rest / band) + half**2 * noise

@@ -1,4 +1,4 @@
-r"""The linear program's own unbiased randomizer: the least variance that a grid of inputs and outputs allows."""
+r"""The unbiased randomizer of least variance on a grid of inputs and outputs, by linear programming."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from ldpopt.statement.prior import read_prior
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
-MOST = 1e150
-"""Largest number whose square is kept as a float, with room for differences."""
+MAX_NUMBER = 1e150
+"""Largest answer or output; squares and their differences do not overflow."""
 
 
 class Designed(Protocol):
-    """A randomizer on a grid, made by `designed`; answers between two grid values go to one of them at random.
+    """A randomizer on a grid, made by `designed`; an answer between two grid values is rounded to one at random.
 
     Attributes
     ----------
     values, outputs : ndarray
-        The numbers behind the inputs, increasing, and behind the reports.
+        The answers of the grid, increasing, and the possible reports.
     solution : Solution
-        Of the program, in which both are divided by the largest ``abs(output)``.
+        Solution of the program, in which both are divided by the largest absolute value.
     mechanism : Mechanism
-        What is sampled: exactly epsilon-LDP, and so are its mixtures, which other answers get.
+        The sampled channel: exactly epsilon-LDP, and so are the mixtures of its rows for answers off the grid.
     """
 
     def __init__(self, epsilon: float | str, values: Float, outputs: Float, scale: float, solution: Solution) -> None:
@@ -58,7 +58,7 @@ class Designed(Protocol):
 
     @property
     def bias(self) -> float:
-        """Largest distance of a report's mean from its answer: what rounding to masses of ``2**-53`` left."""
+        """Largest distance of a report's mean from its answer, caused by rounding to masses of ``2**-53``."""
         return float(np.abs(self._means - self.values).max())
 
     @property
@@ -73,9 +73,9 @@ class Designed(Protocol):
 
     @property
     def bound(self) -> float:
-        """Lower bound on the objective of every such randomizer, in the squared unit of the answers.
+        """Lower bound on the objective of every unbiased private randomizer on this grid, in the answers' squared unit.
 
-        It is for exactly unbiased ones: `grid_variance` may lie below it by about `bias` times the largest output.
+        Rounding causes a small `bias`: `grid_variance` may be below the bound by about `bias` times the largest output.
         """
         return float(self.certificate.bound) * self._scale**2
 
@@ -85,7 +85,7 @@ class Designed(Protocol):
         return tuple(self.values.tolist())
 
     def audit(self) -> Audit:
-        """Recompute the privacy of what is sampled, in exact arithmetic."""
+        """Recompute the privacy of the sampled channel, in exact arithmetic."""
         return self.mechanism.audit(PureLDP(self.epsilon))
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
@@ -114,12 +114,12 @@ class Designed(Protocol):
 
 
 def cells(grid: Float, x: Float) -> NDArray[np.int64]:
-    """Return the place of the last grid value at or below each number, from 0 to ``len(grid) - 2``."""
+    """Return the index of the last grid value at or below each number, from 0 to ``len(grid) - 2``."""
     last, first = len(grid) - 2, grid[0]
     step = (grid[-1] - first) / (last + 1)
     if np.abs(grid - np.linspace(first, grid[-1], last + 2)).max() > step / 4:
         return np.asarray(np.clip(np.searchsorted(grid, x, side="right") - 1, 0, last))
-    # Steps are equal: dividing is off by one at most, and five times as fast as bisection.
+    # Equal steps: division is wrong by one at most, and five times as fast as bisection.
     left = np.clip(((x - first) / step).astype(np.int64), 0, last)
     left -= x < grid[left]
     left = np.maximum(left, 0)
@@ -158,12 +158,12 @@ def designed(
     Returns
     -------
     Designed
-        The protocol; ``.certificate`` proves it best, ``.bias`` is what rounding left.
+        The protocol; ``.certificate`` proves optimality, ``.bias`` is the rounding error.
 
     Raises
     ------
     StatementError
-        If a list is unfit.
+        If a list is too short, not finite or not distinct.
     InfeasibleError
         If the outputs do not span enough.
 
@@ -173,9 +173,9 @@ def designed(
 
     Notes
     -----
-    Given unbiasedness the variance is linear in the channel, so that this is a linear program: `solve` with
-    `constraints.unbiased`. An answer off the grid is first rounded at random to its two neighbors, which keeps it
-    unbiased and private. Theory: docs, "Means".
+    For unbiased reports the variance is linear in the channel, so this is a linear program: `solve` with
+    `constraints.unbiased`. An answer off the grid is first rounded at random to one of its two neighbors, which keeps
+    the protocol unbiased and private. Theory: docs, "Means".
 
     References
     ----------
@@ -191,9 +191,9 @@ def designed(
     answers = given.values
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
-            raise StatementError(f"the {name} are no list of at least {least} distinct finite numbers")
-    if max(np.abs(answers).max(), np.abs(reports).max()) > MOST:
-        raise StatementError(f"squares of numbers above {MOST:g} leave the floats", do="use another unit")
+            raise StatementError(f"the {name} are not a list of at least {least} distinct finite numbers")
+    if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_NUMBER:
+        raise StatementError(f"squares of numbers above {MAX_NUMBER:g} overflow", do="use another unit")
     order = np.argsort(answers)
     weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]

@@ -29,14 +29,14 @@ class Duchi(Protocol):
     Attributes
     ----------
     bit : RandomCensoring
-        The bit behind the report.
+        The protocol of the underlying bit.
     size : float
         ``C``.
 
     Notes
     -----
     The same bit as symmetric random censoring of ``(t + 1) / 2``, coded as ``+-C``. Its delta at a smaller budget
-    ``e`` is ``(exp(epsilon) - exp(e)) / (exp(epsilon) + 1)``. O(1) a report, drawn in integers: private exactly.
+    ``e`` is ``(exp(epsilon) - exp(e)) / (exp(epsilon) + 1)``. O(1) per report, drawn in integers, exactly private.
 
     References
     ----------
@@ -58,7 +58,7 @@ class Duchi(Protocol):
 
     @property
     def bias(self) -> float:
-        """Half the distance of two points to which answers are rounded."""
+        """Half the distance between two adjacent points to which answers are rounded."""
         return 2 * self.bit.bias
 
     @property

@@ -1,4 +1,4 @@
-r"""Duchi, Jordan and Wainwright's mechanism for vectors: all attributes in one report, private for any number."""
+r"""Duchi, Jordan and Wainwright's mechanism for vectors: all attributes in one report, for any number of attributes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ldpopt.estimation.mean.two_level import TwoLevel
 from ldpopt.foundation.checks import Float, whole_number
 from ldpopt.mechanism.sampling import CHUNK
 
-MOST_ATTRIBUTES = 100_000
-"""Signs whose law is computed, in whole numbers of as many bits."""
+MAX_ATTRIBUTES = 100_000
+"""Largest number of attributes; the law is computed with integers of as many bits."""
 
 
 class DuchiVector(VectorProtocol):
@@ -54,11 +54,11 @@ class DuchiVector(VectorProtocol):
 
     Notes
     -----
-    One attribute is `Duchi`. Two opposite corners are the worst pair, and the law is that of `TwoLevel`. For even ``m``
-    the mechanism as first published is **not** epsilon-LDP, because of the corners on the border; this is the
-    correction of Nguyen et al. Theory: docs, "Means".
+    With one attribute it is `Duchi`. Two opposite corners are the worst pair; the law is `TwoLevel`. For even ``m`` the
+    mechanism as first published is **not** epsilon-LDP, because of the corners on the border. This is the correction of
+    Nguyen et al. Theory: docs, "Means".
 
-    `randomize` returns an int8 array of signs, shape ``(N, m)``. O(m) words a user, drawn exactly.
+    `randomize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
 
     References
     ----------
@@ -72,9 +72,9 @@ class DuchiVector(VectorProtocol):
     """
 
     def __init__(self, epsilon: float | str, attributes: int) -> None:
-        super().__init__(whole_number(attributes, "attributes", 1, MOST_ATTRIBUTES))
+        super().__init__(whole_number(attributes, "attributes", 1, MAX_ATTRIBUTES))
         budget, m = read_budget(epsilon), self.attributes
-        # 1 / (E|sum of m fair signs| / m) as a product, without large numbers.
+        # m / E|sum of m fair signs| as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))
         border = 0 if m % 2 else math.comb(m, m // 2)
         self.epsilon, self.law = budget, TwoLevel(budget, Fraction((1 << m) - border, 2 << m))
@@ -97,19 +97,19 @@ class DuchiVector(VectorProtocol):
         Returns
         -------
         Estimate
-            ``m`` values with sample standard errors, that of the worst case where all signs are equal.
+            ``m`` values with sample standard errors, that of the worst case if all signs are equal.
 
         Raises
         ------
         StatementError
-            If there are no reports, or one is no vector of signs.
+            If there are no reports, or one is not a vector of signs.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)
         fits = signs.ndim == 2 and signs.shape[1] == self.attributes and len(signs) and signs.dtype.kind in "if"
         if not fits or not (np.abs(signs) == 1).all():
             raise StatementError(
-                f"the reports are no signs of shape (users, {self.attributes})", do="pass what randomize returned"
+                f"the reports are not signs of shape (users, {self.attributes})", do="pass what randomize returned"
             )
         n = len(signs)
         means = signs.sum(axis=0, dtype=np.float64) / n
@@ -118,7 +118,7 @@ class DuchiVector(VectorProtocol):
         return Estimate(means * self.size, np.sqrt(variance / n), n, float(confidence), repr(self))
 
     def audit(self) -> Audit:
-        """Tell the true privacy of the whole report, in closed form."""
+        """Return the true privacy of the whole report, in closed form."""
         epsilon, verdict = self.law.privacy()
         ones = (1.0,) * self.attributes
         witness, claim = (ones, tuple(-x for x in ones), ones), f"{float(self.epsilon):.6g}-LDP"
@@ -139,7 +139,7 @@ class DuchiVector(VectorProtocol):
         wanted = np.flatnonzero(below(self.law.mass, len(x), source))
         while len(wanted):
             twice = 2 * np.count_nonzero(agrees[wanted], axis=1)
-            # A corner on the wrong side is turned to the other; one on the border is drawn again.
+            # A corner on the wrong side is negated; one on the border is drawn again.
             wrong, wanted = wanted[twice < self.attributes], wanted[twice == self.attributes]
             agrees[wrong] = ~agrees[wrong]
             again = fair_bits(len(wanted) * self.attributes, source)

@@ -1,4 +1,4 @@
-r"""The hybrid mechanism of Wang et al.: piecewise or two-point, by a coin that does not see the answer."""
+r"""The hybrid mechanism of Wang et al.: piecewise or two-point, by a coin that is independent of the answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Hybrid(Protocol):
 
     .. math:: V(t) = \frac{s + 3}{3 s (s - 1)} + \frac{1}{s} \coth^2 \frac{\epsilon}{2}, \qquad s = e^{\epsilon/2}
 
-    for ``epsilon`` above 0.6093525, the same for every ``t``; below that it is Duchi's mechanism.
+    for ``epsilon`` above 0.6093525, the same for every ``t``; below, it is Duchi's mechanism.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Hybrid(Protocol):
 
     Notes
     -----
-    Delta is the mixture of the two deltas, as the answers -1 and 1 are the worst pair of both. The coin's probability
-    is rounded to a multiple of ``2**-53``, which does not touch the privacy: both sides are exactly private.
+    Delta is the mixture of the two deltas, since -1 and 1 are the worst pair of both parts. The coin's probability is
+    rounded to a multiple of ``2**-53``. This does not affect privacy: both parts are exactly private.
 
     References
     ----------
@@ -54,13 +54,13 @@ class Hybrid(Protocol):
         super().__init__(epsilon)
         self.piecewise, self.duchi = Piecewise(self.epsilon), Duchi(self.epsilon)
         self.mass = round(TOTAL * -math.expm1(-self.epsilon / 2)) if self.epsilon > THRESHOLD else 0
-        self.weight, self._other = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
+        self.weight, self._duchi_weight = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
         size = self.piecewise.size if self.mass else self.duchi.size
         self.report_range = (-size, size)
 
     @property
     def _is_ternary(self) -> bool:  # type: ignore[override]
-        # Beyond 36 nats the two sides reach different epsilons, as masses are multiples of 2**-53.
+        # Above 36 nats the two parts have different epsilons, since masses are multiples of 2**-53.
         return math.isclose(self.piecewise._privacy()[0], self.duchi._privacy()[0], rel_tol=1e-12)
 
     @property
@@ -69,12 +69,12 @@ class Hybrid(Protocol):
         return max(self.piecewise.bias, self.duchi.bias)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        return self._toss(x, source, self.piecewise._randomize)
+        return self._mix(x, source, self.piecewise._randomize)
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        return self._toss(x, source, self.piecewise._simulate)
+        return self._mix(x, source, self.piecewise._simulate)
 
-    def _toss(self, x: Float, source: Source, piecewise: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
+    def _mix(self, x: Float, source: Source, piecewise: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
         coin = below(self.mass, x.size, source)
         reports, first, second = np.empty(x.size), np.flatnonzero(coin), np.flatnonzero(~coin)
         reports[first] = piecewise(x[first], source)
@@ -82,12 +82,13 @@ class Hybrid(Protocol):
         return reports
 
     def _variance(self, x: Any) -> Any:
-        return self.weight * self.piecewise._variance(x) + self._other * self.duchi._variance(x)
+        return self.weight * self.piecewise._variance(x) + self._duchi_weight * self.duchi._variance(x)
 
     def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
-        # The reports of the two sides differ: the larger epsilon is attained, if its side is ever tossed.
-        sides = [side for side, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]
-        return max((side._privacy() for side in sides), key=lambda found: found[0])
+        # The two parts have different reports, so the larger epsilon of the parts with positive probability is
+        # attained.
+        parts = [part for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]
+        return max((part._privacy() for part in parts), key=lambda found: found[0])
 
     def _delta(self, epsilon: float) -> float:
-        return self.weight * self.piecewise._delta(epsilon) + self._other * self.duchi._delta(epsilon)
+        return self.weight * self.piecewise._delta(epsilon) + self._duchi_weight * self.duchi._delta(epsilon)

@@ -1,4 +1,4 @@
-"""Protocols for vectors under the names that the literature gives them."""
+"""Vector protocols under their names in the literature."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from ldpopt.estimation.mean.duchi import Duchi
 from ldpopt.estimation.mean.hybrid import Hybrid
 from ldpopt.estimation.mean.piecewise import Piecewise
-from ldpopt.estimation.mean.protocol import least_nats
+from ldpopt.estimation.mean.protocol import lower_nats
 from ldpopt.estimation.mean.random_censoring import RandomCensoring
 from ldpopt.estimation.mean.sampled import Sampled
 from ldpopt.foundation.budget import Budget
@@ -77,7 +77,7 @@ def rcp_multiple(epsilon: float | str, attributes: int) -> Sampled:
 
 
 def rcp_multiple_opt(epsilon: float | str, attributes: int) -> Sampled:
-    """Make RCP_Multiple_Opt: as little private as `rcp_opt`.
+    """Make RCP_Multiple_Opt: **not** epsilon-LDP, as `rcp_opt`.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes
     Returns
     -------
     Sampled
-        Its audit is of the whole report.
+        The vector protocol; its audit covers the whole report.
 
     References
     ----------
@@ -229,5 +229,5 @@ def split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes
     """
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    protocol = kind(budget if k == 1 else Budget(least_nats(budget) / k))
+    protocol = kind(budget if k == 1 else Budget(lower_nats(budget) / k))
     return Sampled(protocol, attributes, "horvitz_thompson", k)

@@ -40,7 +40,7 @@ class NoPrivacy(Protocol):
     report_range = (0.0, 1.0)
 
     def __init__(self) -> None:
-        """Take no budget: there is none."""
+        """Take no arguments: there is no budget."""
 
     def __repr__(self) -> str:
         """Name."""
@@ -48,11 +48,11 @@ class NoPrivacy(Protocol):
 
     @property
     def bias(self) -> float:
-        """What rounding answers to multiples of ``2**-53`` leaves."""
+        """Bias from rounding answers to multiples of ``2**-53``."""
         return 2.0**-54
 
     def audit(self) -> Audit:
-        """Tell that every report of 0 or 1 excludes an answer: epsilon ``inf``, delta 1 at every budget."""
+        """Return epsilon ``inf`` and delta 1 at every budget: each report excludes an answer."""
         epsilon, witness, verdict = self._privacy()
         return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
 

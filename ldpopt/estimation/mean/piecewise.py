@@ -1,4 +1,4 @@
-r"""The piecewise mechanism of Wang et al.: a likely band around the answer, an unlikely rest."""
+r"""The piecewise mechanism of Wang et al.: reports in a band around the answer are likely, others are not."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Piecewise(Banded):
 
     Notes
     -----
-    Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the bands of two distant
-    answers are disjoint, so that delta at a smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn
-    exactly on a grid, see `Banded`: above about 25 nats, where the band would be narrower than a few cells and its rest
-    rarer than ``2**-53``, the variance is larger than the formula. O(1) a report.
+    Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the bands of the answers
+    -1 and 1 are disjoint, so delta at a smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn
+    exactly on a grid, see `Banded`. Above about 25 nats the band is only a few cells wide, and the variance is larger
+    than the formula says. O(1) per report.
 
     References
     ----------

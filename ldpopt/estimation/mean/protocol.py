@@ -1,4 +1,4 @@
-r"""What every protocol for means shares: a domain, reports that are affine in the answer on average, and an audit."""
+r"""The interface of protocols for one mean: a domain, reports whose mean is affine in the answer, and an audit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import Float, real_array
 from ldpopt.mechanism.sampling import bit_source
 
-MOST = 1e150
-"""Largest report: its square is a float."""
+MAX_REPORT = 1e150
+"""Largest report; its square does not overflow."""
 
 
 class Protocol(Randomizer):
-    r"""A randomizer of one bounded number a user, and the unbiased estimate of the users' mean.
+    r"""A randomizer of one bounded number per user, and the unbiased estimate of the users' mean.
 
-    The mean of a report is affine in the answer, so that its inverse is unbiased:
+    The mean of a report is affine in the answer, so the inverse map is unbiased:
 
     .. math:: E[r \mid x] = o + s x, \qquad \hat\mu = \frac{\bar r - o}{s}
 
@@ -43,11 +43,11 @@ class Protocol(Randomizer):
     domain : tuple of float
         Least and largest answer.
     report_range : tuple of float
-        Least and largest report, infinite where there is none.
+        Least and largest report; infinite if unbounded.
     offset, slope : float
         The numbers ``o`` and ``s`` above.
     bias : float
-        Bound on what rounding answers to the grid does to the mean of a report's unbiased value.
+        Bound on the bias that rounding answers to the grid causes.
     knots : tuple of float
         Answers between which the variance is a quadratic.
 
@@ -58,10 +58,10 @@ class Protocol(Randomizer):
 
     Notes
     -----
-    Every report is drawn exactly, by comparing whole random words: bits and two points from integer masses, real
-    reports on a public grid of about ``2**40`` points. `variance` and `audit` tell of what is drawn, which differs from
-    the continuous law by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of floats that follow a continuous
-    law would tell answers apart; `simulate` draws them, to compare with. Theory: docs, "Means".
+    Every report is drawn exactly by comparing random words with integers: bits and two-point reports from integer
+    masses, real reports on a public grid of about ``2**40`` points. `variance` and `audit` describe this discrete law.
+    It differs from the continuous law by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of continuous
+    floats would reveal answers; `simulate` draws them for comparison. Theory: docs, "Means".
 
     References
     ----------
@@ -79,7 +79,7 @@ class Protocol(Randomizer):
     @property
     @abstractmethod
     def bias(self) -> float:
-        """Bound on what rounding answers to the grid does to the mean of a report's unbiased value."""
+        """Bound on the bias that rounding answers to the grid causes."""
 
     def __init__(self, epsilon: float | str) -> None:
         self.epsilon = read_budget(epsilon)
@@ -101,7 +101,7 @@ class Protocol(Randomizer):
         x : array_like, shape (N,)
             Answers within the domain; nothing is clipped.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws every bit from the operating system's generator.
+            Makes the draws repeatable (default: every bit from the operating system's generator).
 
         Returns
         -------
@@ -111,15 +111,15 @@ class Protocol(Randomizer):
         Raises
         ------
         StatementError
-            If the answers are no vector, one is outside the domain, or ``rng`` is no source.
+            If the answers are not a vector, one is outside the domain, or ``rng`` is not a valid source.
         """
         return self._draw(x, rng, self._randomize)
 
     def simulate(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
-        """Draw from the continuous law of the literature, in floats: **for simulation, not for people**.
+        """Draw from the continuous law of the literature, in floats: **for simulation only**.
 
-        The low bits of floats tell answers apart, whatever the law on paper says. Arguments and reports are those of
-        `randomize`, from which it differs only where reports are real numbers.
+        The low bits of its floats reveal the answers. Arguments and reports are those of `randomize`; the draws differ
+        only if reports are real numbers.
         """
         return self._draw(x, rng, self._simulate)
 
@@ -144,27 +144,27 @@ class Protocol(Randomizer):
         Raises
         ------
         StatementError
-            If there are no reports, or one that the protocol cannot make.
+            If there are no reports, or one that the protocol cannot produce.
 
         Notes
         -----
-        The standard error is right for answers drawn at random; where the answers are fixed numbers it is too large
-        by their spread. Reports that are all the same say nothing of it: then the worst case is used.
+        The standard error is right for answers drawn at random. For fixed answers it is too large by their variance. If
+        all reports are equal, the worst case is used.
         """
         normal_quantile(confidence)
         array = self._reports(reports)
-        spread = float(array.var(ddof=1)) / self.slope**2 if len(array) > 1 else 0.0
-        error = math.sqrt((spread if spread > 0 else self.worst_case_variance) / len(array))
+        sample_variance = float(array.var(ddof=1)) / self.slope**2 if len(array) > 1 else 0.0
+        error = math.sqrt((sample_variance if sample_variance > 0 else self.worst_case_variance) / len(array))
         value = (float(array.mean()) - self.offset) / self.slope
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
     def audit(self) -> Audit:
-        """Tell the true two-sided privacy of the law, in closed form.
+        """Return the true two-sided privacy of the law, in closed form.
 
         Returns
         -------
         Audit
-            The smallest pure epsilon over all pairs of answers and all events (``inf`` where there is none), delta at
+            The smallest pure epsilon over all pairs of answers and all events (``inf`` if none exists), delta at
             the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
         """
         epsilon, witness, verdict = self._privacy()
@@ -179,13 +179,13 @@ class Protocol(Randomizer):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
-            raise StatementError(f"reports have shape {array.shape}; they are a vector of at least one")
+            raise StatementError(f"reports have shape {array.shape}; expected a vector with at least one entry")
         low, high = self.report_range
-        low, high = max(low, -MOST), min(high, MOST)
+        low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
-        least, most = array.min(), array.max()
+        smallest, largest = array.min(), array.max()
         # Two reductions without temporaries; nan fails every comparison.
-        if not (low - slack <= least and most <= high + slack and math.isfinite(least) and math.isfinite(most)):
+        if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
                 f"report {float(array[bad])!r} cannot come from {self!r}",
@@ -197,9 +197,7 @@ class Protocol(Randomizer):
     def _draw(self, x: ArrayLike, rng: Random, law: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
         source, answers = bit_source(rng), self._answers(x)
         if answers.ndim != 1:
-            raise StatementError(
-                f"answers have shape {answers.shape}; they are a vector", do="pass a list, even of one"
-            )
+            raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
         if not answers.size:
             return law(answers, source)
         return np.concatenate([law(answers[part], source) for part in chunks(len(answers))])
@@ -224,20 +222,20 @@ def read_budget(epsilon: float | str) -> Budget:
     """Read a positive budget."""
     budget = Budget(epsilon)
     if not budget > 0:
-        raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+        raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
     return budget
 
 
-def least_nats(budget: Budget) -> Fraction:
-    """Return the budget in nats, exactly, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
+def lower_nats(budget: Budget) -> Fraction:
+    """Return the budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
     if budget.nats is not None:
         return budget.nats
     assert budget.ratio is not None
     return log_enclosure(budget.ratio)[0]
 
 
-def judge(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
-    """Turn the exact largest ratio of two probabilities into an epsilon, rounded up, and a verdict on the budget."""
+def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
+    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the budget."""
     low, high = budget.enclosure()
     verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
     if not isinstance(ratio, Fraction):

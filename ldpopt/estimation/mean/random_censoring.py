@@ -1,4 +1,4 @@
-r"""Random censoring: one bit a user, ``Pr(1 | x) = c + d x``, symmetric or as the paper's optimized interval has it."""
+r"""Random censoring: one bit per user, ``Pr(1 | x) = c + d x``, with the symmetric or another interval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Verdict
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import PrivacyViolationError, StatementError
-from ldpopt.estimation.mean.protocol import Protocol, judge
+from ldpopt.estimation.mean.protocol import Protocol, verdict_of_ratio
 from ldpopt.estimation.mean.randomizer import TOTAL
 from ldpopt.foundation.checks import Float, real_number, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
@@ -30,9 +30,9 @@ class RandomCensoring(Protocol):
     epsilon : float or str
         Nominal budget in nats, positive.
     delta1 : float
-        Shift of the upper end, at most 1. No privacy parameter.
+        Shift of the upper end, at most 1; not a privacy parameter.
     delta2 : float
-        Shift of the lower end, at least -1. No privacy parameter.
+        Shift of the lower end, at least -1; not a privacy parameter.
 
     Raises
     ------
@@ -41,15 +41,15 @@ class RandomCensoring(Protocol):
 
     Notes
     -----
-    Output 1 keeps the ratio ``E`` where ``delta1 <= E delta2``, output 0 where ``delta2 >= E delta1``. The paper checks
-    output 1 alone and asks for ``delta1 / E <= delta2 <= delta1``, ``delta1 > 0``: **every** such point violates
+    Output 1 keeps the ratio ``E`` if ``delta1 <= E delta2``, output 0 if ``delta2 >= E delta1``. The paper checks
+    output 1 only and requires ``delta1 / E <= delta2 <= delta1``, ``delta1 > 0``: **every** such point violates
     epsilon-LDP. Its optimum ``RCP_Opt`` (``delta1 = 1``, ``delta2 = exp(-epsilon)``) has the true epsilon ``inf`` and
-    ``delta = 1 - 1/E`` at every budget, since report 0 proves ``x != 1``. It is kept to compare with, and `audit` says
-    so. Among the private intervals the symmetric one is best for every ``x``; theory: docs, "Means".
+    ``delta = 1 - 1/E`` at every budget, since report 0 proves ``x != 1``. It is kept for comparison; `audit` reports
+    the violation. Among the private intervals the symmetric one is best for every ``x``; theory: docs, "Means".
 
     The true epsilon is :math:`\max(\ln\frac{E + \delta_1}{1 + \delta_2}, \ln\frac{E - \delta_2}{1 - \delta_1})`.
-    O(1) a report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so that it
-    is private exactly, and everything told is of what is drawn.
+    O(1) per report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so it is
+    exactly private. All properties describe the rounded law.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class RandomCensoring(Protocol):
         self.offset = self.lower
 
     def __repr__(self) -> str:
-        """Budget, shifts, and a flag where the budget does not hold."""
+        """Budget, shifts, and a warning if the budget does not hold."""
         shifts = f", delta1={self.delta1:g}, delta2={self.delta2:g}" if self.delta1 or self.delta2 else ""
         flag = "" if self._privacy()[2] == "certified" else f", NOT {float(self.epsilon):.6g}-LDP"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{shifts}{flag})"
@@ -101,7 +101,7 @@ class RandomCensoring(Protocol):
 
     @property
     def bias(self) -> float:
-        """Half the distance of two points to which answers are rounded."""
+        """Half the distance between two adjacent points to which answers are rounded."""
         return 0.5 / (self.counts[1] - self.counts[0])
 
     @property
@@ -126,7 +126,7 @@ class RandomCensoring(Protocol):
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         lower, upper = self.counts
-        # The rounded threshold stays between the masses of the ends, whose ratio is what privacy is about.
+        # The rounded threshold stays between the masses of the ends, whose ratio decides privacy.
         threshold = np.clip(lower + np.rint((upper - lower) * x).astype(np.int64), lower, upper)
         reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
         return reports
@@ -144,11 +144,11 @@ class RandomCensoring(Protocol):
         lower, upper = self.counts
         one = Fraction(upper, lower) if lower else math.inf
         zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf
-        epsilon, verdict = judge(max(one, zero), self.epsilon)
+        epsilon, verdict = verdict_of_ratio(max(one, zero), self.epsilon)
         return epsilon, (1.0, 0.0, 1) if one >= zero else (0.0, 1.0, 0), verdict
 
     def _delta(self, epsilon: float) -> float:
-        # 1 - c = (1 - c - d) + d: without the difference of two numbers near 1.
+        # Uses 1 - c = (1 - c - d) + d, to avoid a difference of two numbers near 1.
         growth = math.expm1(min(epsilon, 709.0))
         return max(0.0, self.slope - growth * min(self.lower, self.above))
 
@@ -156,5 +156,5 @@ class RandomCensoring(Protocol):
 def _shift(value: Any, name: str) -> float:
     number = real_number(value, name)
     if not math.isfinite(number):
-        raise StatementError(f"{name} = {short_repr(value)} is no finite number")
+        raise StatementError(f"{name} = {short_repr(value)} is not a finite number")
     return number

@@ -1,4 +1,4 @@
-r"""What randomizers of one number and of many share: a domain, a variance, an audit."""
+r"""The interface of randomizers of one number and of vectors: a domain, a variance, an audit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 Random = np.random.Generator | int | None
 
 TOTAL = 1 << BITS
-"""Masses are whole numbers over this."""
+"""Masses are integers over this denominator."""
 
 
 class Randomizer(ABC):
@@ -48,7 +48,7 @@ class Randomizer(ABC):
 
     @abstractmethod
     def audit(self) -> Audit:
-        """Tell the true privacy of one user's report."""
+        """Return the true privacy of one user's report."""
 
     def variance(self, x: ArrayLike) -> Any:
         """Variance of one user's unbiased contribution to the mean, in the squared unit of the answers.
@@ -84,13 +84,13 @@ class Randomizer(ABC):
             raise StatementError(
                 f"answer {float(array.ravel()[bad])!r} lies outside [{low:g}, {high:g}]",
                 where=f"entry {bad}",
-                do="scale the answers into the domain; nothing is clipped in silence",
+                do="scale the answers into the domain; nothing is clipped",
             )
         return array
 
 
 class VectorProtocol(Randomizer):
-    """A randomizer of ``m`` bounded numbers a user.
+    """A randomizer of ``m`` bounded numbers per user.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class VectorProtocol(Randomizer):
     Raises
     ------
     StatementError
-        If ``attributes`` is no whole number >= 1.
+        If ``attributes`` is not a whole number >= 1.
     """
 
     def __init__(self, attributes: int) -> None:
@@ -114,7 +114,7 @@ class VectorProtocol(Randomizer):
         x : array_like, shape (N, m)
             Answers within the domain, one user a row; nothing is clipped.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws every bit from the operating system's generator.
+            Makes the draws repeatable (default: every bit from the operating system's generator).
 
         Returns
         -------
@@ -124,13 +124,13 @@ class VectorProtocol(Randomizer):
         Raises
         ------
         StatementError
-            If the shape does not fit, or an answer that is read is outside the domain.
+            If the shape is wrong, or an answer that is read is outside the domain.
         """
-        # A plain array is read part by part: it may fill half of the memory.
+        # A plain array is read in parts: a copy might not fit into memory.
         plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
         answers: NDArray[Any] = x if plain else real_array(x, "list of answers")  # type: ignore[assignment]
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
-            raise StatementError(f"answers have shape {answers.shape}; they need (users, {self.attributes})")
+            raise StatementError(f"answers have shape {answers.shape}; expected (users, {self.attributes})")
         source, reports = bit_source(rng), self._empty(len(answers))
         for part in chunks(len(answers), self._rows_at_a_time):
             self._fill(reports[part], answers[part], source)

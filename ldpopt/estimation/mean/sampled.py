@@ -1,4 +1,4 @@
-r"""One attribute a user, or a few: the protocols for many means, with Horvitz-Thompson and ratio estimators."""
+r"""Protocols for many means: each user reports one attribute or a few; Horvitz-Thompson and ratio estimators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Method = Literal["ratio", "horvitz_thompson"]
 
 
 class Sampled(VectorProtocol):
-    r"""Each user reports ``k`` of ``m`` attributes, chosen uniformly without looking, and says which ones.
+    r"""Each user reports ``k`` of ``m`` attributes, chosen uniformly and independently of the answers.
 
     .. math:: \text{ratio: } \frac{1}{s} \Bigl( \frac{\sum_{i \ni j} r_{ij}}{n_j} - o \Bigr), \qquad
               \text{Horvitz-Thompson: } \frac{1}{s} \Bigl( \frac{m}{k n} \sum_{i \ni j} r_{ij} - o \Bigr)
@@ -30,11 +30,11 @@ class Sampled(VectorProtocol):
     Parameters
     ----------
     protocol : Protocol
-        What randomizes each chosen attribute; a report of ``k`` of them spends ``k`` times its budget.
+        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its budget.
     attributes : int
         Number of attributes ``m``, at least 1.
     method : {"ratio", "horvitz_thompson"}
-        How `estimate` works. The paper's Algorithm 6 is Horvitz-Thompson on the bits.
+        Estimator of `estimate`. The paper's Algorithm 6 is Horvitz-Thompson on the bits.
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``.
 
@@ -46,16 +46,16 @@ class Sampled(VectorProtocol):
     Notes
     -----
     The names of the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
-    choice does not depend on the answers, so that the privacy is that of ``k`` reports of ``protocol``, however many
-    attributes two users differ in.
+    choice does not depend on the answers, so the privacy is that of ``k`` reports of ``protocol``, whatever the number
+    of attributes in which two users differ.
 
     The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s`` for
     Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for the ratio, to first
-    order. On bits coded {0, 1} Horvitz-Thompson costs up to ``sqrt(2)`` in error; coded ``+-C`` it costs next to
-    nothing. The ratio is unbiased given that a report has arrived, and undefined (nan) if none has.
+    order. With bits coded {0, 1} the error of Horvitz-Thompson is up to ``sqrt(2)`` times larger; coded ``+-C`` the
+    difference is negligible. The ratio is unbiased if at least one report arrived; otherwise it is nan.
 
     Reports are a structured array of shape ``(N,)``, or ``(N, k)`` for ``k > 1``, with fields ``attribute`` (0 .. m-1)
-    and ``report``. O(k) a user: only the chosen attributes are read, and only they are checked against the domain.
+    and ``report``. O(k) per user: only the chosen attributes are read, and only they are checked against the domain.
 
     References
     ----------
@@ -92,12 +92,12 @@ class Sampled(VectorProtocol):
         return np.empty(shape, dtype=[("attribute", np.int64), ("report", np.float64)])
 
     def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
-        places, m = self._choose(len(x), source), self.attributes
+        attributes, m = self._choose(len(x), source), self.attributes
         if x.flags.c_contiguous:  # twice as fast as two index arrays
-            read = x.ravel().take(places + np.arange(0, x.size, m)[:, None])
+            read = x.ravel().take(attributes + np.arange(0, x.size, m)[:, None])
         else:
-            read = np.take_along_axis(x, places, axis=1)
-        reports["attribute"] = places.reshape(reports.shape)
+            read = np.take_along_axis(x, attributes, axis=1)
+        reports["attribute"] = attributes.reshape(reports.shape)
         drawn = self.protocol._randomize(self._answers(read.ravel()), source)
         reports["report"] = drawn.reshape(reports.shape)
 
@@ -124,8 +124,8 @@ class Sampled(VectorProtocol):
         Returns
         -------
         Estimate
-            ``m`` values with sample standard errors. For the ratio an attribute without a report is nan; for one
-            whose reports are all the same the error is that of the worst case.
+            ``m`` values with sample standard errors. With the ratio, an attribute without reports is nan. If all
+            reports of an attribute are equal, the error is that of the worst case.
 
         Raises
         ------
@@ -139,16 +139,16 @@ class Sampled(VectorProtocol):
                 "the reports have no fields 'attribute' and 'report'", do="pass what randomize returned"
             )
         values = self.protocol._reports(array["report"].reshape(-1))
-        place = array["attribute"].reshape(-1).astype(np.int64)
-        if place.min() < 0 or place.max() >= self.attributes:
+        attribute = array["attribute"].reshape(-1).astype(np.int64)
+        if attribute.min() < 0 or attribute.max() >= self.attributes:
             raise StatementError(f"a report names an attribute outside 0 .. {self.attributes - 1}")
         n, m = len(array), self.attributes
         slope, offset, share = self.protocol.slope, self.protocol.offset, values.size / (n * m)
-        counts, sums = np.bincount(place, minlength=m), np.bincount(place, values, minlength=m)
+        counts, sums = np.bincount(attribute, minlength=m), np.bincount(attribute, values, minlength=m)
         alone = sums / np.maximum(counts, 1)
-        # Squares are taken around each attribute's mean, so that large reports do not cancel.
-        values -= alone[place]
-        squares = np.bincount(place, values * values, minlength=m)
+        # Squares around each attribute's mean avoid cancellation of large reports.
+        values -= alone[attribute]
+        squares = np.bincount(attribute, values * values, minlength=m)
         if self.method == "ratio":
             means = np.where(counts > 0, alone, math.nan)
             spread = squares / np.maximum(counts - 1, 1) / slope**2
@@ -161,11 +161,11 @@ class Sampled(VectorProtocol):
         return Estimate((means - offset) / slope, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
 
     def audit(self) -> Audit:
-        """Tell the true privacy of one user's report, for users who may differ in all attributes.
+        """Return the true privacy of one user's report, for users who may differ in all attributes.
 
-        Epsilon is ``k`` times the protocol's. Delta is that of ``k`` independent reports: exact for ``k = 1`` and
-        wherever the privacy loss of the worst pair is ``-epsilon``, 0 or ``epsilon`` (all but Laplace, designed and
-        asymmetric reports); an upper bound by composition elsewhere.
+        Epsilon is ``k`` times the protocol's. Delta is that of ``k`` independent reports: exact for ``k = 1``, and
+        if the privacy loss of the worst pair is ``-epsilon``, 0 or ``epsilon`` (all protocols but Laplace, designed and
+        asymmetric ones); otherwise an upper bound by composition.
         """
         alone, k = self.protocol.audit(), self.chosen
         if k == 1:
@@ -197,16 +197,16 @@ class Sampled(VectorProtocol):
 
 
 def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1) -> Sampled:
-    """Make the form of a protocol in which each user reports one attribute, or a few: RCP_Multiple, Harmony, ...
+    """Make the vector form of a protocol, in which each user reports one attribute or a few: RCP_Multiple, Harmony, ...
 
     Parameters
     ----------
     protocol : Protocol
-        What randomizes each chosen attribute; a report of several spends its budget as many times.
+        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its budget.
     attributes : int
         Number of attributes ``m``, at least 1.
     method : {"ratio", "horvitz_thompson"}
-        How means are estimated.
+        Estimator of the means.
     chosen : int
         Number of attributes that a user reports, 1 to ``m``.
 

@@ -14,7 +14,7 @@ from ldpopt.foundation.checks import Float, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 
 SERIES_BELOW = 0.005
-"""Budgets below which the half-width comes from its series: two differences of order ``epsilon**2`` cancel there."""
+"""Below this budget the half-width is computed by a series, since differences of order ``epsilon**2`` cancel."""
 
 
 class SquareWave(Banded):
@@ -31,9 +31,9 @@ class SquareWave(Banded):
 
     Notes
     -----
-    ``p`` and ``q`` are densities. The mean is affine in ``x``, so that `estimate` is unbiased (the paper says that it
-    cannot be). The variance is a convex quadratic, largest at 0 and 1. Bands of 0 and 1 are disjoint (``w <= 1/2``),
-    so that delta at a smaller budget ``e`` is ``2 w (p - exp(e) q)``. Drawn exactly on a grid, see `Banded`.
+    ``p`` and ``q`` are densities. The mean is affine in ``x``, so `estimate` is unbiased (contrary to the paper). The
+    variance is a convex quadratic, largest at 0 and 1. Bands of 0 and 1 are disjoint (``w <= 1/2``), so delta at a
+    smaller budget ``e`` is ``2 w (p - exp(e) q)``. Drawn exactly on a grid, see `Banded`.
 
     References
     ----------
@@ -55,7 +55,7 @@ class SquareWave(Banded):
         self.low_density = self.rest / (1 + 2 * self.width)
 
     def estimate_distribution(self, reports: ArrayLike, *, bins: int = 8, confidence: float = 0.95) -> Estimate:
-        r"""Estimate how the answers are distributed: the shares of equal bins of [0, 1], by maximum likelihood.
+        r"""Estimate the distribution of the answers in equal bins of [0, 1], by maximum likelihood.
 
         .. math:: \hat\pi = \arg\max_\pi \sum_j n_j \ln \sum_i \pi_i P(j \mid i), \qquad
                   P(j \mid i) = q |B_j| + (p - q) \, E_{x \sim i} |B_j \cap [x - w, x + w]|
@@ -65,7 +65,7 @@ class SquareWave(Banded):
         reports : array_like, shape (N,)
             What `randomize` returned.
         bins : int
-            Number of bins ``i``, 2 to 512, in which answers are taken as uniform; reports are counted in twice as many
+            Number of bins ``i``, 2 to 512, in which answers are assumed uniform; reports are counted in twice as many
             bins ``B_j`` of ``[-w, 1 + w]``.
         confidence : float
             Coverage of each interval on its own, ``0 < confidence < 1``.
@@ -78,12 +78,12 @@ class SquareWave(Banded):
         Raises
         ------
         StatementError
-            If ``bins`` is out of range, or a report cannot be one.
+            If ``bins`` is out of range, or a report is impossible.
 
         Notes
         -----
-        It is the point to which the EM iterations of Li et al. converge, found by Newton steps. They smooth it on the
-        way; here fewer bins do: with many bins or a small budget the likelihood has its maximum at a few spikes.
+        The result is the limit of the EM iterations of Li et al., found by Newton steps. With many bins or a small
+        budget it has a few high spikes. Li et al. smooth it; here use fewer bins.
 
         References
         ----------
@@ -100,24 +100,24 @@ class SquareWave(Banded):
         w, q = self.width, self.low_density
         edges = np.linspace(-w, 1 + w, 2 * bins + 1)
         cuts = np.arange(bins + 1) / bins
-        # The likely part is a uniform answer plus uniform noise: its distribution function at the edges.
+        # The likely part is a uniform answer plus uniform noise; this is its distribution function at the edges.
         ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
         likely = np.diff((ramp[:-1] - ramp[1:]) * bins, axis=1)
         channel = np.maximum(q * np.diff(edges) + self.slope * likely, 0.0)
         centers = (cuts[:-1] + cuts[1:]) / 2
-        places = np.clip(np.searchsorted(edges, self._reports(reports), side="right") - 1, 0, 2 * bins - 1)
-        counts = dict(enumerate(np.bincount(places, minlength=2 * bins).tolist()))
+        bin_of_report = np.clip(np.searchsorted(edges, self._reports(reports), side="right") - 1, 0, 2 * bins - 1)
+        counts = dict(enumerate(np.bincount(bin_of_report, minlength=2 * bins).tolist()))
         model = Mechanism(channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins))
         return estimate_frequencies(model, counts, method="maximum_likelihood", confidence=confidence)
 
     def _integrated_ramp(self, u: Float) -> Float:
-        """Integral from 0 to ``u`` of the ramp that climbs from 0 to 1 over ``2 w``."""
-        climb = np.clip(u, 0.0, 2 * self.width)
-        return np.asarray(climb * (climb / (4 * self.width)) + np.maximum(u - 2 * self.width, 0.0))
+        """Integral from 0 to ``u`` of the ramp that rises from 0 to 1 over ``2 w``."""
+        rise = np.clip(u, 0.0, 2 * self.width)
+        return np.asarray(rise * (rise / (4 * self.width)) + np.maximum(u - 2 * self.width, 0.0))
 
 
 def half_width(epsilon: float) -> float:
-    """Half-width ``w`` of the band, without cancellation; 0 where it is below every float."""
+    """Half-width ``w`` of the band, without cancellation; 0 on underflow."""
     if epsilon < SERIES_BELOW:
         return 1 / 2 - epsilon / 3 + epsilon**2 / 9 - 7 * epsilon**3 / 270 + 2 * epsilon**4 / 405
     b = math.exp(-epsilon)

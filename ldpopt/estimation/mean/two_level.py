@@ -1,4 +1,4 @@
-r"""The law with two probabilities, one for a likely set of reports and one for the rest."""
+r"""A law with two probabilities: one for a likely set of reports, one for the others."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from functools import cached_property
 
 from ldpopt.auditing.divergence import Verdict
 from ldpopt.errors import StatementError
-from ldpopt.estimation.mean.protocol import judge
+from ldpopt.estimation.mean.protocol import verdict_of_ratio
 from ldpopt.estimation.mean.randomizer import TOTAL
 from ldpopt.foundation.budget import Budget
 
 
 @dataclass(frozen=True)
 class TwoLevel:
-    r"""With probability ``p`` a uniform report of the likely set, else a uniform report of all.
+    r"""With probability ``p`` a uniform report from the likely set, else a uniform report from all reports.
 
     .. math:: \frac{P(\text{likely report})}{P(\text{other report})} = 1 + \frac{p}{(1 - p) f} \le e^\epsilon, \qquad
               \delta(e) = p - (e^e - 1) (1 - p) f
 
-    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. Delta is attained by two answers whose
-    likely sets are disjoint; no two answers differ by more.
+    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. Delta is attained by two answers with
+    disjoint likely sets; it is the maximum over all pairs.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class TwoLevel:
 
     def privacy(self) -> tuple[float, Verdict]:
         """True epsilon, rounded up, and the verdict on the budget."""
-        return judge(1 + Fraction(self.mass, TOTAL - self.mass) / self.fraction, self.budget)
+        return verdict_of_ratio(1 + Fraction(self.mass, TOTAL - self.mass) / self.fraction, self.budget)
 
     def delta(self, epsilon: float) -> float:
         """Largest delta at a budget ``>= 0``."""

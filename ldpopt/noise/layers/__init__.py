@@ -1,4 +1,4 @@
-"""Breadth-first layers put to use: finite mechanisms from a graph, optimal levels, noise on the integer lattice."""
+"""Mechanisms and noise from breadth-first layers of a neighbor graph, optimal levels, noise on the integer lattice."""
 
 from ldpopt.noise.layers.lattice import LatticeNoise
 from ldpopt.noise.layers.levels import Levels, charnes_cooper, optimal_levels

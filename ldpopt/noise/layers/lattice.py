@@ -1,4 +1,4 @@
-"""Additive noise for linear queries of one or two integers, by the word metric of the query's columns."""
+"""Additive noise for linear queries with one or two integer answers, by the word metric of the query's columns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ldpopt.noise.layers.words import Tail, WordMetric
 
 TOTAL = 1 << BITS
 
-MOST_LEVELS = 1 << 20
-"""Level of a draw, on average, beyond which listing its points takes minutes."""
+MAX_MEAN_LEVEL = 1 << 20
+"""Largest average level of a draw; listing the points of a higher layer takes minutes."""
 
 
 class LatticeNoise:
@@ -31,7 +31,7 @@ class LatticeNoise:
     Parameters
     ----------
     columns : sequence of int, or of pairs of int
-        Columns of ``A``: what adding one record adds to the answer. For neighbors that replace a record, pass the
+        Columns of ``A``: the change of the answer when a record is added. If neighbors replace a record, pass the
         differences of columns.
     epsilon : float or str
         Nats for one record, ``0 < epsilon <= 10000``, or ``"log(3)"``.
@@ -39,16 +39,16 @@ class LatticeNoise:
     Raises
     ------
     StatementError
-        If the columns are no integers, or the budget is out of range.
+        If the columns are not integers, or the budget is out of range.
     NotRepresentableError
-        If the layers show no polynomial tail within two million points.
+        If no polynomial tail is found within two million points.
 
     Notes
     -----
-    Adding or removing a record moves the answer by plus or minus a column, and ``L`` by at most one; the normalizer is
-    the same for all answers. In one dimension the tail is proved: two layers that are the translates of those before
-    go on so for ever. In two, the sizes must have grown by the area of the columns' hull twelve times in a row, and
-    every layer that a sample comes from is listed and checked.
+    Adding or removing a record changes the answer by plus or minus a column, and ``L`` by at most one. The normalizer
+    is the same for all answers. In one dimension the tail is proved: once two layers are translates of the previous
+    ones, all later layers are. In two dimensions the sizes must have grown by the area of the columns' hull twelve
+    times in a row, and every layer that a sample comes from is listed and checked.
 
     References
     ----------
@@ -63,24 +63,24 @@ class LatticeNoise:
 
     def __init__(self, columns: Sequence[Any] | ArrayLike, epsilon: float | str) -> None:
         self.epsilon = Budget(epsilon)
-        # Coins of weight b, rounded up, so that 1 / b <= e**epsilon for the real number.
-        self._coin = -int(-TOTAL / self.epsilon.enclosure()[0] // 1)
-        if self._coin >= TOTAL:
-            raise StatementError(f"epsilon = {self.epsilon!r} is too small for noise of finite size")
+        # The probability b of a coin is rounded up, so that 1 / b <= e**epsilon for the real number.
+        self._decay_numerator = -int(-TOTAL / self.epsilon.enclosure()[0] // 1)
+        if self._decay_numerator >= TOTAL:
+            raise StatementError(f"epsilon = {self.epsilon!r} is too small: the noise would not be finite")
         self.words = WordMetric(columns)
         self.tail: Tail = self.words.tail()
 
     def __repr__(self) -> str:
-        """Budget, columns and where the tail starts."""
+        """Budget, columns and start of the tail."""
         return f"LatticeNoise({self.words!r}, epsilon={self.epsilon!r}, tail from {self.tail.start})"
 
     @property
     def dimension(self) -> int:
-        """Numbers in an answer, 1 or 2."""
+        """Number of integers in an answer, 1 or 2."""
         return self.words.dimension
 
     def size(self, number: int) -> int:
-        """Count the points of a layer, by the tail's polynomial where it holds."""
+        """Number of points of a layer; in the tail by its polynomial."""
         past = number - self.tail.start
         if past < 0:
             return self.words.size(number)
@@ -95,14 +95,14 @@ class LatticeNoise:
     def expected_l1(self) -> float:
         r"""Expected l1 norm of the noise.
 
-        In closed form where the l1 norms of the layers are polynomials (always in one dimension, and in two where the
-        axes cut the hull of the columns evenly); else summed until the rest, ``sum_t x^t t g |R_t|`` with g the longest
-        column, is below 1e-15 of it.
+        In closed form if the l1 norms of the layers are polynomials: always in one dimension, and in two if the axes
+        cut the hull of the columns evenly. Otherwise a sum until the remainder, at most ``sum_t x^t t g |R_t|`` with g
+        the longest column, is below 1e-15 of it.
 
         Raises
         ------
         NotRepresentableError
-            If there is no closed form and the sum would take too many points.
+            If no closed form exists and the sum would take too many points.
         """
         if self.tail.moments is not None:
             head = [self.words.moment(t) for t in range(self.tail.start)]
@@ -112,9 +112,9 @@ class LatticeNoise:
         while True:
             total += x**number * self.words.moment(number)
             number += 1
-            # From here on the terms of the bound fall at least by the factor x (1 + 1/number)**2.
-            fall = x * (1 + 1 / number) ** 2
-            if fall < 1 and x**number * number * longest * self.size(number) / (1 - fall) < 1e-15 * total:
+            # From here on each term of the bound is at most x (1 + 1/number)**2 times the previous one.
+            ratio = x * (1 + 1 / number) ** 2
+            if ratio < 1 and x**number * number * longest * self.size(number) / (1 - ratio) < 1e-15 * total:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
@@ -133,42 +133,42 @@ class LatticeNoise:
         Raises
         ------
         NotRepresentableError
-            If a point is no sum of columns.
+            If a point is not a sum of columns.
         """
         return np.asarray(np.exp(-float(self.epsilon) * self.words.level(points)) / self.normalizer)
 
     def sample(self, size: int, *, rng: np.random.Generator | int | None = None) -> Int:
-        r"""Draw noise, exactly: the law is that of the rational :math:`b \ge e^{-\epsilon}` on the grid of ``2**-53``.
+        r"""Draw noise exactly, for the rational :math:`b \ge e^{-\epsilon}` that is a multiple of ``2**-53``.
 
         Parameters
         ----------
         size : int
-            How many, ``>= 0``.
+            Number of draws, ``>= 0``.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws from the operating system's generator.
+            Makes the draws repeatable (default: the operating system's generator).
 
         Returns
         -------
         int array, shape (size,) in one dimension, (size, 2) in two
-            To be added to the answer.
+            Values to add to the answer.
 
         Raises
         ------
         StatementError
-            If the size is negative, or ``rng`` is none of the three.
+            If the size is negative, or ``rng`` has another type.
         NotRepresentableError
-            If a layer of the tail has another size than its polynomial says (never seen).
+            If a layer of the tail contradicts its polynomial (never observed).
 
         Notes
         -----
-        A level is proposed as the sum of ``n`` runs of coins of weight b, which has law proportional to
-        ``(t + 1)**(n-1) b**t``, and kept with probability ``|R_t| / (M (t + 1)**(n-1))`` in whole numbers; then a
-        uniform point of the layer.
+        Rejection sampling. The proposed level is the sum of ``n`` geometric draws, with probability proportional to
+        ``(t + 1)**(n-1) b**t``. It is kept with probability ``|R_t| / (M (t + 1)**(n-1))``, a ratio of whole numbers.
+        Then a point of the layer is drawn uniformly.
         """
         size = read_size(size)
-        if (TOTAL - self._coin) * MOST_LEVELS < TOTAL:
+        if (TOTAL - self._decay_numerator) * MAX_MEAN_LEVEL < TOTAL:
             raise StatementError(
-                f"a draw reaches level {TOTAL / (TOTAL - self._coin):.3g} on average, whose points are listed",
+                f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points",
                 do="state a larger epsilon",
             )
         source = bit_source(rng)
@@ -181,14 +181,16 @@ class LatticeNoise:
         for level in np.unique(levels):
             points = self.words.layer(int(level))
             if len(points) != self.size(int(level)):
-                raise NotRepresentableError(f"layer {level} has {len(points)} points, not {self.size(int(level))}")
+                raise NotRepresentableError(
+                    f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
+                )
             here = np.flatnonzero(levels == level)
-            drawn[here] = points[_below(np.full(len(here), len(points)), source)]
+            drawn[here] = points[_uniform_below(np.full(len(here), len(points)), source)]
         return drawn[:, 0] if self.dimension == 1 else drawn
 
     @cached_property
-    def _most(self) -> int:
-        """Least whole ``M`` with ``|R_t| <= M (t + 1)**(n-1)`` for all t: the tail's quotients tend to its slope."""
+    def _acceptance_bound(self) -> int:
+        """A whole ``M`` with ``|R_t| <= M (t + 1)**(n-1)`` for all t; in the tail the quotients tend to its slope."""
         heads = [-(-self.size(t) // (t + 1) ** (self.dimension - 1)) for t in range(self.tail.start + 1)]
         return int(max(*heads, self.tail.sizes[-1]))
 
@@ -197,12 +199,12 @@ class LatticeNoise:
         for _ in range(self.dimension):
             alive = np.arange(size)
             while len(alive):
-                alive = alive[source(len(alive)) < np.uint64(self._coin)]
+                alive = alive[source(len(alive)) < np.uint64(self._decay_numerator)]
                 levels[alive] += 1
-        bounds = self._most * (levels + 1) ** (self.dimension - 1)
+        bounds = self._acceptance_bound * (levels + 1) ** (self.dimension - 1)
         numbers, place = np.unique(levels, return_inverse=True)
         sizes = np.array([self.size(int(t)) for t in numbers], dtype=np.int64)
-        return levels, _below(bounds, source) < sizes[place]
+        return levels, _uniform_below(bounds, source) < sizes[place]
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
         x, rest = np.exp(-float(self.epsilon)), -np.expm1(-float(self.epsilon))
@@ -211,8 +213,8 @@ class LatticeNoise:
         return float(powers @ np.array(head, dtype=float) + np.exp(-float(self.epsilon) * len(head)) * tail)
 
 
-def _below(bounds: Int, source: Source) -> Int:
-    """Whole numbers ``0 .. bound-1`` for each bound, exactly uniform: words past the last multiple are redrawn."""
+def _uniform_below(bounds: Int, source: Source) -> Int:
+    """Exactly uniform integers ``0 .. bound-1``, one per bound; words above the last full multiple are redrawn."""
     limits = TOTAL - TOTAL % bounds
     words = source(len(bounds)).astype(np.int64)
     while len(late := np.flatnonzero(words >= limits)):

@@ -1,4 +1,4 @@
-"""Which levels are best for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional program."""
+"""Optimal levels for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional program."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ldpopt.foundation.checks import Float, frozen, real_array
 from ldpopt.foundation.rows import Int
 from ldpopt.solvers.program import LinearProgram, Span
 
-MOST_ROUNDS = 100
-"""Rounds of Dinkelbach's iteration; it is superlinear, three to six are usual."""
+MAX_ITERATIONS = 100
+"""Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual."""
 
-MOST_DIGITS = 5000
-"""Digits carried at most; beyond ``epsilon T = 5500`` walks that climb all the way may be misjudged."""
+MAX_DIGITS = 5000
+"""Largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Levels:
     descending_value : float
         Expected loss at ``z_t = -t``, the levels of Theorem 1.
     program_value : float
-        Optimum of the Charnes-Cooper program as the solver found it: the second witness.
+        Optimum of the Charnes-Cooper program as reported by the solver: an independent check.
     layer_means : ndarray, shape (T,)
-        Mean loss of each layer, nan where it has measure zero.
+        Mean loss of each layer; nan if its measure is zero.
     """
 
     levels: Int
@@ -48,7 +48,7 @@ class Levels:
 
     @property
     def is_monotone(self) -> bool:
-        """Whether Lemma 3 holds: layer means do not decrease, those of measure zero left out."""
+        """Whether Lemma 3 holds: layer means do not decrease, layers of measure zero excluded."""
         means = self.layer_means[~np.isnan(self.layer_means)]
         return bool((np.diff(means) >= -1e-12 * np.abs(means[1:])).all())
 
@@ -59,7 +59,7 @@ class Levels:
 
 
 def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str, *, solver: str = "highs") -> Levels:
-    r"""Choose the level of each layer so that the expected loss is least.
+    r"""Find the level of each layer that minimizes the expected loss.
 
     .. math:: \min_z \frac{\sum_t e^{\epsilon z_t} q_t}{\sum_t e^{\epsilon z_t} m_t}
               \quad\text{over } |z_t - z_{t+1}| \le 1
@@ -69,7 +69,7 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     measures : array_like, shape (T,)
         Measure (or number of points) of each layer, non-negative, not all zero.
     moments : array_like, shape (T,)
-        Integral (or sum) of the loss over each layer, non-negative, 0 where the measure is.
+        Integral (or sum) of the loss over each layer, non-negative; 0 if the measure is 0.
     epsilon : float or str
         Nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
     solver : str
@@ -83,16 +83,16 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     Raises
     ------
     StatementError
-        If the arrays do not fit each other or the budget is not positive.
+        If the arrays have different lengths or the budget is not positive.
     LimitReachedError
         If the solver finds no optimum.
 
     Notes
     -----
     For a trial ratio v (Dinkelbach) the best total of ``c_t = q_t - v m_t`` from layer t on is
-    ``V_t = c_t + e**-epsilon V_{t+1}`` where ``V_{t+1} >= 0``, else ``c_t + e**epsilon V_{t+1}``: O(T) a round, in as
-    many digits as it takes. A solver then confirms the value by the Charnes-Cooper program, scaled by these levels.
-    Where layer means do not decrease, tail means are at least head means and every step goes down: Theorem 1.
+    ``V_t = c_t + e**-epsilon V_{t+1}`` where ``V_{t+1} >= 0``, else ``c_t + e**epsilon V_{t+1}``: O(T) per iteration,
+    in sufficient precision. A solver then confirms the value by the Charnes-Cooper program, scaled by these levels.
+    If layer means do not decrease, tail means are at least head means and every step goes down: Theorem 1.
 
     References
     ----------
@@ -105,15 +105,15 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     >>> optimal_levels([0, 70, 890], [0, 70, 840], 8.0).levels.tolist()
     [0, 1, 2]
     """
-    budget, m, q = _read(measures, moments, epsilon)
+    budget, m, q = _read_layers(measures, moments, epsilon)
     down = -np.arange(len(m), dtype=np.int64)
     with localcontext() as context:
-        # A tail that climbs multiplies rounding errors by e**(epsilon T): so many more digits are carried.
-        context.prec = min(40 + int(0.9 * float(budget) * len(m)), MOST_DIGITS)
-        exact = _Exact(_decimals(m), _decimals(q), _growth(budget))
+        # Increasing levels multiply rounding errors by e**(epsilon T): the precision is raised by as many digits.
+        context.prec = min(40 + int(0.9 * float(budget) * len(m)), MAX_DIGITS)
+        exact = _DecimalLayers(_decimals(m), _decimals(q), _exp_epsilon(budget))
         levels, best = down, exact.ratio(down)
         descending = best
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ITERATIONS):
             trial = exact.best_walk(best)
             reached = exact.ratio(trial)
             if reached >= best * (1 - Decimal(10) ** -30):
@@ -130,8 +130,8 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
 
 
 @dataclass(frozen=True)
-class _Exact:
-    """Measures, moments and ``e**epsilon`` in decimals of the context's precision."""
+class _DecimalLayers:
+    """Measures, moments and ``e**epsilon`` as decimals in the precision of the context."""
 
     measures: list[Decimal]
     moments: list[Decimal]
@@ -144,12 +144,12 @@ class _Exact:
         return total / sum((u * m for u, m in zip(weights, self.measures, strict=True)), Decimal(0))
 
     def best_walk(self, value: Decimal) -> Int:
-        """Best levels for the costs ``q - value m``: down before a tail that costs, up before one that pays."""
+        """Best levels for the costs ``q - value m``: down before a tail of positive cost, else up."""
         rest, steps = Decimal(0), []
         for m, q in zip(self.measures[::-1], self.moments[::-1], strict=True):
             steps.append(-1 if rest >= 0 else 1)
             rest = q - value * m + (rest / self.growth if rest >= 0 else rest * self.growth)
-        # The first step noted leads out of the last layer: to nowhere.
+        # The first entry is the step after the last layer, which does not exist.
         return np.concatenate([[0], np.cumsum(steps[:0:-1])]).astype(np.int64)
 
 
@@ -168,7 +168,7 @@ def charnes_cooper(
     epsilon : float or str
         Nats.
     levels : array_like of int, shape (T,), optional
-        Levels ``z`` to scale by, ``-t`` unless told: at them, ``v`` is constant. Steps of at most one.
+        Levels ``z`` to scale by, in steps of at most one (default: ``-t``). At these levels ``v`` is constant.
 
     Returns
     -------
@@ -178,22 +178,22 @@ def charnes_cooper(
     Raises
     ------
     StatementError
-        If the arrays do not fit each other or the budget is not positive.
+        If the arrays have different lengths or the budget is not positive.
 
     Notes
     -----
-    A solver's absolute tolerance cannot see weights of ``e**(-epsilon T)``: scaled, the optimum is near constant.
+    Weights of ``e**(-epsilon T)`` are below a solver's absolute tolerance. After scaling, the optimum is near constant.
 
     Examples
     --------
     >>> charnes_cooper([1, 2, 2], [0, 2, 4], 1.0).shape
     (5, 3)
     """
-    budget, m, q = _read(measures, moments, epsilon)
+    budget, m, q = _read_layers(measures, moments, epsilon)
     count = len(m)
     z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
     if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
-        raise StatementError("the levels to scale by need one number for each layer, in steps of at most one")
+        raise StatementError("levels must be one number per layer, in steps of at most one")
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     step = np.arange(count - 1)
     pairs = np.stack([step, step + 1], axis=1)
@@ -222,22 +222,22 @@ def _decimals(values: Float) -> list[Decimal]:
     return [Decimal(float(value)) for value in values]
 
 
-def _growth(budget: Budget) -> Decimal:
-    """``e**epsilon``, exactly where it was stated so."""
+def _exp_epsilon(budget: Budget) -> Decimal:
+    """``e**epsilon``, exact if epsilon was stated as a logarithm."""
     if budget.ratio is not None:
         return Decimal(budget.ratio.numerator) / Decimal(budget.ratio.denominator)
     assert budget.nats is not None
     return (Decimal(budget.nats.numerator) / Decimal(budget.nats.denominator)).exp()
 
 
-def _read(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) -> tuple[Budget, Float, Float]:
+def _read_layers(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) -> tuple[Budget, Float, Float]:
     budget, m, q = Budget(epsilon), real_array(measures, "measures"), real_array(moments, "moments")
     if not budget:
-        raise StatementError("at epsilon = 0 all levels weigh the same", do="state epsilon > 0")
+        raise StatementError("at epsilon = 0 all levels have the same weight", do="state epsilon > 0")
     if m.ndim != 1 or m.shape != q.shape or not m.size:
-        raise StatementError(f"measures of shape {m.shape} and moments of shape {q.shape}: both need (T,), T >= 1")
+        raise StatementError(f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1")
     if not (np.isfinite(m).all() and np.isfinite(q).all() and (m >= 0).all() and (q >= 0).all() and m.any()):
-        raise StatementError("measures and moments must be finite and non-negative, some measure positive")
+        raise StatementError("measures and moments must be finite and non-negative, at least one measure positive")
     if q[m == 0].any():
         raise StatementError(f"layer {int(np.argmax((m == 0) & (q > 0)))} has a loss but no measure")
     return budget, m, q

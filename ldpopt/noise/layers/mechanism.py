@@ -1,7 +1,7 @@
-r"""Finite mechanisms from a graph: weights that fall with the breadth-first layer, and ways to make them private.
+r"""Finite mechanisms from a graph: weights that fall with the breadth-first layer, and repairs that make them private.
 
 Neighbors' layers differ by at most one (Lemma 1), so the *weights* of neighbors are within ``e**epsilon``. Their sums
-are not: where the graph looks different from different nodes, the normalized mechanism may need up to 2 epsilon.
+may differ by more: if the graph is not symmetric, the normalized mechanism may need up to 2 epsilon.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolati
 from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.repair import repair as rounded
-from ldpopt.noise.layers.repairs import REPAIRS, Case, Spread
+from ldpopt.mechanism.repair import repair as repair_exactly
+from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import bfs_partition
 from ldpopt.solving.solve import solve
@@ -35,14 +35,14 @@ Repair = Literal["best", "none", "budget", "columns", "balls", "window"]
 
 @dataclass(frozen=True, eq=False)
 class Layered:
-    """What `bfs_mechanism` found.
+    """Result of `bfs_mechanism`.
 
     Attributes
     ----------
     mechanism : Mechanism
         Inputs are the nodes, outputs the query's values; exactly private along the edges.
     repair : {"none", "budget", "columns", "balls", "window"}
-        The way it was made private; ``"none"`` where the normalized weights already are.
+        The repair that made it private; ``"none"`` if the normalized weights are private already.
     value : float
         Expected gain or loss of the mechanism.
     normalizers : ndarray, shape (n,)
@@ -50,11 +50,11 @@ class Layered:
     unrepaired_epsilon : float
         True epsilon of the normalized weights along the edges, to float accuracy; at most twice the budget.
     levels : int array, shape (n, m)
-        Number of the layer of each input that holds each value.
+        For each input, the layer that contains each value.
     tried : dict
-        For each repair its value, or the reason why it has none.
+        Value of each repair, or the reason why it failed.
     problem : Problem
-        The statement that the optimum belongs to.
+        The problem that `optimum` refers to.
     """
 
     mechanism: Mechanism
@@ -68,12 +68,12 @@ class Layered:
 
     @cached_property
     def optimum(self) -> float:
-        """Value of the best private mechanism of all, by the linear program; solved when first asked for."""
+        """Value of the best private mechanism of all, by the linear program; solved on first use."""
         return solve(self.problem).value
 
     @property
     def ratio(self) -> float:
-        """How many times worse than the optimum, at least 1 up to rounding: loss by loss, or for gains inverted."""
+        """Loss over the optimal loss (or optimal gain over gain): at least 1 up to rounding."""
         worse, better = self.value, self.optimum
         if self.problem.utility.sense == "gain":
             worse, better = better, worse
@@ -89,7 +89,7 @@ def bfs_mechanism(
     prior: ArrayLike | Mapping[Any, float] | None = None,
     utility: str | Utility | ArrayLike | None = None,
 ) -> Layered:
-    r"""Report a value with a probability that falls by ``e**-epsilon`` for each layer it lies away.
+    r"""Report a value with a probability that falls by ``e**-epsilon`` per layer.
 
     .. math:: P(x, r) \propto e^{-\epsilon L(x, r)}, \qquad L(x, r) = \min \{ d(x, x') : f(x') = r \}
 
@@ -100,33 +100,33 @@ def bfs_mechanism(
     epsilon : float or str
         Budget of one edge in nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
     value : mapping or callable, optional
-        Query value :math:`f` of a node; the nodes themselves unless told.
+        Query value :math:`f` of a node (default: the node itself).
     repair : {"best", "none", "budget", "columns", "balls", "window"}
-        ``"budget"``: the largest budget in ``[epsilon/2, epsilon]`` found whose normalized weights keep epsilon.
-        ``"columns"``: one weight for each value, such that all rows sum to one. ``"balls"``: weights for the distances
-        to every set of inputs that a value serves well, too. ``"window"``: additive noise on a group of integers that
-        holds all values, each point of it then replaced by the best report for it.
-        ``"best"``: whichever has most utility.
+        ``"none"``: the normalized weights. ``"budget"``: the same at the largest budget found in
+        ``[epsilon/2, epsilon]`` that keeps epsilon. ``"columns"``: one weight per value, such that all rows sum to one.
+        ``"balls"``: also weights for the distances to the best inputs of each value. ``"window"``: additive noise on a
+        group of integers that contains all values, each point then replaced by the best report for it.
+        ``"best"``: the repair with the best utility.
     prior : array_like, shape (n,), or mapping label -> weight, optional
-        Of the nodes; uniform unless told.
+        Weights of the nodes (default: uniform).
     utility : str, Utility or array_like, shape (n, m), optional
-        As in `Problem`; the loss :math:`L` (steps from the truth) unless told.
+        As in `Problem` (default: the loss :math:`L`, steps from the truth).
 
     Returns
     -------
     Layered
-        Mechanism, the repair chosen, value, normalizers, the true epsilon without repair; ``ratio`` when asked for.
+        Mechanism, repair, value, normalizers and the epsilon without repair; ``ratio`` is computed on request.
 
     Raises
     ------
     StatementError
         If the graph, budget, prior or repair is ill posed.
     PrivacyViolationError
-        If ``"none"`` was asked for and the normalizers differ too much; the true epsilon is named.
+        If ``repair="none"`` and the normalizers differ too much; the message has the true epsilon.
     NoSolutionError
         If no column weights make the rows sum to one.
     NotRepresentableError
-        If the values are no integers, nor tuples of them, so that there is no window.
+        If ``repair="window"`` and the values are neither integers nor tuples of integers.
 
     Notes
     -----
@@ -150,56 +150,69 @@ def bfs_mechanism(
         raise StatementError(f"repair = {short_repr(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
-        raise StatementError("at epsilon = 0 every report is the same constant", do="state epsilon > 0")
+        raise StatementError("at epsilon = 0 all reports have the same distribution", do="state epsilon > 0")
     inputs, outputs, levels = level_matrix(graph, value)
     worth = Utility(levels.astype(float), "loss") if utility is None else resolve(utility, inputs, outputs)
     weights = np.full(len(inputs), 1 / len(inputs)) if prior is None else prior
     problem = Problem(weights, worth, privacy, inputs=inputs, outputs=outputs)
-    case = Case(problem, levels, Spread.of(levels, privacy.ties(inputs).pairs()), value)
+    case = RepairInput(problem, levels, EdgeLoss.of(levels, privacy.ties(inputs).pairs()), value)
+    if repair == "best":
+        name, mechanism, tried = _best_repair(case)
+        reached = mechanism.expected(problem.prior, worth)
+    else:
+        name, mechanism, reached = repair, *_repaired(case, repair)
+        tried = {name: reached}
+    sums = np.exp(case.edges.log_sums(case.budget))
+    return Layered(mechanism, name, reached, frozen(sums), case.edges.loss(case.budget), levels, tried, problem)
+
+
+def _repaired(case: RepairInput, name: str) -> tuple[Mechanism, float]:
+    """Return the exactly private mechanism of one repair, and its value."""
+    problem = case.problem
+    channel = REPAIRS[name](case)
+    mechanism = repair_exactly(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs).mechanism
+    return mechanism, mechanism.expected(problem.prior, problem.utility)
+
+
+def _best_repair(case: RepairInput) -> tuple[str, Mechanism, dict[str, float | str]]:
+    """Try all repairs; return the best one with its name, and the value or failure of each."""
+    sign = 1.0 if case.problem.utility.sense == "gain" else -1.0
     best: tuple[float, str, Mechanism] | None = None
     tried: dict[str, float | str] = {}
-    for name in REPAIRS if repair == "best" else (repair,):
+    for name in REPAIRS:
         try:
-            channel = REPAIRS[name](case)
+            mechanism, reached = _repaired(case, name)
         except (PrivacyViolationError, NoSolutionError, NotRepresentableError) as reason:
-            if repair != "best":
-                raise
             tried[name] = reason.what
             continue
-        mechanism = rounded(channel, privacy, inputs=inputs, outputs=outputs).mechanism
-        tried[name] = reached = mechanism.expected(problem.prior, worth)
-        gain = reached if worth.sense == "gain" else -reached
-        if best is None or gain > best[0] + 1e-9 * abs(best[0]):
-            best = gain, name, mechanism
-    assert best is not None  # the calibrated budget always exists
-    _, name, mechanism = best
-    sums = np.exp(case.spread.log_sums(float(privacy.epsilon)))
-    true = case.spread.loss(float(privacy.epsilon))
-    reached = mechanism.expected(problem.prior, worth)
-    return Layered(mechanism, name, reached, frozen(sums), true, levels, tried, problem)
+        tried[name] = reached
+        if best is None or sign * reached > best[0] + 1e-9 * abs(best[0]):
+            best = sign * reached, name, mechanism
+    assert best is not None  # repair "budget" always succeeds
+    return best[1], best[2], tried
 
 
 def level_matrix(
     graph: nx.Graph[Any], value: Value | None = None
 ) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...], Int]:
-    """Number of the layer that holds each value, for each node.
+    """For each node, the number of the layer that contains each value.
 
     Parameters
     ----------
     graph : networkx.Graph
         Undirected and connected.
     value : mapping or callable, optional
-        Query value of a node; the nodes themselves unless told.
+        Query value of a node (default: the node itself).
 
     Returns
     -------
     tuple
-        Nodes in the order of the graph, values in the order in which the nodes show them, int array ``(n, m)``.
+        Nodes in the order of the graph, values in the order of first appearance, int array ``(n, m)``.
 
     Raises
     ------
     StatementError
-        If the graph is no undirected graph, or a value is out of reach of a node.
+        If the graph is directed, or a value cannot be reached from a node.
 
     Examples
     --------
@@ -209,18 +222,16 @@ def level_matrix(
     """
     inputs = tuple(graph)
     layers = [bfs_partition(graph, node, value) for node in inputs]
-    place: dict[Any, int] = {}
+    column: dict[Any, int] = {}
     for partition in layers:
-        place.setdefault(next(iter(partition[0])), len(place))
-    levels = np.full((len(inputs), len(place)), -1, dtype=np.int64)
+        column.setdefault(next(iter(partition[0])), len(column))
+    levels = np.full((len(inputs), len(column)), -1, dtype=np.int64)
     for row, partition in zip(levels, layers, strict=True):
         for number, layer in enumerate(partition):
-            row[[place[held] for held in layer]] = number
+            row[[column[reached] for reached in layer]] = number
     if (levels < 0).any():
         x, r = np.argwhere(levels < 0)[0]
-        raise StatementError(f"the value {list(place)[r]!r} is out of reach of node {inputs[x]!r}", do="join the parts")
-    return inputs, tuple(place), frozen(levels)
-
-
-def _read(utility: str | Utility | ArrayLike) -> str | Utility:
-    return utility if isinstance(utility, (str, Utility)) else Utility(np.asarray(utility, dtype=float), "gain")
+        raise StatementError(
+            f"the value {list(column)[r]!r} cannot be reached from node {inputs[x]!r}", do="connect the graph"
+        )
+    return inputs, tuple(column), frozen(levels)

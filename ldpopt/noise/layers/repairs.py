@@ -1,4 +1,4 @@
-"""Ways to make weights by layers private on any graph: a smaller budget, column weights, a window."""
+"""Repairs: ways to make weights by layers private on any graph."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ldpopt.statement.problem import Problem
 
 Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 
-GRID = 64
-"""Budgets tried between epsilon / 2 and epsilon before the bisection: the loss need not grow with the budget."""
+BUDGETS_TRIED = 64
+"""Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone."""
 
-MOST_CELLS = 20_000
-"""Points of the group that the noise of a window lives on."""
+MAX_WINDOW_POINTS = 20_000
+"""Largest number of points of the group on which the noise of a window is defined."""
 
-MOST_ENTRIES = 2_000_000
-"""Entries of the program of ball columns before some sets are left out."""
+MAX_BALL_ENTRIES = 2_000_000
+"""Entries of the program of ball columns above which some sets are left out."""
 
-DEPTH = 40.0
-"""Layers times epsilon after which what is left of the noise no longer matters for the utility."""
+WINDOW_NATS = 40.0
+"""Layers times epsilon beyond which the remaining noise does not matter for the utility."""
 
 
 @dataclass(frozen=True)
-class Spread:
-    """What decides the loss of normalized weights: the most a layer number falls along each directed edge.
+class EdgeLoss:
+    """Privacy loss of normalized weights along the edges of the graph, at any budget.
 
     Attributes
     ----------
@@ -40,44 +40,44 @@ class Spread:
         Layer numbers.
     first, second : int arrays, shape (directed edges,)
         Ends of the edges, both ways.
-    fall : int array, shape (directed edges,)
+    increase : int array, shape (directed edges,)
         ``max_r levels[second, r] - levels[first, r]``, at most 1 by Lemma 1.
     """
 
     levels: Int
     first: Int
     second: Int
-    fall: Int
+    increase: Int
 
     @classmethod
-    def of(cls, levels: Int, pairs: tuple[Int, Int]) -> Spread:
-        """Look at every edge once, so that each budget then costs O(n m + edges)."""
+    def of(cls, levels: Int, pairs: tuple[Int, Int]) -> EdgeLoss:
+        """Visit every edge once; each budget then costs O(n m + edges)."""
         first, second = pairs
-        fall = np.array([(levels[v] - levels[u]).max() for u, v in zip(first, second, strict=True)], dtype=np.int64)
-        return cls(levels, first, second, fall)
+        increase = np.array([(levels[v] - levels[u]).max() for u, v in zip(first, second, strict=True)], dtype=np.int64)
+        return cls(levels, first, second, increase)
 
     def log_sums(self, budget: float) -> Float:
         """Logarithm of the normalizers, shape (n,)."""
         return np.asarray(np.log(np.exp(-budget * self.levels).sum(axis=1)))
 
     def loss(self, budget: float) -> float:
-        """Greatest log ratio along an edge of the normalized weights at a budget."""
+        """Largest log ratio of the normalized weights along an edge, at a budget."""
         sums = self.log_sums(budget)
-        return float((budget * self.fall + sums[self.second] - sums[self.first]).max(initial=0.0))
+        return float((budget * self.increase + sums[self.second] - sums[self.first]).max(initial=0.0))
 
 
 @dataclass(frozen=True)
-class Case:
-    """One statement with its layers; each repair makes a channel in floats of it, which the caller rounds exactly."""
+class RepairInput:
+    """A problem with its layers: repairs compute a float channel from it, which the caller rounds exactly."""
 
     problem: Problem
     levels: Int
-    spread: Spread
+    edges: EdgeLoss
     value: Value | None
 
     @property
     def budget(self) -> float:
-        """Nats along an edge."""
+        """Epsilon of an edge, in nats."""
         return float(self.problem.privacy.epsilon)
 
     @property
@@ -93,36 +93,36 @@ def normalized(levels: Int, budget: float) -> Float:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def plain(case: Case) -> Float:
-    """Normalize, where that keeps epsilon.
+def normalize(case: RepairInput) -> Float:
+    """Normalize the weights, if that keeps epsilon.
 
     Raises
     ------
     PrivacyViolationError
         If the normalizers differ too much.
     """
-    found = case.spread.loss(case.budget)
+    found = case.edges.loss(case.budget)
     if found > case.budget * (1 + 1e-12):
         raise PrivacyViolationError(
             f"the normalizers differ: the normalized weights need epsilon = {found:.6g}, not {case.budget:.6g}",
-            do='let repair="best" choose',
+            do='use repair="best"',
         )
     return normalized(case.levels, case.budget)
 
 
-def calibrated(case: Case) -> Float:
-    """Normalize at the largest budget found whose loss is within epsilon: topmost of a grid, then bisection."""
-    target, loss = case.budget, case.spread.loss
-    grid = np.linspace(target / 2, target, GRID + 1)
-    good = max((k for k in range(GRID + 1) if loss(grid[k]) <= target), default=0)
-    low, high = float(grid[good]), float(grid[min(good + 1, GRID)])
+def reduce_budget(case: RepairInput) -> Float:
+    """Normalize at the largest budget found whose privacy loss is at most epsilon: by a grid, then bisection."""
+    target, loss = case.budget, case.edges.loss
+    grid = np.linspace(target / 2, target, BUDGETS_TRIED + 1)
+    good = max((k for k in range(BUDGETS_TRIED + 1) if loss(grid[k]) <= target), default=0)
+    low, high = float(grid[good]), float(grid[min(good + 1, BUDGETS_TRIED)])
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if loss(middle) <= target else (low, middle)
     return normalized(case.levels, low)
 
 
-def column_weights(case: Case) -> Float:
+def column_weights(case: RepairInput) -> Float:
     r"""Solve ``max sum_r w_r sum_x prior[x] gain[x, r] K[x, r]`` over ``w >= 0``, ``K w = 1``, ``K = exp(-epsilon L)``.
 
     Raises
@@ -130,41 +130,41 @@ def column_weights(case: Case) -> Float:
     NoSolutionError
         If no weights make all rows sum to one.
     """
-    return _weighted(case, np.exp(-case.budget * case.levels), np.arange(case.levels.shape[1]))
+    return _best_column_weights(case, np.exp(-case.budget * case.levels), np.arange(case.levels.shape[1]))
 
 
-def balls(case: Case) -> Float:
-    r"""Weigh more columns than one for each value: all that fall away from a set of good inputs, or from its outside.
+def balls(case: RepairInput) -> Float:
+    r"""Solve for weights of several columns per value, which fall with the distance to a set or to its complement.
 
     .. math:: e^{-\epsilon d(x, S)}, \qquad S = \{ x : u(x, r) \ge c \}, \qquad e^{-\epsilon \max(k - L(x, r), 0)}
 
-    Each is private by itself, as a distance to a set moves by at most one along an edge, and so is their sum; each
-    announces the value that it serves best. The largest set is everything: its constant column makes the program
-    feasible on every graph. The sets are the widened first layers of the paper's problem (9), here chosen by a program.
+    Each column is private by itself, since a distance to a set changes by at most one along an edge; so is their sum.
+    Each column reports the value with the best utility for it. The largest set contains all inputs: its constant column
+    makes the program feasible on every graph. The sets are the widened first layers of problem (9) of the paper.
     """
     radii = range(1, int(case.levels.max()) + 1)
-    falls = [case.levels, *(np.maximum(k - case.levels, 0) for k in radii), *_widened(case)]
+    falls = [case.levels, *(np.maximum(k - case.levels, 0) for k in radii), *_set_distances(case)]
     columns = np.exp(-case.budget * np.unique(np.hstack(falls), axis=1))
     worth = (case.prior[:, None] * columns).T @ case.problem.utility.gain
-    return _weighted(case, columns, worth.argmax(axis=1))
+    return _best_column_weights(case, columns, worth.argmax(axis=1))
 
 
-def _widened(case: Case) -> list[Int]:
-    """Hop distances to the sets of inputs that a value serves best: for each value an int array, shape (n, sets)."""
-    hops, gain = _hops(case), case.problem.utility.gain
+def _set_distances(case: RepairInput) -> list[Int]:
+    """Hop distances to the best inputs of each value, for growing sets: per value an int array, shape (n, sets)."""
+    hops, gain = _hop_distances(case), case.problem.utility.gain
     n, m = case.levels.shape
-    room = max(3, MOST_ENTRIES // (n * m))
+    max_sets = max(3, MAX_BALL_ENTRIES // (n * m))
     found = []
     for r in range(m):
         order = np.argsort(-gain[:, r], kind="stable")
         ends = np.append(np.flatnonzero(np.diff(gain[order, r])), n - 1)
-        if len(ends) > room:
-            ends = ends[np.unique(np.linspace(0, len(ends) - 1, room).astype(int))]
+        if len(ends) > max_sets:
+            ends = ends[np.unique(np.linspace(0, len(ends) - 1, max_sets).astype(int))]
         found.append(np.minimum.accumulate(hops[:, order], axis=1)[:, ends])
     return found
 
 
-def _hops(case: Case) -> Int:
+def _hop_distances(case: RepairInput) -> Int:
     if case.value is None:
         return case.levels
     import networkx as nx
@@ -176,8 +176,8 @@ def _hops(case: Case) -> Int:
     return hops
 
 
-def _weighted(case: Case, columns: Float, reports: Int) -> Float:
-    """Best sum of weighted columns with rows that sum to one; ``reports[j]`` is what column j announces."""
+def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
+    """Best weights of columns such that rows sum to one; ``reports[j]`` is the value that column j reports."""
     n, count = columns.shape
     program = LinearProgram(
         objective=case.prior @ (case.problem.utility.gain[:, reports] * columns),
@@ -200,59 +200,61 @@ def _weighted(case: Case, columns: Float, reports: Int) -> Float:
     return channel
 
 
-def window(case: Case) -> Float:
-    """Add noise on a torus that holds all values, then announce the best report for each of its points.
+def window(case: RepairInput) -> Float:
+    """Add noise on a torus that contains all values, then replace each of its points by the best report.
 
-    Noise on a group has one law for all inputs, so no normalizer differs; the Bayes remap is post-processing. The
-    torus stands for the full group: it is a group itself, so that its noise is exactly private at any size.
+    Noise on a group has the same distribution for all inputs, so all normalizers are equal. The Bayes remap is
+    post-processing. The torus replaces the full group; it is a group itself, so its noise is private at any size.
 
     Raises
     ------
     NotRepresentableError
-        If the values are no integers nor tuples of them, or too far spread.
+        If the values are neither integers nor tuples of integers, or too far apart.
     """
-    where = _places(case.problem.inputs, case.value)
-    shape, noise = _noise(where, case)
+    values = _integer_values(case.problem.inputs, case.value)
+    shape, noise = _torus_noise(values, case)
     cells = np.indices(shape).reshape(len(shape), -1).T
-    spread = np.array([noise[tuple(((cells - place) % shape).T)] for place in where])
-    best = ((case.prior[:, None] * spread).T @ case.problem.utility.gain).argmax(axis=1)
+    noisy = np.array([noise[tuple(((cells - value) % shape).T)] for value in values])
+    best = ((case.prior[:, None] * noisy).T @ case.problem.utility.gain).argmax(axis=1)
     channel = np.zeros(case.levels.shape)
-    np.add.at(channel.T, best, spread.T)
+    np.add.at(channel.T, best, noisy.T)
     return channel
 
 
-REPAIRS: dict[str, Callable[[Case], Float]] = {
-    "none": plain,
-    "budget": calibrated,
+REPAIRS: dict[str, Callable[[RepairInput], Float]] = {
+    "none": normalize,
+    "budget": reduce_budget,
     "columns": column_weights,
     "balls": balls,
     "window": window,
 }
-"""In the order of preference between equals."""
+"""In order of preference; among equal values the first wins."""
 
 
-def _places(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
-    """Query values as integer vectors, shape (n, d), counted from the least."""
+def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
+    """Query values as integer vectors, shape (n, d), minus the least."""
     found: list[Any] = [node if value is None else value(node) if callable(value) else value[node] for node in inputs]
     rows = [entry if isinstance(entry, tuple) else (entry,) for entry in found]
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
-        raise NotRepresentableError("the values are no integers, nor tuples of them: there is no group to add noise in")
+        raise NotRepresentableError(
+            "the values are neither integers nor tuples of integers: noise on a group is not defined"
+        )
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
         raise NotRepresentableError("the values lie beyond 2**52: the window would be too large")
-    places = np.array(rows, dtype=np.int64)
-    return np.asarray(places - places.min(axis=0))
+    values = np.array(rows, dtype=np.int64)
+    return np.asarray(values - values.min(axis=0))
 
 
-def _noise(where: Int, case: Case) -> tuple[tuple[int, ...], Float]:
-    """Probabilities of noise on a torus, by the word metric of the steps that the edges make."""
-    steps = np.unique(where[case.spread.first] - where[case.spread.second], axis=0)
-    d, extent = where.shape[1], np.ptp(where, axis=0) + 1
-    reach = int(np.ceil(DEPTH / case.budget)) if case.budget > 1e-9 else MOST_CELLS
-    wanted = extent + 2 * min(reach, MOST_CELLS) * np.abs(steps).max(axis=0, initial=0)
-    # Where the budget asks for more than there is room for, a smaller torus is as private and a little less useful.
-    shape = tuple(np.minimum(wanted, np.maximum(2 * extent, int(MOST_CELLS ** (1 / d)))).tolist())
-    if float(np.prod(np.array(shape, dtype=float))) * len(where) > 1000 * MOST_CELLS:
+def _torus_noise(values: Int, case: RepairInput) -> tuple[tuple[int, ...], Float]:
+    """Probabilities of noise on a torus, by the word metric of the value changes along the edges."""
+    steps = np.unique(values[case.edges.first] - values[case.edges.second], axis=0)
+    d, extent = values.shape[1], np.ptp(values, axis=0) + 1
+    reach = int(np.ceil(WINDOW_NATS / case.budget)) if case.budget > 1e-9 else MAX_WINDOW_POINTS
+    wanted = extent + 2 * min(reach, MAX_WINDOW_POINTS) * np.abs(steps).max(axis=0, initial=0)
+    # If the budget needs more points than allowed, a smaller torus is as private and slightly less useful.
+    shape = tuple(np.minimum(wanted, np.maximum(2 * extent, int(MAX_WINDOW_POINTS ** (1 / d)))).tolist())
+    if float(np.prod(np.array(shape, dtype=float))) * len(values) > 1000 * MAX_WINDOW_POINTS:
         raise NotRepresentableError(f"a window of {' x '.join(map(str, shape))} points is too large")
     level = np.full(shape, -1, dtype=np.int64)
     level[(0,) * d] = number = 0

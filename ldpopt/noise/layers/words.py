@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.rows import Int
 
-SHIFT = 1 << 31
-"""A pair ``(a, b)`` is coded as ``a * 2**31 + b``: codes add as the pairs do while ``|b| < 2**30``."""
+PAIR_BASE = 1 << 31
+"""A pair ``(a, b)`` is stored as ``a * 2**31 + b``; sums of codes are codes of sums while ``|b| < 2**30``."""
 
-MOST_POINTS = 2_000_000
-"""Lattice points that are listed before the search gives up."""
+MAX_POINTS = 2_000_000
+"""Largest number of lattice points to list."""
 
-STEADY = 12
-"""Layers in a row whose sizes must follow the polynomial of the tail."""
+STEADY_LAYERS = 12
+"""Number of consecutive layers that must follow the polynomial of the tail."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Tail:
     sizes, moments : tuple of int
         Forward differences at ``start``: the value, the first difference, ...
     is_proved : bool
-        One dimension: by translation. Two: the sizes have grown by the area of the columns' hull, `STEADY` times.
+        True in one dimension (by translation). In two the growth was observed `STEADY_LAYERS` times.
     """
 
     start: int
@@ -52,17 +52,18 @@ class WordMetric:
     Parameters
     ----------
     columns : sequence of int, or of pairs of int
-        What one record adds to the answer: the columns of ``A`` in ``f(x) = A x``; not all zero, below 2**20 in size.
+        The change of the answer by one record: the columns of ``A`` in ``f(x) = A x``; not all zero, below 2**20 in
+        size.
 
     Raises
     ------
     StatementError
-        If there is no column but zero, or they are neither integers nor pairs.
+        If all columns are zero, or they are neither integers nor pairs.
 
     Notes
     -----
-    ``L(r)`` and ``L(r + v)`` differ by at most one for every column ``v``: that is all that privacy needs. Layers are
-    listed when asked for, ``O(columns x points)``.
+    ``L(r)`` and ``L(r + v)`` differ by at most one for every column ``v``, which implies privacy. Layers are listed on
+    request, ``O(columns x points)``.
 
     References
     ----------
@@ -75,14 +76,14 @@ class WordMetric:
     """
 
     def __init__(self, columns: Sequence[Any] | ArrayLike) -> None:
-        self.columns, self.dimension = _read(columns)
+        self.columns, self.dimension = _read_columns(columns)
         steps = self._code(self.columns)
         self._steps = np.unique(np.concatenate([steps, -steps]))
         self._layers: list[Int] = [np.zeros(1, dtype=np.int64)]
         self._points = 1
 
     def __repr__(self) -> str:
-        """Columns, and how far they have been followed."""
+        """Number of columns and of layers listed so far."""
         return f"WordMetric({len(self.columns)} columns in dimension {self.dimension}, {len(self._layers)} layers)"
 
     def layer(self, number: int) -> Int:
@@ -90,11 +91,11 @@ class WordMetric:
         codes = self._codes(number)
         if self.dimension == 1:
             return codes[:, None]
-        first = (codes + SHIFT // 2) // SHIFT
-        return np.stack([first, codes - first * SHIFT], axis=1)
+        first = (codes + PAIR_BASE // 2) // PAIR_BASE
+        return np.stack([first, codes - first * PAIR_BASE], axis=1)
 
     def size(self, number: int) -> int:
-        """Count the points of a layer."""
+        """Number of points of a layer."""
         return len(self._codes(number))
 
     def moment(self, number: int) -> int:
@@ -117,7 +118,7 @@ class WordMetric:
         Raises
         ------
         NotRepresentableError
-            If a point is no sum of columns, or too far away to be met.
+            If a point is not a sum of columns, or too far away.
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
         found = np.full(len(wanted), -1, dtype=np.int64)
@@ -138,7 +139,7 @@ class WordMetric:
         Raises
         ------
         NotRepresentableError
-            If none is seen within `MOST_POINTS` points.
+            If none is found within `MAX_POINTS` points.
         """
         number = 1
         while True:
@@ -147,7 +148,7 @@ class WordMetric:
                 start = number - 2
                 reach, size = int(self._steps[-1]), self.size(start)
                 return Tail(start, (size,), (self.moment(start), reach * size), True)
-            if self.dimension == 2 and number > STEADY + 3:
+            if self.dimension == 2 and number > STEADY_LAYERS + 3:
                 found = self._steady(number)
                 if found is not None:
                     return found
@@ -159,9 +160,9 @@ class WordMetric:
         return bool(np.array_equal(old + reach, last) and np.array_equal(last + reach, new) and old.min() > reach)
 
     def _steady(self, number: int) -> Tail | None:
-        start = number - STEADY - 2
+        start = number - STEADY_LAYERS - 2
         sizes = [self.size(k) for k in range(start, number + 1)]
-        slope = _growth(self.columns)
+        slope = _layer_growth(self.columns)
         if any(b - a != slope for a, b in pairwise(sizes)):
             return None
         third = np.array([self.moment(k) for k in range(start, number + 1)], dtype=object)
@@ -172,11 +173,11 @@ class WordMetric:
         while len(self._layers) <= number:
             last = self._layers[-1]
             before = self._layers[-2] if len(self._layers) > 1 else last
-            if self._points > MOST_POINTS or abs(int(last[-1])) > 2**61:
+            if self._points > MAX_POINTS or abs(int(last[-1])) > 2**61:
                 raise NotRepresentableError(
-                    f"{self._points} points in {len(self._layers)} layers, no end or polynomial in sight",
-                    do="divide the columns by their common factor, or use fewer; a point that is no sum of columns is "
-                    "in no layer",
+                    f"{self._points} points in {len(self._layers)} layers: no end and no polynomial tail found",
+                    do="divide the columns by their common factor, or use fewer; a point that is not a sum of columns "
+                    "is in no layer",
                 )
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
@@ -187,40 +188,40 @@ class WordMetric:
     def _code(self, points: Int) -> Int:
         if self.dimension == 1:
             return points[:, 0]
-        return np.asarray(points[:, 0] * SHIFT + points[:, 1])
+        return np.asarray(points[:, 0] * PAIR_BASE + points[:, 1])
 
 
-def _read(columns: Any) -> tuple[Int, int]:
+def _read_columns(columns: Any) -> tuple[Int, int]:
     """Columns as an int array of shape (k, n), zeros left out."""
     array: NDArray[Any] = np.asarray(columns)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
-        raise StatementError(f"the columns are no integers: {columns!r}", do="pass integers, or pairs of them")
+        raise StatementError(f"the columns are not integers: {columns!r}", do="pass integers, or pairs of them")
     array = array.astype(np.int64).reshape(len(array), -1)
     if array.shape[1] > 2:
-        raise StatementError(f"answers of {array.shape[1]} numbers have too many layers", do="use one or two numbers")
+        raise StatementError(f"answers of {array.shape[1]} numbers are not supported", do="use one or two numbers")
     if np.abs(array).max() >= 1 << 20:
-        raise StatementError("a column is 2**20 or larger: its layers would be too many", do="use a coarser unit")
+        raise StatementError("a column is 2**20 or larger: too many layers", do="use a coarser unit")
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
         raise StatementError("all columns are zero: no record changes the answer")
     return array, array.shape[1]
 
 
-def _growth(columns: Int) -> int:
-    """Points that a late layer has more than the one before: twice the hull's area over the lattice's determinant."""
+def _layer_growth(columns: Int) -> int:
+    """Growth of the layer sizes in the tail: twice the area of the hull over the determinant of the lattice."""
     points = sorted({(s * int(a), s * int(b)) for a, b in columns for s in (1, -1)})
     index = 0
     for (a, b), (c, d) in combinations(points, 2):
         index = gcd(index, a * d - b * c)
     if not index:
         return 0
-    hull = _chain(points) + _chain(points[::-1])
+    hull = _half_hull(points) + _half_hull(points[::-1])
     twice = sum(a * d - b * c for (a, b), (c, d) in zip(hull, hull[1:] + hull[:1], strict=True))
     return abs(twice) // index
 
 
-def _chain(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Half of the convex hull of sorted points, its last one left out."""
+def _half_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """One half of the convex hull of sorted points, without its last point."""
     kept: list[tuple[int, int]] = []
     for a, b in points:
         while len(kept) > 1:

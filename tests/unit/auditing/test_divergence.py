@@ -275,7 +275,7 @@ def test_no_channel(channel):
 
 @pytest.mark.parametrize("channel", [[["a", "b"]], [[0.5, 0.5], [1.0]]], ids=repr)
 def test_no_numbers(channel):
-    with pytest.raises((MechanismError, StatementError), match="no rectangular array"):
+    with pytest.raises((MechanismError, StatementError), match="not a rectangular array"):
         lo.audit(channel)
 
 

@@ -98,7 +98,7 @@ class TestClassics:
 
     @pytest.mark.parametrize("arguments", [(1.5,), (0.5, -0.1), ("x",), (math.nan,), (math.inf,)])
     def test_refuses_what_is_no_probability(self, arguments):
-        with pytest.raises(StatementError, match="no probability"):
+        with pytest.raises(StatementError, match="not a probability"):
             closed_forms.coin(*arguments)
 
     @pytest.mark.parametrize("n", [0, -1, 2.0, True])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ldpopt import noise
-from ldpopt.closed_forms.runs import power_coins, runs
+from ldpopt.closed_forms.runs import geometric_draws, power_coin_tosses
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.mechanism.sampling import bit_source
 
@@ -16,7 +16,7 @@ from ldpopt.mechanism.sampling import bit_source
 def test_law(b):
     """Equal shares in ten cells of equal probability, tail included; false alarms below 1e-6."""
     weight = int(b * TOTAL)
-    drawn = runs(weight, 200_000, bit_source(5))
+    drawn = geometric_draws(weight, 200_000, bit_source(5))
     b = weight / TOTAL
     ends = np.unique(np.ceil(np.log1p(-np.arange(1, 10) / 10) / np.log(b)).astype(int)) - 1
     below = -np.expm1((ends + 1) * np.log(b))
@@ -28,7 +28,7 @@ def test_law(b):
 def test_low_digits_are_exact_too():
     """Within a block the law is geometric number by number, not only in the large."""
     weight = int(0.98 * TOTAL)
-    drawn = runs(weight, 400_000, bit_source(6))
+    drawn = geometric_draws(weight, 400_000, bit_source(6))
     expected = (1 - 0.98) * 0.98 ** np.arange(150)
     counted = np.bincount(drawn, minlength=150)[:150]
     rest = len(drawn) - counted.sum()
@@ -44,7 +44,7 @@ def test_coins_next_to_the_power(exponent, further):
     middle = int(power * TOTAL)
     for word in range(max(middle - 3, 0), min(middle + 4, TOTAL)):
         following = iter([word])
-        falls = power_coins(
+        falls = power_coin_tosses(
             weight,
             np.array([exponent]),
             lambda size, following=following: np.array([next(following, further)] * size, np.uint64),

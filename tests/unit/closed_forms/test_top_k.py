@@ -65,7 +65,7 @@ class TestTopK:
             ([], "shape"),
             ([[0.5, 0.5]], "shape"),
             ({"a": 0, "b": 0}, "sum to 0"),
-            (["x"], "no rectangular array"),
+            (["x"], "not a rectangular array"),
         ],
     )
     def test_refuses_what_is_no_prior(self, prior, what):

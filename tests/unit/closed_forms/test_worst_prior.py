@@ -28,7 +28,11 @@ class TestWorstPrior:
 
     @pytest.mark.parametrize(
         ("low", "high", "what"),
-        [([0.6, 0.6], [1, 1], "no prior"), ([0, 0], [0.4, 0.4], "no prior"), ([0.5, 0.2], [0.4, 1], "no interval")],
+        [
+            ([0.6, 0.6], [1, 1], "no prior"),
+            ([0, 0], [0.4, 0.4], "no prior"),
+            ([0.5, 0.2], [0.4, 1], "are not an interval"),
+        ],
     )
     def test_refuses_empty_boxes(self, low, high, what):
         with pytest.raises(StatementError, match=what):

@@ -267,7 +267,7 @@ def test_same_seed_same_reports():
     "call, words",
     [
         (lambda: frequencies.RandomizedResponse(1, 1.0), "1 labels"),
-        (lambda: frequencies.RandomizedResponse("abc", 1.0), "no labels"),
+        (lambda: frequencies.RandomizedResponse("abc", 1.0), "are not labels"),
         (lambda: frequencies.RandomizedResponse(10**15, 1.0), "GiB of memory"),
         (lambda: frequencies.UnaryEncoding(10**15, 1.0).randomize([0, 1]), "GiB of memory"),
         (lambda: frequencies.UnaryEncoding(3, 0.0), "epsilon = 0"),
@@ -279,11 +279,11 @@ def test_same_seed_same_reports():
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([0, 7]), "report 7"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate({0: -1}), "whole number"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([]), "no reports"),
-        (lambda: frequencies.RandomizedResponse(3, 1.0).variance(2.0), "no share"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).variance(2.0), "is not a share"),
         (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.zeros((2, 4), bool)), r"\(N, 3\)"),
         (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.full((2, 3), 2)), "neither 0 nor 1"),
         (lambda: frequencies.LocalHashing(3, 1.0).estimate([1, 2]), "fields a, b and bucket"),
-        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]), "no set of 2"),
+        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]), "is not a set of 2"),
         (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1, 2]]), r"\(N, 2\)"),
     ],
 )
@@ -294,5 +294,5 @@ def test_mistakes_are_named(call, words):
 
 @pytest.mark.parametrize("kind, d", [("oue", 13), ("ss", 20), ("olh", 3)])
 def test_channels_too_large_to_list(kind, d):
-    with pytest.raises(NotRepresentableError, match="too many to list"):
+    with pytest.raises(NotRepresentableError, match="too many possible reports to list"):
         _ = KINDS[kind](d, 0.5).mechanism

@@ -128,8 +128,8 @@ def test_rounded_answers_stay_among_the_points():
     """Beyond 2**53 points floats round: the last answer must not leave by what they round up."""
     for epsilon in (0.3, 1.1, 1.3, 3.7, 77.7, 700.0, 9999.9):
         protocol = mean.Laplace(epsilon)
-        assert protocol._place(np.array([-1.0]))[0] == 0
-        assert protocol.points * (1 - 1e-15) <= protocol._place(np.array([1.0]))[0] <= protocol.points
+        assert protocol._nearest_point(np.array([-1.0]))[0] == 0
+        assert protocol.points * (1 - 1e-15) <= protocol._nearest_point(np.array([1.0]))[0] <= protocol.points
         for banded in (mean.Piecewise(epsilon), mean.SquareWave(epsilon)):
             high = np.full(2000, banded.domain[1])
             assert banded.randomize(high, rng=1).max() <= banded.report_range[1]

@@ -58,7 +58,7 @@ class TestRealArray:
 
     @pytest.mark.parametrize("wrap", [lambda v: [1.0, v], lambda v: [[1.0], [v]], lambda v: ((1.0, v),)])
     def test_one_entry_that_is_none(self, wrap, no_number):
-        with pytest.raises(StatementError, match="the table is no rectangular array of real numbers"):
+        with pytest.raises(StatementError, match="the table is not a rectangular array of real numbers"):
             numbers.real_array(wrap(no_number), "table")
 
     @pytest.mark.parametrize("kind", [bool, str, bytes, complex, "datetime64[D]", "timedelta64[D]"])
@@ -88,7 +88,7 @@ class TestRealNumber:
         assert numbers.real_number(value, "delta", 0, 1) == 0.5
 
     def test_what_is_none(self, no_number):
-        with pytest.raises(StatementError, match=r"delta = .* is no number"):
+        with pytest.raises(StatementError, match=r"delta = .* is not a number"):
             numbers.real_number(no_number, "delta")
 
     @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ class TestRealNumber:
         [
             (1.5, r"1.5 is not in \[0, 1\]"),
             (np.inf, "inf is not in"),
-            (np.nan, "nan is no number"),
-            (10**400, r"10000.* is no number"),
-            (HUGE, r"too many digits \(int\) is no number"),
+            (np.nan, "nan is not a number"),
+            (10**400, r"10000.* is not a number"),
+            (HUGE, r"too many digits \(int\) is not a number"),
         ],
         ids=["beyond", "infinite", "nan", "beyond floats", "huge"],
     )
@@ -122,7 +122,7 @@ class TestWholeNumber:
 
     def test_what_is_none(self, no_number):
         assert not numbers.is_whole(no_number)
-        with pytest.raises(StatementError, match=r"size = .* is no whole number"):
+        with pytest.raises(StatementError, match=r"size = .* is not a whole number"):
             numbers.whole_number(no_number, "size")
 
     @pytest.mark.parametrize("value", [2.0, 2.5, np.float64(2), Fraction(2), np.array(2)])
@@ -140,7 +140,7 @@ class TestWholeNumber:
         [
             (0, (1,), "size = 0 is less than 1", "state a whole number, at least 1"),
             (4, (1, 3), "size = 4 is more than 3", "state a whole number from 1 to 3"),
-            (2.0, (1, 3), "size = 2.0 is no whole number", "state a whole number from 1 to 3"),
+            (2.0, (1, 3), "size = 2.0 is not a whole number", "state a whole number from 1 to 3"),
             (10**30, (), "is more than 9223372036854775807", "state a whole number, at least 0"),
             (
                 -HUGE,

@@ -31,10 +31,10 @@ COIN = [[0.75, 0.25], [0.25, 0.75]]
         ([], r"shape \(0,\)"),
         (np.zeros((2, 0)), r"shape \(2, 0\)"),
         (np.zeros((0, 2)), r"shape \(0, 2\)"),
-        ([[0.5, 0.5], [1.0]], "no rectangular array"),
-        ([["a", "b"]], "no rectangular array"),
-        ([[1j]], "no rectangular array"),
-        (None, "no rectangular array|shape"),
+        ([[0.5, 0.5], [1.0]], "not a rectangular array"),
+        ([["a", "b"]], "not a rectangular array"),
+        ([[1j]], "not a rectangular array"),
+        (None, "not a rectangular array|shape"),
     ],
     ids=str,
 )
@@ -216,7 +216,7 @@ def test_tables_carry_the_labels():
 def test_a_file_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "twice.json"
     path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
-    with pytest.raises(ModelFileError, match="duplicate"):
+    with pytest.raises(ModelFileError, match="duplicate key"):
         Mechanism.from_json(path)
 
 

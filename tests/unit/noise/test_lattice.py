@@ -108,20 +108,22 @@ def test_draws_from_the_system_and_none_at_all():
 def test_uniform_numbers_redraw_the_words_past_the_last_multiple():
     total = 1 << 53
     given = iter([np.array([total - 1, 5], np.uint64), np.array([4], np.uint64)])
-    assert lattice._below(np.array([3, 3]), lambda size: next(given)).tolist() == [1, 2]
+    assert lattice._uniform_below(np.array([3, 3]), lambda size: next(given)).tolist() == [1, 2]
 
 
 def test_the_slope_of_the_tail_is_the_area_of_the_hull():
     """Sizes that happen to be steady before the far column joins are not taken for the tail."""
     noise = LatticeNoise([(1, 0), (0, 1), (5, 7)], 1.0)
-    assert noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == words._growth(noise.words.columns)
+    assert (
+        noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == words._layer_growth(noise.words.columns)
+    )
     assert noise.size(60) == noise.words.size(60)
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
-    [([0, 0], "all columns are zero"), ([0.5], "no integers"), ([(1, 2, 3)], "3 numbers"), ([], "no integers"),
-     ([1 << 20], "2\\*\\*20")],
+    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3)], "3 numbers"),
+     ([], "are not integers"), ([1 << 20], "2\\*\\*20")],
 )  # fmt: skip
 def test_mistakes(columns, said):
     with pytest.raises(StatementError, match=said):
@@ -131,9 +133,9 @@ def test_mistakes(columns, said):
 def test_what_has_no_answer(monkeypatch):
     with pytest.raises(StatementError, match="too small"):
         LatticeNoise([1], 0.0)
-    with pytest.raises(StatementError, match="no number of draws"):
+    with pytest.raises(StatementError, match="not a number of draws"):
         LatticeNoise([1], 1.0).sample(-1)
-    monkeypatch.setattr(words, "MOST_POINTS", 10_000)
+    monkeypatch.setattr(words, "MAX_POINTS", 10_000)
     with pytest.raises(NotRepresentableError, match="no end"):
         WordMetric([2]).level([1])
     with pytest.raises(NotRepresentableError, match="no end"):

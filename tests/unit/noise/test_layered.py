@@ -113,7 +113,7 @@ def test_mistakes():
         bfs_mechanism(nx.Graph([(0, 1), (2, 3)]), 1.0)
     with pytest.raises(NoSolutionError, match="no column weights"):
         bfs_mechanism(GRAPHS["star"], 0.5, repair="columns")
-    with pytest.raises(NotRepresentableError, match="no group"):
+    with pytest.raises(NotRepresentableError, match="noise on a group is not defined"):
         bfs_mechanism(path("abc"), 0.5, repair="window")
 
 

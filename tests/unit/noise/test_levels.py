@@ -108,7 +108,7 @@ def test_the_program_is_what_it_says():
     [
         ([1, 1], [0, 1], 0.0, "epsilon = 0"),
         ([1, 1], [0], 1.0, "shape"),
-        ([0, 0], [0, 0], 1.0, "some measure positive"),
+        ([0, 0], [0, 0], 1.0, "at least one measure positive"),
         ([1, -1], [0, 1], 1.0, "non-negative"),
         ([1, 0], [0, 1], 1.0, "layer 1 has a loss but no measure"),
     ],

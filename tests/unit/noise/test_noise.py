@@ -12,13 +12,13 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise import Geometric, Laplace, NeighborPartition, Staircase, optimal_widening
-from ldpopt.noise.intervals import difference, dilate, is_inside, merge, read_intervals
+from ldpopt.noise.intervals import difference, is_inside, merge, minkowski_sum, read_intervals
 from ldpopt.privacy import GraphDP
 
 
 def test_interval_arithmetic():
     assert merge([(3, 4), (0, 1), (1, 2)]) == [(0, 2), (3, 4)]
-    assert dilate([(0, 1), (10, 10)], [(-1, 1)]) == [(-1, 2), (9, 11)]
+    assert minkowski_sum([(0, 1), (10, 10)], [(-1, 1)]) == [(-1, 2), (9, 11)]
     assert difference([(0, 5)], [(0, 1), (2, 3)]) == [(1, 2), (3, 5)]
     assert is_inside([(1, 2), (4, 4)], [(0, 2), (3, 4)])
     assert not is_inside([(1, 3)], [(0, 2), (3, 4)])
@@ -34,24 +34,24 @@ def test_sets_are_read_by_absolute_value():
     "intervals, widening, match",
     [
         ([(0, 1), (10, 10)], 1.0, "never become"),
-        ([(0, 0)], 1.0, "nothing but 0"),
-        ([], 1.0, "nothing but 0"),
-        ([(2, 1)], 1.0, "ends before"),
-        ([(0, math.inf)], 1.0, "no interval"),
-        (["ab"], 1.0, "no interval"),
+        ([(0, 0)], 1.0, "the only member of the neighbor set is 0"),
+        ([], 1.0, "the only member of the neighbor set is 0"),
+        ([(2, 1)], 1.0, "has low > high"),
+        ([(0, math.inf)], 1.0, "is not an interval"),
+        (["ab"], 1.0, "is not an interval"),
         ([(0, 1)], 0.0, "not positive"),
-        ([(0, 1)], "wide", "no number"),
-        ([(0, 1)], "1", "no number"),
+        ([(0, 1)], "wide", "not a number"),
+        ([(0, 1)], "1", "not a number"),
         ([(0, 1)], 6.5e102, "not in"),
-        ([(0, 1)], Fraction(10**400), "no number"),
+        ([(0, 1)], Fraction(10**400), "not a number"),
         ([(0, 1)], Fraction(1, 10**400), "not positive"),
-        ([(0, 1e-300)], 1.0, "beyond any unit"),
-        ([(0, 10**400)], 1.0, "no number"),
-        ({1, 2}, 0.5, "no whole number"),
+        ([(0, 1e-300)], 1.0, "out of range"),
+        ([(0, 10**400)], 1.0, "not a number"),
+        ({1, 2}, 0.5, "not a whole number"),
         ({4, 6}, 0, "multiples of 2"),
-        ({1}, 2**53 + 1, "9.01e.15 integers are too many"),
-        ({1}, 1.152921504606847e18, "too many"),
-        ({1, 2**64}, 0, "too many"),
+        ({1}, 2**53 + 1, "9.01e.15 integers is too large"),
+        ({1}, 1.152921504606847e18, "too large"),
+        ({1, 2**64}, 0, "too large"),
     ],
 )
 def test_refusals(intervals, widening, match):
@@ -124,11 +124,11 @@ def test_layers_by_hand():
 
 def test_a_broken_partition_is_not_certified():
     part = NeighborPartition([(0, 1), (20, 21)], 0.5)
-    part._closed.settled = 4  # an n that is assumed, not checked
+    part._closed_form.gaps_closed_at = 4  # an n that is assumed, not checked
     with pytest.raises(CertificateError, match="not converged"):
         part.certify()
     part = NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5)
-    part._grown[0][2].pop()
+    part._widened_unions[0][2].pop()
     with pytest.raises(CertificateError, match="leaves layer 2"):
         part.certify()
     part = NeighborPartition({1, 5}, 0)

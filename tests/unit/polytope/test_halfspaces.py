@@ -10,8 +10,14 @@ import pytest
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.polytope.double_description import MOST_RAYS, enumerate_vertices, extreme_rays, rank, scaled, vertices
-from ldpopt.polytope.halfspaces import exact_power, halfspaces
+from ldpopt.polytope.double_description import (
+    MAX_RAYS,
+    enumerate_vertices,
+    extreme_rays,
+    primitive_integers,
+    rank,
+)
+from ldpopt.polytope.halfspaces import exact_power, halfspaces, vertex_channels
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -59,7 +65,7 @@ def test_delta_is_the_decimal_it_prints():
 
 def test_a_decimal_above_its_float_is_private_at_the_next_float():
     """3/10 exceeds the float 0.3 by 1e-17, which the exact audit of a vertex sees."""
-    channels = list(vertices(halfspaces(ApproximateLDP("log(3)", 0.3), 2)))
+    channels = list(vertex_channels(halfspaces(ApproximateLDP("log(3)", 0.3), 2)))
     wider = ApproximateLDP("log(3)", math.nextafter(0.3, 1))
     assert all(wider.audit(channel).verdict == "certified" for channel in channels)
 
@@ -225,15 +231,15 @@ class TestDoubleDescription:
     def test_progress_and_limit(self):
         polytope = halfspaces(PureLDP("log(3)"), 3)
         seen = []
-        assert len(list(vertices(polytope, progress=lambda *step: seen.append(step)))) == 33
+        assert len(list(vertex_channels(polytope, progress=lambda *step: seen.append(step)))) == 33
         assert seen[-1][0] == seen[-1][1] == 19
         assert [step[0] for step in seen] == sorted(step[0] for step in seen)
-        assert max(step[2] for step in seen) < MOST_RAYS
+        assert max(step[2] for step in seen) < MAX_RAYS
         with pytest.raises(NotRepresentableError, match="at this rate"):
-            list(vertices(polytope, most=20))
+            list(vertex_channels(polytope, most=20))
 
     def test_helpers(self):
-        assert scaled([F(1, 2), F(-1, 3)]) == [3, -2]
-        assert scaled([0, 0]) == [0, 0]
+        assert primitive_integers([F(1, 2), F(-1, 3)]) == [3, -2]
+        assert primitive_integers([0, 0]) == [0, 0]
         assert rank([[F(1, 2), 1], [1, 2], [0, 0]]) == 1
         assert rank([]) == 0

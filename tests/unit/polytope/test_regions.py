@@ -84,7 +84,7 @@ def test_top_k_is_named_only_where_the_theorem_holds():
 
 
 def test_statements_are_checked():
-    with pytest.raises(StatementError, match="how many inputs"):
+    with pytest.raises(StatementError, match="number of inputs"):
         prior_regions(PureLDP(1.0))
     with pytest.raises(StatementError, match="not 4"):
         prior_regions(extreme_points(PureLDP(1.0), 3), 4)

@@ -53,7 +53,7 @@ def test_theory_is_the_average_over_the_users(kind, method, chosen):
     plain = np.asarray(protocol.variance(low + (high - low) * answers.astype(float))).mean(axis=0)
     if method == "ratio":
         plain += (6 / chosen - 1) * (high - low) ** 2 * answers.astype(float).var(axis=0)
-    found = experiment._variances(protocol, experiment._Crowd(answers, 500))
+    found = experiment._variances(protocol, experiment._Population(answers, 500))
     assert np.allclose(found, plain, rtol=1e-6)
 
 
@@ -82,15 +82,15 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
     path = tmp_path / "runs.csv"
     small(sets=1, path=path)
     before = path.read_text()
-    with pytest.raises(ModelFileError, match="holds runs of"):
+    with pytest.raises(ModelFileError, match="has runs of"):
         small(sets=1, path=path, seed=5)
-    with pytest.raises(ModelFileError, match="holds runs of"):
+    with pytest.raises(ModelFileError, match="has runs of"):
         experiment.compare_means(
             algorithms(6), lambda n, rng: 1 - crowd(n, rng), epsilons=[0.8], sets=1, users=3000, seed=4, path=path
         )
     assert path.read_text() == before
     path.write_text("something else\n")
-    with pytest.raises(ModelFileError, match="no runs to resume"):
+    with pytest.raises(ModelFileError, match="cannot read the runs"):
         small(sets=1, path=path)
 
 
@@ -120,7 +120,7 @@ def test_frame():
         (lambda: small(seed=-1), "seed = -1"),
         (lambda: small(epsilons=(1.0, 1.0)), "distinct budgets"),
         (lambda: experiment.compare_means({}, crowd), "at least one algorithm"),
-        (lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.full((n, 6), 2.0), users=9), "leave"),
+        (lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.full((n, 6), 2.0), users=9), "are outside"),
         (lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.zeros(n), users=9), "shape"),
         (lambda: small(sets=2).friedman(3.0), "was not run"),
         (lambda: small(sets=2).friedman(0.8, ["Duch"]), "was not run"),
