@@ -78,7 +78,7 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     Raises
     ------
     StatementError
-        If its class is not known, or states what is no table of plain values.
+        If its class is not known, or its statement is not a table of plain values.
     """
     from ldpopt.privacy.notion import is_declared
 
@@ -135,7 +135,7 @@ def plain_fields(privacy: Any) -> dict[str, Any]:
     Raises
     ------
     StatementError
-        If it is no dataclass.
+        If it is not a dataclass.
     """
     if not is_dataclass(privacy):
         do = "make it a dataclass of plain values, or give it stated() and from_stated()"
