@@ -46,7 +46,7 @@ for name, form in forms.items():
 
 # %%
 # What do the two optima do? The pure one says "1" whatever the truth is: 80 % are right by luck, and the survey learns
-# nothing. The one with delta lets 15 % of the unsatisfied say "0", and nobody else: whoever says "0" is exposed.
+# nothing. The one with delta lets 15 % of the unsatisfied say "0", and nobody else: a "0" proves the answer.
 
 channel = forms["with delta"].channel
 exposed = 10_000 * 0.2 * channel[0, 0]

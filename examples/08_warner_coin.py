@@ -49,7 +49,7 @@ chance = float(binom.sf(29, 100, 0.25))
 print(f"Pr(30 or more 'yes' | nobody guilty) = {chance:.3f}")
 
 # %%
-# Thirty reports of "yes" are no confession: with 10 % guilty, three of four come from the innocent.
+# Thirty reports of "yes" are not a confession: with 10 % guilty, three of four come from the innocent.
 
 posterior = coin.mechanism.posterior({"no": 0.9, "yes": 0.1})
 print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")

@@ -63,11 +63,11 @@ class SolverOptionError(LdpoptError, ValueError):
 
 
 class NotRepresentableError(LdpoptError):
-    """A notion or objective that has no such form for this solver."""
+    """The notion or objective cannot be written in this form, or for this solver."""
 
 
 class NoSolutionError(LdpoptError):
-    """There is no mechanism to hand out; ``solution`` holds what the solver said."""
+    """The solve ended without a mechanism; ``solution`` is its result."""
 
     def __init__(self, what: str, *, where: str = "", do: str = "", solution: Any = None) -> None:
         super().__init__(what, where=where, do=do)
@@ -87,7 +87,7 @@ class LimitReachedError(NoSolutionError):
 
 
 class MechanismError(LdpoptError, ValueError):
-    """The array is no row-stochastic channel; the message names the worst row and its sum."""
+    """The array is not a row-stochastic channel; the message names the worst row and its sum."""
 
 
 class PrivacyViolationError(LdpoptError):
@@ -95,4 +95,4 @@ class PrivacyViolationError(LdpoptError):
 
 
 class CertificateError(LdpoptError):
-    """The certified gap is larger than asked for."""
+    """The certified gap is larger than requested."""

@@ -112,7 +112,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     ax : matplotlib Axes, optional
         Three-dimensional axes get the surface, flat ones its contours (default: new three-dimensional axes).
     column : str
-        ``"value"``, ``"closed_form"`` or ``"relative_gap"``.
+        ``"value"``, ``"closed_form"`` or ``"relative_gap"``; default: ``"value"``.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     points : int
-        Number of points of the curve.
+        Number of points of the curve; default: ``60``.
     """
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
     # The last kink of the curve is at the true epsilon.

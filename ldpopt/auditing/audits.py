@@ -1,4 +1,4 @@
-"""What an audit says, and who can make one."""
+"""Results of audits, and the objects that can audit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Verdict = Literal["certified", "violated", "undecided"]
 
 @dataclass(frozen=True)
 class Audit:
-    """What an exact check of a channel found.
+    """Result of an exact check of a channel.
 
     Attributes
     ----------
     epsilon : float
         Smallest budget in nats at which the channel keeps the claim's delta (0 without a claim), rounded up;
-        ``inf`` where there is none.
+        ``inf`` if none exists.
     delta : float
         Smallest delta at the claim's epsilon (0 without a claim), rounded up.
     witness : tuple or None
         ``(x, x', y)`` that attains it: labels, or positions for a plain array; ``y`` is a tuple of outputs (an event)
-        for event-wise claims; None where all rows are equal.
+        for event-wise claims; None if all rows are equal.
     verdict : {"certified", "violated", "undecided"}
-        Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite epsilon does.
+        Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite epsilon holds.
     claim : str
-        What was checked.
+        The claim, as text.
     """
 
     epsilon: float
@@ -48,7 +48,7 @@ class Audit:
 
 @runtime_checkable
 class Auditor(Protocol):
-    """What can audit a channel: every privacy notion."""
+    """An object that can audit a channel: every privacy notion."""
 
     def audit(self, channel: Any) -> Audit:
         """Recompute epsilon and delta from the numbers."""
@@ -56,12 +56,12 @@ class Auditor(Protocol):
 
 
 def require_notion(privacy: Any) -> None:
-    """Refuse what cannot audit a channel.
+    """Refuse an object that is not a privacy notion.
 
     Raises
     ------
     StatementError
-        If it has no ``audit``, or is the class of a notion without its budget.
+        If it has no ``audit``, or is a class instead of an instance.
     """
     if isinstance(privacy, type) or not isinstance(privacy, Auditor):
         raise StatementError(
@@ -76,7 +76,7 @@ def audit_by(privacy: Auditor, channel: Any) -> Audit:
     Raises
     ------
     StatementError
-        If it returns anything else than an audit with numbers and a verdict.
+        If it does not return an audit with numbers and a verdict.
     """
     found = privacy.audit(channel)
     is_audit = isinstance(found, Audit) and found.verdict in get_args(Verdict)

@@ -86,7 +86,7 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
 
 
 def _require_stochastic(floats: NDArray[np.float64]) -> None:
-    """Refuse what is not a matrix of probabilities with rows that sum to 1."""
+    """Require a matrix of probabilities with rows that sum to 1."""
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
         raise MechanismError(
             f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"

@@ -49,7 +49,7 @@ class PairRows:
 
     @classmethod
     def of(cls, block: RowBlock, values: Float) -> PairRows | None:
-        """Read the pairs and events of a notion's rows with positive multipliers; None where they are other rows.
+        """Read the pairs and events of a notion's rows with positive multipliers; None if they are other rows.
 
         Rows of one entry, which has to be 0, are left out: the statement says so.
         """

@@ -40,7 +40,7 @@ class Entry:
         return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
 
     def list(self, size: int | None = None) -> Sequence[Entry]:
-        """Read a list, of that size where one is asked for."""
+        """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
             raise self.error(f"{self._shown()} should be a list{'' if size is None else f' of {size}'}")
         return [Entry(value, self.path, f"{self.key}[{i}]") for i, value in enumerate(self.value)]
@@ -95,7 +95,7 @@ class Entry:
             value = Fraction(text)
             float(value)
         except (ZeroDivisionError, OverflowError):
-            raise self.error(f"{self._shown()} is no number of a sensible size") from None
+            raise self.error(f"{self._shown()} is not a number of a usable size") from None
         return value
 
     def hexadecimals(self, size: int) -> Float:

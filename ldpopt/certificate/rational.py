@@ -148,7 +148,7 @@ def _written(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
     one = Fraction(1)
-    # A column n m that is fixed at 1 carries what is no float; then the least entries; at last the worst case.
+    # Columns: entries, one fixed at 1 for coefficients that are not floats, the least entries, the worst case.
     rows = _Rows(n * m + 1 + (m if ties.is_compact else 0) + (problem.prior is None))
     for x in range(n):
         rows.add({x * m + y: one for y in range(m)}, 1.0, 1.0)

@@ -124,7 +124,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     solution : Solution
         With a mechanism and duals.
     exact : bool
-        Hand out Fractions; otherwise the same numbers rounded to floats.
+        Whether bounds are Fractions or the same numbers rounded to floats; default: ``True``.
     gap : float, optional
         Largest relative gap to accept.
 

@@ -20,7 +20,7 @@ class Recheck:
     claimed : Certificate
         As it was given.
     found : Certificate or None
-        As it was computed again; None where the multipliers prove no bound at all.
+        As it was computed again; None if the multipliers prove no bound at all.
     failures : tuple of str
         Each number of the claim that does not hold, and what was found instead; empty where all do.
     """

@@ -36,21 +36,24 @@ if TYPE_CHECKING:
 FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Which program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
-TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solver.")]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
 Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
 
 
 def check(model: ModelPath, json: Json = None) -> None:
-    """Validate a model; print its program's size.
+    """Validate a model; print its program's size and the plan.
 
-    For each form: rows, columns, non-zeros and the memory for a solver.
+    For each form: rows, columns, non-zeros and the memory for a solver. The plan names the methods that `solve` tries,
+    in their order, and why.
     """
     from ldpopt.solving.formulation import default_form
+    from ldpopt.solving.plan import plan
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
     problem, chosen = stated.problem, default_form(stated.problem)
     sizes = {form: _size(problem, form) for form in ("compact", "pairwise")}
+    steps = plan(problem, stated.solver)
     n, m = problem.utility.shape
     data = {
         "title": stated.title,
@@ -61,6 +64,7 @@ def check(model: ModelPath, json: Json = None) -> None:
         "privacy": notion(problem.privacy),
         "default_form": chosen,
         "forms": [{"form": form} | counted for form, counted in sizes.items() if counted],
+        "plan": [{"method": step.method.name, "because": step.because} for step in steps],
     }
 
     def show() -> None:
@@ -71,6 +75,8 @@ def check(model: ModelPath, json: Json = None) -> None:
             [f"{form} (default)" if form == chosen else form, *_shown_size(counted)] for form, counted in sizes.items()
         ]
         print_table(["program", "rows", "columns", "non-zeros", "memory"], rows)
+        for k, step in enumerate(steps):
+            print(f"{'plan:' if not k else 'then:'} {step}")
 
     report(data, json, show)
 

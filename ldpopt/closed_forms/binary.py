@@ -95,7 +95,7 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``; event-wise and entry-wise are the same for two reports.
+        ``0 <= delta <= 1``; event-wise and entry-wise are the same for two reports; default: ``0.0``.
 
     Returns
     -------

@@ -80,7 +80,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     loss : {"absolute", "squared"} or callable
-        ``loss(value, reported value)``, finite; must not decrease as the report moves away from the truth.
+        A callable is ``loss(value, reported value)``, finite; it must not decrease as the report moves away from the
+        truth; default: ``"absolute"``.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class ClosedForm(ABC):
     epsilon : Budget
         Privacy budget in nats.
     delta : float
-        Event-wise delta, ``0 <= delta <= 1``.
+        Event-wise delta, ``0 <= delta <= 1``; default: ``0.0``.
     """
 
     value: float

@@ -204,7 +204,7 @@ def robust_value(
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``.
+        ``0 <= delta <= 1``; default: ``0.0``.
     inputs : sequence of hashable, optional
         Labels (default: 0, 1, 2, ...).
 

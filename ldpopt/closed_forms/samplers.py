@@ -114,7 +114,7 @@ class ResponseSampler(Sampler):
     epsilon : Budget
         Nats.
     delta : float
-        Probability of the truth.
+        Probability of the truth; default: ``0.0``.
 
     Notes
     -----

@@ -143,7 +143,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``; both meanings of delta, event-wise and entry-wise, have this optimum.
+        ``0 <= delta <= 1``; both meanings of delta, event-wise and entry-wise, have this optimum; default: ``0.0``.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     value : float
         Wanted probability ``u`` of a truthful report, ``0 <= u <= 1``.
     delta : float
-        ``0 <= delta <= 1``.
+        ``0 <= delta <= 1``; default: ``0.0``.
 
     Returns
     -------

@@ -132,7 +132,7 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> MinimaxResponse
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``, event-wise or entry-wise.
+        ``0 <= delta <= 1``, event-wise or entry-wise; default: ``0.0``.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     Parameters
     ----------
     truth, yes : float, Fraction or str
-        Probabilities, read exactly; text such as ``"2/3"`` is a rational.
+        Probabilities, read exactly; text such as ``"2/3"`` is a rational; default: ``Fraction(1, 2)``.
 
     Returns
     -------

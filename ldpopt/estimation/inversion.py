@@ -162,8 +162,8 @@ def estimate_frequencies(
     Raises
     ------
     StatementError
-        If there are no reports, a report is no output or has probability 0 under every input, a count is not a whole
-        number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
+        If there are no reports, a report is not an output or has probability 0 under every input, a count is not a
+        whole number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 

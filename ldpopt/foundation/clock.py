@@ -21,7 +21,7 @@ class Deadline:
     Attributes
     ----------
     moment : float
-        By `time.perf_counter`; infinite where there is no limit.
+        By `time.perf_counter`; infinite without a limit.
 
     Examples
     --------
@@ -33,12 +33,12 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
-        """Count from now; None is no limit."""
+        """Count from now; None means no limit."""
         return cls() if seconds is None else cls(time.perf_counter() + seconds)
 
     @property
     def left(self) -> float | None:
-        """Seconds left, at least a thousandth; None where there is no limit."""
+        """Seconds left, at least a thousandth; None without a limit."""
         return None if self.moment == math.inf else max(self.moment - time.perf_counter(), LEAST)
 
     @property

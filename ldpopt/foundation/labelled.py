@@ -29,7 +29,7 @@ class Labelled:
     values : float array
         The numbers, in the order given.
     axes : tuple of (tuple of labels, or None)
-        Labels of rows, then of columns; None where an axis goes by position.
+        Labels of rows, then of columns; None if an axis goes by position.
     what : str
         What the array is, for messages.
     kinds : tuple of str
@@ -76,7 +76,7 @@ def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "out
     Raises
     ------
     StatementError
-        If it is no rectangular array of real numbers, a label occurs twice or rows have different labels.
+        If it is not a rectangular array of real numbers, a label occurs twice or rows have different labels.
     """
     plain, (rows, columns) = take_labels(given, what, kinds)
     values = real_array(plain, what)
@@ -191,7 +191,7 @@ def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None
 
 
 def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
-    """Tell counts by label from a list of labels: return label -> count, or None where it lists labels.
+    """Tell counts by label from a list of labels: return label -> count, or None if it lists labels.
 
     A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
     both could be, nothing is guessed.

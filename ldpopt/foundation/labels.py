@@ -35,7 +35,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
 
 
 def require_labels(given: Any, kind: str) -> None:
-    """Refuse what is no sequence of hashable labels; a set has no order.
+    """Require a sequence of hashable labels; a set has no order.
 
     Raises
     ------
@@ -81,9 +81,9 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     Raises
     ------
     StatementError
-        If ``x`` is no vector or holds a label outside the alphabet; its place is named.
+        If ``x`` is not a vector or holds a label outside the alphabet; its place is named.
     """
-    # Text has letters and a mapping or a frame has names; those are no labels, and a set has no order.
+    # Text has letters and a mapping or a frame has names; those are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         raise StatementError(f"{kind}s are a vector of labels, not {short_repr(x)}", do="pass a list, even of one")
     array = loose_array(x, f"list of {kind}s")

@@ -27,10 +27,10 @@ class RowBlock:
     coefficient : float array, shape (nnz,)
         The non-zeros.
     lower, upper : float arrays, shape (rows,)
-        Two-sided bounds, infinite where there is none.
+        Two-sided bounds, infinite if there is none.
     inputs, outputs : tuple of hashable, or None
         Labels of the positions ``x`` and ``y``, where the block was stated with labels; a `Problem` puts them into the
-        order of its alphabets. None where positions count.
+        order of its alphabets. None if positions count.
     """
 
     name: str

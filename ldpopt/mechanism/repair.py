@@ -37,7 +37,7 @@ TOTAL = float(1 << sampling.BITS)
 
 @dataclass(frozen=True)
 class Repaired:
-    """A certified mechanism and how far it is from the channel that was asked for.
+    """A certified mechanism and how far it is from the given channel.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def repair(
     inputs, outputs : sequence of hashable, optional
         Labels; default: those of a labelled channel, else 0, 1, 2, ..., outputs as the inputs where there are as many.
     ties : Ties, optional
-        The notion's, where they are known already; default: it is asked for them.
+        The notion's ties, if known already; default: computed.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def repair(
 
     Notes
     -----
-    Plain rounding first; then, until one has moved next to nothing: spending a little of a positive delta; for
+    Plain rounding first; then, until one changes almost nothing: spending a little of a positive delta; for
     notions with `Ties` the cone repair, which raises every entry to ``e**-epsilon d`` times its column and spends a
     constant share of ``O(m / (e**epsilon - 1))`` units to make the rows sum to one; mixing with the mean row. Each is
     checked by ``privacy.audit``, the nearest is kept. Theory: docs, "Repair".

@@ -25,7 +25,7 @@ def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Intervals:
     pairs : iterable of (int, int)
         Closed intervals ``low <= high``; points are allowed.
     gap : int
-        Twice the widening, ``gap >= 0``.
+        Twice the widening, ``gap >= 0``; default: ``0``.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     graph : networkx.Graph
         Databases as nodes; an edge joins two neighbors, such as in ``neighbors.histograms(bins, most)``.
     norm : {1, 2, "inf"}
-        Norm of the change; Laplace noise on every coordinate needs norm 1.
+        Norm of the change; Laplace noise on every coordinate needs norm 1; default: ``1``.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Staircase(LevelNoise):
     gamma : float, optional
         Share of the innermost step, ``0 < gamma < 1`` (default: optimal for ``loss``).
     loss : {"l1", "l2"}
-        Whether the default minimises the expected absolute or squared noise.
+        Without ``gamma``: minimise the expected absolute or squared noise; default: ``"l1"``.
 
     Raises
     ------

@@ -43,8 +43,8 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
     supersets : bool
-        Whether to search supersets ``[0, a'] u [b', c]`` and ``[0, c]`` too. Privacy for more neighbors implies privacy
-        for these. The result is then never worse than the staircase.
+        Whether to search supersets ``[0, a'] u [b', c]`` and ``[0, c]`` too; default: ``False``. Privacy for more
+        neighbors implies privacy for these. The result is then never worse than the staircase.
 
     Returns
     -------

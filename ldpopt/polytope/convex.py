@@ -118,7 +118,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     first, second : array_like, shape (n,), or mapping or Series label -> weight
         Distributions of the true answer under the two hypotheses.
     kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
-        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``.
+        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default: ``"kl"``.
 
     Examples
     --------

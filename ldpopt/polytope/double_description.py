@@ -71,7 +71,7 @@ def enumerate_vertices(
     bounds : sequence of Fraction or int, shape (rows,)
         b.
     most : int
-        Largest number of current rays.
+        Largest number of current rays; default: ``100000``.
     progress : callable, optional
         Called as ``progress(rows_read, total_rows, current_rays)``.
 
@@ -121,7 +121,7 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS, progres
     rows : sequence of sequences of int, shape (rows, d)
         R, of rank ``d``.
     most : int
-        Largest number of current rays.
+        Largest number of current rays; default: ``100000``.
     progress : callable, optional
         Called as ``progress(rows_read, total_rows, current_rays)``.
 

@@ -261,7 +261,7 @@ def vertex_channels(
     polytope : Halfspaces
         The polytope.
     most : int
-        Largest number of current rays.
+        Largest number of current rays; default: ``100000``.
     progress : callable, optional
         Called as ``progress(rows_read, total_rows, current_rays)``.
 

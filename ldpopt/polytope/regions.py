@@ -118,7 +118,7 @@ def prior_regions(
     n : int, optional
         Number of inputs; needed with a notion.
     utility : str, Utility or array_like, shape (n, m)
-        Read exactly as its floats; a loss is minimized.
+        Read exactly as its floats; a loss is minimized; default: ``"identity"``.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
     prior : array_like, shape (n,), or mapping label -> weight
         Fractions, integers and floats are read exactly.
     delta : float
-        ``0 <= delta < 1``; breakpoints do not depend on it.
+        ``0 <= delta < 1``; breakpoints do not depend on it; default: ``0.0``.
 
     Returns
     -------

@@ -313,7 +313,7 @@ def extreme_points(
     m : int, optional
         Number of outputs (default: ``n``).
     orbits : bool
-        Compute the orbits now instead of on first use.
+        Compute the orbits now instead of on first use; default: ``False``.
     inputs : sequence of hashable, optional
         Labels in the order of the rows, for a notion with labels (default: a graph's nodes).
 

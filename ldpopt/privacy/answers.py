@@ -19,7 +19,7 @@ Labels = Sequence[Hashable]
 
 
 def require_notion(privacy: Any) -> None:
-    """Refuse what is not a privacy notion.
+    """Require a privacy notion.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def alphabet_of(privacy: Any) -> tuple[Hashable, ...] | None:
 
 
 def ties_of(privacy: Any, inputs: Labels, outputs: Labels | None = None, deadline: Deadline = NO_LIMIT) -> Ties | None:
-    """Ask a notion for its ties; None where it is not a tied one."""
+    """Ask a notion for its ties; None if it is not a tied one."""
     if not isinstance(privacy, TiedNotion):
         return None
     found = _asked(privacy, "ties", lambda: privacy.ties(inputs, outputs, deadline))
@@ -63,7 +63,7 @@ def ties_of(privacy: Any, inputs: Labels, outputs: Labels | None = None, deadlin
 
 
 def definition_of(privacy: Any, inputs: Labels, outputs: Labels | None = None) -> Ties | None:
-    """Ask a notion for all ties of its definition; None where it is not a tied one."""
+    """Ask a notion for all ties of its definition; None if it is not a tied one."""
     if not isinstance(privacy, TiedNotion):
         return None
     found = _asked(privacy, "definition", lambda: privacy.definition(inputs, outputs))
@@ -82,7 +82,7 @@ def is_separated(privacy: Any) -> bool:
 
 
 def separated(privacy: Any, channel: Float, inputs: Labels) -> RowBlock | None:
-    """Ask a notion for rows that a channel violates; None where there are none, or none to generate."""
+    """Ask a notion for rows that a channel violates; None if there are none, or none to generate."""
     if not isinstance(privacy, SeparableNotion) or not privacy.is_separated:
         return None
     found = _asked(privacy, "separate", lambda: privacy.separate(channel, inputs))

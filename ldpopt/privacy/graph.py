@@ -87,13 +87,13 @@ class GraphDP(TiedNotion):
         positions(self.alphabet, inputs, "the neighbor graph")
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
-        """Which parts of the graph are told apart."""
+        """Name the parts of the graph that reports may distinguish."""
         found = _components(self.graph) if self.parts == "separate" else []
         if len(found) < 2:
             return ()
         shown = ", ".join("{" + ", ".join(map(str, part[:6])) + (", ..." * (len(part) > 6)) + "}" for part in found[:6])
         more = ", ..." if len(found) > 6 else ""
-        return (f"the neighbor graph has {len(found)} parts, which reports may tell apart: {shown}{more}",)
+        return (f"the neighbor graph has {len(found)} parts, which reports may distinguish: {shown}{more}",)
 
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT

@@ -155,7 +155,7 @@ def read_metric(distance: Any) -> Float:
     Raises
     ------
     StatementError
-        If an entry is no distance between two inputs.
+        If an entry is not a distance between two inputs.
     """
     return read_distance(distance).values
 
@@ -166,7 +166,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     Raises
     ------
     StatementError
-        If an entry is no distance between two inputs, or the labels are not the inputs.
+        If an entry is not a distance between two inputs, or the labels are not the inputs.
     """
     table = read_labelled(distance, "distance", ("input", "input"))
     if (table.axes[0] is None) != (table.axes[-1] is None):

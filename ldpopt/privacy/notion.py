@@ -59,12 +59,12 @@ class Notion(ABC):
         return
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
-        """What a reader of a solution should know of the notion, in sentences."""
+        """Remarks on the notion for readers of a solution, in sentences."""
         return ()
 
     @property
     def alphabet(self) -> tuple[Hashable, ...] | None:
-        """Inputs in the notion's own order, for arrays without labels; None where any inputs will do."""
+        """Inputs in the notion's own order, for arrays without labels; None if any inputs will do."""
         return None
 
     @classmethod
@@ -142,7 +142,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     Raises
     ------
     StatementError
-        If it is no dataclass with a field ``epsilon``.
+        If it is not a dataclass with a field ``epsilon``.
     """
     is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
     if not is_budgeted or isinstance(privacy, type):
@@ -162,7 +162,8 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
     place = {label: x for x, label in enumerate(inputs)}
     for label in labels:
         if label not in place:
-            raise StatementError(f"{what} names {label!r}, which is no input", do=f"the inputs are {list(inputs)[:8]}")
+            wrong = f"{what} names {label!r}, which is not an input"
+            raise StatementError(wrong, do=f"the inputs are {list(inputs)[:8]}")
     known = set(labels)
     for label in inputs:
         if label not in known:
@@ -179,7 +180,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
         return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
         raise MechanismError(
-            f"{short_repr(channel)} is no channel", do="pass a Mechanism or an array (inputs, outputs)"
+            f"{short_repr(channel)} is not a channel", do="pass a Mechanism or an array (inputs, outputs)"
         )
     return tuple(range(len(channel))), False
 
@@ -190,7 +191,7 @@ def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     Raises
     ------
     StatementError
-        If it is no list, or a label stands in it twice.
+        If it is not a list, or a label is a duplicate.
     """
     do = f"pass {what} as a list of labels"
     is_list = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1

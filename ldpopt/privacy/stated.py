@@ -68,7 +68,7 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     Raises
     ------
     StatementError
-        If its class is not known, or states what is no table of plain values.
+        If its class is not known, or its statement is not a table of plain values.
     """
     name = kind_of(privacy)
     what = type(privacy).__name__

@@ -35,7 +35,7 @@ def plain_fields(privacy: Any) -> dict[str, Any]:
     Raises
     ------
     StatementError
-        If it is no dataclass.
+        If it is not a dataclass.
     """
     if not is_dataclass(privacy):
         do = "make it a dataclass of plain values, or give it stated() and from_stated()"

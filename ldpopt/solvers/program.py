@@ -79,7 +79,7 @@ class LinearProgram:
     start, index, value : arrays
         ``A`` by rows (compressed): row ``r`` has ``value[start[r]:start[r+1]]`` at ``index[start[r]:start[r+1]]``.
     row_lower, row_upper, column_lower, column_upper : float arrays
-        Bounds, infinite where there is none.
+        Bounds, infinite if there is none.
     rows, columns : tuple of Span
         Provenance, in order.
     """
@@ -161,7 +161,7 @@ class LinearProgram:
         except OSError as error:
             raise StatementError(f"cannot write {text!r}: {error.strerror}", do="name a file in a folder") from None
         if not done:
-            raise StatementError(f"cannot write {text!r}", do="check that it is no folder and can be written")
+            raise StatementError(f"cannot write {text!r}", do="name a file that can be written, not a folder")
 
     def to_highs(self, *, named: bool = True) -> highspy.Highs:
         """Build a live HiGHS model, silent, ready to ``run()``; names can be left out for speed.

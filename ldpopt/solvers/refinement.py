@@ -61,9 +61,9 @@ def refine(
     solve : callable
         Solves the residual program: the columns and one slack for each row, all rows equations.
     others : iterable of Outcome
-        Answers found in other ways, asked for one by one while the best so far is not `SETTLED`.
+        Further answers, tried one by one until the best is `SETTLED`; default: ``()``.
     rounds : int
-        At most this many residual programs for an answer; none where its residuals are small already.
+        Largest number of residual programs for an answer; answers with small residuals need none; default: ``3``.
 
     Returns
     -------

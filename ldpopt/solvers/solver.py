@@ -97,12 +97,12 @@ class Solver(ABC):
         return {}
 
     def unpack_warm_start(self, arrays: Arrays) -> Any:
-        """Read what `pack_warm_start` wrote; None where there is nothing."""
+        """Read what `pack_warm_start` wrote; None without one."""
         return None
 
 
 class PlainSolver(Solver):
-    """A solver of another package that is no subclass of `Solver`: it has a name and a method ``solve``."""
+    """A plug-in that does not derive from `Solver`, but has a name and a method ``solve``."""
 
     def __init__(self, solver: Any) -> None:
         name, solve = getattr(solver, "name", None), getattr(solver, "solve", None)

@@ -111,7 +111,7 @@ def plan(
 
 
 def _allowed(facts: ProblemForm, form: Form | None) -> tuple[Method, ...]:
-    """Methods that solve a program of this form; all of them where none is asked for."""
+    """Methods that solve a program of this form; all of them without a form."""
     if form is None:
         return METHODS
     if form == "compact":

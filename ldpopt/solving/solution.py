@@ -73,7 +73,7 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """Expected (or worst-case) gain or loss of `mechanism` itself; nan where there is none."""
+        """Expected (or worst-case) gain or loss of `mechanism` itself; nan without one."""
         return math.nan if self.repaired is None else value_of(self.problem, self.repaired.mechanism.channel)
 
     def __repr__(self) -> str:

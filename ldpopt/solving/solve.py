@@ -219,7 +219,7 @@ def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, .
 
 
 def _notes(problem: Problem) -> tuple[str, ...]:
-    """What a reader should know of the problem itself."""
+    """Remarks on the problem itself."""
     notes = []
     ties = problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)

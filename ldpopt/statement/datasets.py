@@ -30,7 +30,7 @@ class Dataset:
     Parameters
     ----------
     name : str
-        What `load` was asked for, such as ``"anes96:PID"``.
+        Argument of `load`, such as ``"anes96:PID"``.
     question : str
         What was asked.
     labels : tuple of hashable, length n

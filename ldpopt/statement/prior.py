@@ -40,7 +40,7 @@ def read_prior(
     weights : ndarray, shape (n,)
         Non-negative, read-only.
     labels : tuple of hashable, or None
-        Labels of the weights, in their order; None where the prior has none.
+        Labels of the weights, in their order; None if the prior has none.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Problem:
     ----------
     prior : array_like, shape (n,), mapping or Series label -> weight, or None
         Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalised).
-        None where the objective is ``"worst_case"``.
+        None if the objective is ``"worst_case"``.
     utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
         The name of a function in `ldpopt.utility`, a Utility, or a gain; default: ``"identity"``.
     privacy : privacy notion
@@ -107,7 +107,7 @@ class Problem:
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once and kept; None where the notion is not a tied one.
+        """Ties of the notion on this alphabet, computed once and kept; None if the notion is not a tied one.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Problem:
         return known["_ties"]
 
     def definition(self) -> Ties | None:
-        """All ties of the notion's definition, implied ones included; kept. None where it is not a tied notion."""
+        """All ties of the notion's definition, implied ones included; kept. None if it is not a tied notion."""
         known: dict[str, Ties | None] = self.__dict__
         if "_definition" not in known:
             known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
@@ -129,12 +129,12 @@ class Problem:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is only one input, so that privacy asks for nothing."""
+        """Whether there is only one input, so that every channel is private."""
         return len(self.inputs) == 1
 
 
 def require_objective(objective: Any) -> None:
-    """Refuse what is not the name of an objective.
+    """Require the name of an objective.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
 
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
-    """Labels that the parts of a statement have for their rows or columns, None where they go by position."""
+    """Labels that the parts of a statement have for their rows or columns, None if they go by position."""
     found = (getattr(part, axis, None) for part in parts)
     return [names if isinstance(names, tuple) else None for names in found]
 

@@ -110,7 +110,7 @@ def identity(n: int, m: int | None = None) -> Utility:
     Raises
     ------
     StatementError
-        If a size is no positive whole number, or the matrix would not fit into memory.
+        If a size is not a positive whole number, or the matrix would not fit into memory.
 
     References
     ----------

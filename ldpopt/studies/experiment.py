@@ -147,13 +147,13 @@ def compare_means(
     data : callable
         ``data(users, generator)`` returns answers in [0, 1], shape ``(users, m)``; `motion.Motion.bootstrap` does.
     epsilons : sequence of float
-        Budgets in nats, distinct.
+        Budgets in nats, distinct; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
     sets : int
-        Number of data sets; each is generated once, and all protocols run on it.
+        Number of data sets; each is generated once, and all protocols run on it; default: ``30``.
     users : int
-        Users ``n`` in each.
+        Users ``n`` in each; default: ``800000``.
     seed : int
-        Makes each run repeatable by itself: resumed or added runs draw the same as in one go.
+        Makes each run repeatable by itself: resumed or added runs draw the same as in one go; default: ``0``.
     path : str or path-like, optional
         A CSV file of the runs, identified by data set, budget and name. Runs in it are not repeated. It is replaced
         after each data set, and on interruption.

@@ -127,9 +127,9 @@ def simulate(
     repeats : int
         Number of surveys, at least 2, so that there is a standard error.
     utility : str, Utility or array_like, shape (n, m)
-        As in `Problem`.
+        As in `Problem`; default: ``"identity"``.
     confidence : float
-        Coverage of the interval and the band.
+        Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
         Makes the surveys repeatable; None seeds from the operating system.
 

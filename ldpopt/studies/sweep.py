@@ -93,7 +93,7 @@ class SweepResult:
         return np.array([getattr(row, name) for row in self.rows], float)
 
     def grid(self, name: str = "value") -> Float:
-        """One column over the grid, shape (k, l); nan where a point is missing."""
+        """One column over the grid, shape (k, l); nan if a point is missing."""
         width = 1 if self.priors is None else len(self.priors)
         flat = np.full(len(self.epsilons) * width, np.nan)
         flat[: len(self.rows)] = self.column(name)
@@ -153,9 +153,10 @@ def sweep(
         Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are aligned with the
         inputs by their labels.
     solver, time_limit
-        As in `solve`, for each point.
+        As in `solve`, for each point; default: ``"auto"`` and ``None``.
     jobs : int
-        Processes; more than one (or -1 for all cores) needs joblib and uses its active backend, such as Dask.
+        Processes; default: ``1``. More than one (or -1 for all cores) needs joblib and uses its active backend, such as
+        Dask.
     progress : callable, optional
         Called with (finished, total) after each point.
 

@@ -166,7 +166,7 @@ def dense_program(
     rows : array_like, shape (rows, columns)
         Coefficients; zeros are left out.
     row_lower, row_upper : array_like
-        Bounds of the rows, infinite where there is none; a number stands for all.
+        Bounds of the rows, infinite if there is none; a number stands for all.
     column_lower, column_upper : array_like
         Bounds of the columns; a number stands for all; default: ``0.0`` and ``np.inf``.
     maximize : bool

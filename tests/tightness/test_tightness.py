@@ -73,7 +73,7 @@ def test_epsilon_and_delta_are_exchanged_along_the_curve(form):
 
 
 def test_no_more_is_spent_than_is_of_use():
-    # A prior so steep that the best is to say the likeliest answer whoever asks.
+    # A prior so steep that the optimum is to report the likeliest answer always.
     notion = lo.PureLDP(1.0)
     mechanism = lo.solve(lo.Problem([0.97, 0.01, 0.01, 0.01], "identity", notion)).mechanism
     assert mechanism.audit(notion).epsilon == 0.0

@@ -69,12 +69,12 @@ def binary_standard_form(
         ``"log(p/q)"`` makes ``alpha`` the exact rational. For any other budget ``alpha`` is irrational and replaced by
         a rational below it, at a relative distance of ``2**-180``, as in `closed_forms.binary`.
     delta : number
-        In [0, 1], read like the prior; 0 is Model I.
+        In [0, 1], read like the prior; 0 is Model I; default: ``0``.
     alpha : number, optional
         :math:`e^\epsilon` itself, instead of ``epsilon``, read like the prior.
     printed : bool
         Use the right-hand side :math:`\alpha` of rows 3 and 4 as printed in section 3.2.2, without :math:`\delta`
-        (docs, "Errata").
+        (docs, "Errata"); default: ``False``.
 
     Raises
     ------

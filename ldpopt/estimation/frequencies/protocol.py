@@ -120,7 +120,7 @@ class FrequencyProtocol(ABC):
         reports : array_like, N rows
             What `randomize` returned, ``N >= 1``.
         confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``.
+            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class FrequencyProtocol(ABC):
         Parameters
         ----------
         frequency : array_like
-            Shares of the label, within [0, 1]. For users drawn at random add ``f (1 - f)``.
+            Shares of the label, within [0, 1]; default: ``0.0``. For users drawn at random add ``f (1 - f)``.
 
         Returns
         -------

@@ -38,7 +38,8 @@ class UnaryEncoding(FrequencyProtocol):
     epsilon : float or str
         Budget in nats, positive.
     kind : {"optimized", "symmetric"}
-        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR, permanent response).
+        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR, permanent response);
+        default: ``"optimized"``.
 
     Notes
     -----

@@ -153,7 +153,7 @@ def designed(
         Probabilities of the answers, in the order given or by label: the answers themselves, or the labels of
         ``values``. For the expected objective only.
     objective : {"worst_case", "expected"}
-        Largest variance over the answers, or its average over the prior.
+        Largest variance over the answers, or its average over the prior; default: ``"worst_case"``.
 
     Returns
     -------

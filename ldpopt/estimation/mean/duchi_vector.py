@@ -92,7 +92,7 @@ class DuchiVector(VectorProtocol):
         reports : array_like of int, shape (N, m)
             The signs that `randomize` returned.
         confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``.
+            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
         Returns
         -------

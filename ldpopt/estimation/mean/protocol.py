@@ -134,7 +134,7 @@ class Protocol(Randomizer):
         reports : array_like, shape (N,)
             What `randomize` returned, ``N >= 1``.
         confidence : float
-            Coverage of the normal interval, ``0 < confidence < 1``.
+            Coverage of the normal interval, ``0 < confidence < 1``; default: ``0.95``.
 
         Returns
         -------

@@ -30,9 +30,9 @@ class RandomCensoring(Protocol):
     epsilon : float or str
         Nominal budget in nats, positive.
     delta1 : float
-        Shift of the upper end, at most 1; not a privacy parameter.
+        Shift of the upper end, at most 1; not a privacy parameter; default: ``0.0``.
     delta2 : float
-        Shift of the lower end, at least -1; not a privacy parameter.
+        Shift of the lower end, at least -1; not a privacy parameter; default: ``0.0``.
 
     Raises
     ------

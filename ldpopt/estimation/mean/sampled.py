@@ -34,9 +34,9 @@ class Sampled(VectorProtocol):
     attributes : int
         Number of attributes ``m``, at least 1.
     method : {"ratio", "horvitz_thompson"}
-        Estimator of `estimate`. The paper's Algorithm 6 is Horvitz-Thompson on the bits.
+        Estimator of `estimate`; default: ``"ratio"``. The paper's Algorithm 6 is Horvitz-Thompson on the bits.
     chosen : int
-        Number ``k`` of attributes that a user reports, 1 to ``m``.
+        Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Sampled(VectorProtocol):
         reports : structured ndarray, shape (N,) or (N, k)
             What `randomize` returned.
         confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``.
+            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
         Returns
         -------
@@ -206,9 +206,9 @@ def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", ch
     attributes : int
         Number of attributes ``m``, at least 1.
     method : {"ratio", "horvitz_thompson"}
-        Estimator of the means.
+        Estimator of the means; default: ``"ratio"``.
     chosen : int
-        Number of attributes that a user reports, 1 to ``m``.
+        Number of attributes that a user reports, 1 to ``m``; default: ``1``.
 
     Returns
     -------

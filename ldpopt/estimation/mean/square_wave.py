@@ -66,9 +66,9 @@ class SquareWave(Banded):
             What `randomize` returned.
         bins : int
             Number of bins ``i``, 2 to 512, in which answers are assumed uniform; reports are counted in twice as many
-            bins ``B_j`` of ``[-w, 1 + w]``.
+            bins ``B_j`` of ``[-w, 1 + w]``; default: ``8``.
         confidence : float
-            Coverage of each interval on its own, ``0 < confidence < 1``.
+            Coverage of each interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
         Returns
         -------

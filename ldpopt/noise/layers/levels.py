@@ -73,7 +73,7 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     epsilon : float or str
         Nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
     solver : str
-        Solver of the Charnes-Cooper program, as in `solve`.
+        Solver of the Charnes-Cooper program, as in `solve`; default: ``"highs"``.
 
     Returns
     -------

@@ -102,11 +102,11 @@ def bfs_mechanism(
     value : mapping or callable, optional
         Query value :math:`f` of a node (default: the node itself).
     repair : {"best", "none", "budget", "columns", "balls", "window"}
-        ``"none"``: the normalized weights. ``"budget"``: the same at the largest budget found in
-        ``[epsilon/2, epsilon]`` that keeps epsilon. ``"columns"``: one weight per value, such that all rows sum to one.
-        ``"balls"``: also weights for the distances to the best inputs of each value. ``"window"``: additive noise on a
-        group of integers that contains all values, each point then replaced by the best report for it.
-        ``"best"``: the repair with the best utility.
+        Default: ``"best"``, the repair with the best utility. ``"none"``: the normalized weights. ``"budget"``: the
+        same at the largest budget found in ``[epsilon/2, epsilon]`` that keeps epsilon. ``"columns"``: one weight per
+        value, such that all rows sum to one. ``"balls"``: also weights for the distances to the best inputs of each
+        value. ``"window"``: additive noise on a group of integers that contains all values, each point then replaced
+        by the best report for it.
     prior : array_like, shape (n,), or mapping label -> weight, optional
         Weights of the nodes (default: uniform).
     utility : str, Utility or array_like, shape (n, m), optional

@@ -33,7 +33,7 @@ def complete(labels: Iterable[Hashable]) -> Graph:
     Raises
     ------
     StatementError
-        If there is no label or one stands twice.
+        If there is no label, or a duplicate.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def path(labels: Iterable[Hashable]) -> Graph:
     Raises
     ------
     StatementError
-        If there is no label or one stands twice.
+        If there is no label, or a duplicate.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     Raises
     ------
     StatementError
-        If there are fewer than three labels or one stands twice.
+        If there are fewer than three labels, or a duplicate.
 
     Examples
     --------

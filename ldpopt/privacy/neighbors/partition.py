@@ -59,7 +59,7 @@ def bfs_partition(
     require_undirected(graph)
     if not is_node(source, graph):
         raise StatementError(
-            f"the source {short_repr(source)} is no node of the graph", do="start from one of its nodes"
+            f"the source {short_repr(source)} is not a node of the graph", do="start from one of its nodes"
         )
     layers: list[frozenset[Any]] = []
     seen: set[Any] = {source}

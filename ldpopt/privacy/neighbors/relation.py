@@ -19,15 +19,16 @@ MOST_CELLS = 100_000
 
 
 def require_undirected(graph: Graph) -> None:
-    """Refuse what is no undirected, non-empty networkx graph.
+    """Require an undirected, non-empty networkx graph.
 
     Raises
     ------
     StatementError
-        With what it is instead.
+        If it is something else; the message names it.
     """
     if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
-        raise StatementError(f"{type(graph).__name__} is no networkx graph", do="pass a networkx.Graph on the inputs")
+        what = f"{type(graph).__name__} is not a networkx graph"
+        raise StatementError(what, do="pass a networkx.Graph on the inputs")
     if graph.is_directed():
         raise StatementError(
             "the graph is directed; being neighbors is mutual", do="pass graph.to_undirected() if both ways are meant"
@@ -37,7 +38,7 @@ def require_undirected(graph: Graph) -> None:
 
 
 def is_node(label: Any, graph: Graph) -> bool:
-    """Whether the graph has this node; what cannot be hashed is none."""
+    """Whether the graph has this node; an unhashable label is not one."""
     try:
         return label in graph
     except (TypeError, ValueError):
@@ -50,7 +51,7 @@ def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     Raises
     ------
     StatementError
-        If there is none, one stands twice, or one names nothing.
+        If there is no label, a label is a duplicate, or one is None or nan.
     """
     require_room(labels, "list of labels")
     try:
@@ -64,13 +65,13 @@ def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
         raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise StatementError(f"the label {short_repr(twice)} stands twice", do="give every input its own label")
+        raise StatementError(f"duplicate label {short_repr(twice)}", do="give every input its own label")
     return names
 
 
 def graph_of(names: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> Graph:
     """Return the graph with these nodes, in this order, and edges."""
-    import networkx as nx  # takes a third of a second: only a graph that is asked for pays for it
+    import networkx as nx  # takes a third of a second: imported for graphs only
 
     graph: Graph = nx.Graph()
     graph.add_nodes_from(names)

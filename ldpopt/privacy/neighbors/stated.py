@@ -94,7 +94,7 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
             raise MisstatedError(f"the edge {short_repr(edge)} should be a pair of labels", *key, place)
         for label in edge:
             if isinstance(label, (list, dict)) or label not in graph:
-                what = f"the edge {edge} names {label!r}, which is no input"
+                what = f"the edge {edge} names {label!r}, which is not an input"
                 raise MisstatedError(what, *key, place, do=nearest(label, inputs))
         if edge[0] == edge[1]:
             raise MisstatedError(f"the edge {edge} ties an input to itself", *key, place, do="remove it")

@@ -31,7 +31,7 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     Raises
     ------
     StatementError
-        If there is no element, or a generator is no integer.
+        If there are no elements, or a generator is not an integer.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     steps = list(generators)
     wrong = [step for step in steps if not is_whole(step)]
     if wrong:
-        raise StatementError(f"the generator {short_repr(wrong[0])} is no integer")
+        raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer")
     if isinstance(elements, range):
         held = elements
         return graph_of(distinct(held), ((x, x + int(s)) for x in held for s in steps if s and x + int(s) in held))
     if not is_whole(elements, 2):
         raise StatementError(
-            f"{short_repr(elements)} is no group of integers", do="pass N >= 2 for 0 .. N-1, or a range"
+            f"{short_repr(elements)} is not a group of integers", do="pass N >= 2 for 0 .. N-1, or a range"
         )
     n = int(elements)
     return graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))

@@ -44,7 +44,7 @@ def _print_at_once() -> None:
     """Write each line as it is printed: this process ends without notice, and what waits in a buffer would be lost."""
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    if sys.platform == "win32":  # pragma: no cover - there, stdout of C is no symbol
+    if sys.platform == "win32":  # pragma: no cover - there, stdout of C is not a symbol
         return
     import ctypes
 

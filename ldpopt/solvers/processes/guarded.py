@@ -43,7 +43,7 @@ class Guarded(Solver):
     address : str
         ``module:class`` of it, for the other process.
     detail : str
-        What the class is called with, if not empty.
+        What the class is called with, if not empty; default: ``""``.
     """
 
     def __init__(self, solver: Solver, address: str, detail: str = "") -> None:
@@ -61,7 +61,7 @@ class Guarded(Solver):
         Raises
         ------
         SolverOptionError
-            If the solver refuses an option, or one is no plain value and cannot be handed on.
+            If the solver refuses an option, or one is not a plain value and cannot be sent.
         LdpoptError
             If no process can be started.
         """
@@ -88,7 +88,7 @@ class Guarded(Solver):
         return outcome
 
     def _reply(self, facts: dict[str, Any], arrays: Arrays, time_limit: float | None) -> tuple[Any, float]:
-        """Answer of the child, None where time is over before; and the seconds until it could solve."""
+        """Answer of the child, None if time is over before; and the seconds until it could solve."""
         began = time.perf_counter()
         deadline = None if time_limit is None else began + time_limit + GRACE
         started, child = math.inf, None
@@ -190,7 +190,7 @@ class _Child:
         self._replies = replies = list[Any]()
 
         def talk() -> None:
-            # Either end may close at any time; that there is no reply says it all.
+            # Either end may close at any time; a missing reply is reported below.
             with suppress(EOFError, OSError, ValueError):
                 try:
                     send(self._process.stdin, facts, arrays)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ def send(stream: IO[bytes], facts: Mapping[str, Any], arrays: Mapping[str, NDArr
     Raises
     ------
     TypeError
-        If a fact is no text, number, list or mapping; nothing has been written then.
+        If a fact is not text, a number, a list or a mapping; nothing is written then.
     """
     layout = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
     header = json.dumps({"facts": facts, "arrays": layout}, default=_plain).encode()
@@ -56,4 +56,4 @@ def _plain(value: Any) -> Any:
     """Read a numpy number or array as JSON's own types."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no plain value")
+    raise TypeError(f"{type(value).__name__} is not a plain value")

@@ -64,7 +64,7 @@ class Interior(Solver):
         NotRepresentableError
             If the program is not a plain compact one.
         SolverOptionError
-            If an option is unknown, ``gap`` is no positive number or ``steps`` no positive integer.
+            If an option is unknown, ``gap`` is not a positive number, or ``steps`` not a positive integer.
         """
         _read_options(options, gap, steps)
         structure = _structure(program)

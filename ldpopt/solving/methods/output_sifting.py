@@ -32,7 +32,7 @@ GAP_SHRINK_ADDED = 0.3
 """Share of the gap at hand to which the next restricted program is solved, where outputs were added."""
 
 GAP_SHRINK_STALLED = 1e-2
-"""Share of the gap asked for to which the restricted program is solved further, where no output would help."""
+"""Share of the requested gap to which the restricted program is solved further, where no output would help."""
 
 ACCEPTED_GAP = 1e-9
 """Relative gap over all outputs that counts as optimal after the last round."""
@@ -96,7 +96,7 @@ class _Round:
 
 
 class _Sifting:
-    """One run: the outputs in use, the accuracy asked for, and the last round."""
+    """One run: the outputs in use, the requested accuracy, and the last round."""
 
     def __init__(self, task: Task, solver: str) -> None:
         self.task, self.solver = task, solver_named(solver)

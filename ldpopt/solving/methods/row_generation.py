@@ -82,7 +82,7 @@ class _Generation:
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0
-        # A point that only asks for more rows need not be refined; the last one is.
+        # Only the last point is refined; the others only generate rows.
         self.is_rough = Feature.ROUGH in self.solver.features
         self.outcome = Outcome(Status.FAILED, "")
         self.relaxed: RawSolution | None = None

@@ -183,7 +183,7 @@ def _behind(given: list[float] | None, labels: list[Any], name: str) -> list[flo
     """Numbers behind labels: stated, or the labels themselves where they are numbers."""
     if given is None:
         if not utilities.numeric(labels):
-            raise StatementError(f"{name} is missing, and the labels are no numbers", do=f"add {name}")
+            raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
         return labels
     if len(given) != len(labels):
         raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")

@@ -74,7 +74,7 @@ class Page:
         return data
 
     def _require_plain(self, data: Any) -> None:
-        """Refuse what no statement holds: nan, inf, integers beyond floats, deep nesting; without recursion."""
+        """Refuse nan, inf, integers beyond floats and deep nesting; without recursion."""
         stack: list[tuple[Key, Any]] = [((), data)]
         while stack:
             key, value = stack.pop()
@@ -85,7 +85,7 @@ class Page:
             elif isinstance(value, list):
                 stack += [((*key, place), entry) for place, entry in enumerate(value)]
             elif isinstance(value, float) and not math.isfinite(value):
-                raise self.error(key, f"{dotted(key)} = {value} is no finite number", "state a finite number")
+                raise self.error(key, f"{dotted(key)} = {value} is not a finite number", "state a finite number")
             elif isinstance(value, int) and abs(value) > 2**53:
                 raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "state it as a decimal or as text")
 
@@ -148,7 +148,7 @@ def line_of(text: str, key: Key) -> int | None:
     Returns
     -------
     int or None
-        None where not even the outermost table is in the text.
+        None if not even the outermost table is in the text.
 
     Examples
     --------

@@ -131,7 +131,7 @@ def test_cayley_and_histograms():
     assert len(histograms(3, 4)) == math.comb(7, 3)
     assert sorted(histograms(2, 2)[(1, 0)]) == [(0, 0), (1, 1), (2, 0)]
     for build, words in (
-        (lambda: cayley(1, [1]), "1 is no group"),
+        (lambda: cayley(1, [1]), "1 is not a group"),
         (lambda: cayley(range(0), [1]), "without labels"),
         (lambda: cayley(5, [0.5]), "generator 0.5"),
         (lambda: histograms(0, 3), "bins = 0 is less than 1"),

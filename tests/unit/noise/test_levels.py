@@ -36,7 +36,7 @@ def test_levels_against_all_walks_and_the_program(seed):
 
 
 def test_a_mean_beyond_the_floats():
-    """A layer of next to no measure still counts with its loss; its mean is no float, and a warning an error here."""
+    """A layer of almost no measure counts with its loss; its mean is not a float, and a warning is an error here."""
     found = optimal_levels([1.0, 1.0, 5e-324], [0.0, 1.0, 1.0], "log(2)")
     assert found.layer_means.tolist() == [0.0, 1.0, np.inf]
     assert found.levels.tolist() == [0, -1, -2]

@@ -59,7 +59,7 @@ def test_ratios_whose_squares_are_no_floats(least):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_least_number_is_as_good_as_nothing(kind):
-    """Ratios to it are no floats; under a budget of 1 every entry of a report's column is alike, whatever the prior."""
+    """Ratios to it are not floats; under a budget of 1 all entries of a report's column are equal for every prior."""
     near, none = (f_divergence([0.5, 0.5], [least, 1.0], kind) for least in (5e-324, 0.0))
     assert math.isfinite(best_channel(near, 1.0).bound)
     assert best_channel(near, 1.0).bound == pytest.approx(best_channel(none, 1.0).bound, rel=1e-12)

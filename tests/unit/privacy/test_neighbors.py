@@ -64,7 +64,7 @@ def test_within_takes_a_function_and_numbers_on_a_line() -> None:
     ("build", "words"),
     [
         (lambda: complete([]), "without labels"),
-        (lambda: path("aba"), "'a' stands twice"),
+        (lambda: path("aba"), "duplicate label 'a'"),
         (lambda: cycle("ab"), "a cycle of 2"),
         (lambda: grid(0, 3), "rows = 0 is less than 1"),
         (lambda: grid(2, 2, "abc"), "3 labels for a grid of 2 x 2 = 4"),
@@ -132,10 +132,10 @@ def test_what_is_out_of_reach_is_in_no_layer() -> None:
 @pytest.mark.parametrize(
     ("graph", "source", "value", "words"),
     [
-        (nx.path_graph(3), 9, None, "source 9 is no node"),
+        (nx.path_graph(3), 9, None, "source 9 is not a node"),
         (nx.DiGraph([(0, 1)]), 0, None, "directed"),
         (nx.Graph(), 0, None, "empty"),
-        ([(0, 1)], 0, None, "list is no networkx graph"),
+        ([(0, 1)], 0, None, "list is not a networkx graph"),
         (nx.path_graph(3), 0, {0: 1}, "node 1 has no query value"),
     ],
 )

@@ -325,7 +325,7 @@ def test_separate_parts_are_allowed_by_name(tmp_path):
     problem = lo.Problem([0.2] * 5, "identity", notion, inputs=list("abcde"))
     answer = lo.solve(problem)
     assert answer.value == pytest.approx((4 * 0.75 + 1) / 5, abs=1e-12)
-    assert "the neighbor graph has 3 parts, which reports may tell apart: {a, b}, {c, d}, {e}" in answer.notes
+    assert "the neighbor graph has 3 parts, which reports may distinguish: {a, b}, {c, d}, {e}" in answer.notes
     assert lo.certify(answer).relative_gap < 1e-12
     lo.save_model(problem, tmp_path / "parts.toml")
     assert lo.load_model(tmp_path / "parts.toml").privacy.parts == "separate"

@@ -171,7 +171,7 @@ def test_errors_come_back_as_themselves(faulty, program, how, kind, words):
 
 
 def test_options_are_plain_and_refusals_come_back(program, monkeypatch, faulty):
-    with pytest.raises(SolverOptionError, match="object is no plain value"):
+    with pytest.raises(SolverOptionError, match="object is not a plain value"):
         faulty.solve(program, how=object())
     assert faulty.solve(program, number=np.float64(2.5), list=(1, None)).raw_status.isdecimal()
     monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
@@ -293,7 +293,7 @@ def waited_for(file: Path) -> None:
 
 
 def assert_gone(pids: Path) -> None:
-    """The processes end, or are ended already and only wait for whoever adopted them."""
+    """The processes end, or have ended and wait for the process that adopted them."""
     numbers = list(map(int, pids.read_text().split()))
     assert len(numbers) == 2
     end = time.perf_counter() + seconds(5)

@@ -87,7 +87,7 @@ REFUSED = {
     "graph disconnected": (lambda: GraphDP(1.0, apart()), "2 parts"),
     "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "no nodes"),
     "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is not a networkx graph"),
-    "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is no"),
+    "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is not"),
     "graph missing label": (lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))), "2 is missing"),
     "distance shape": (lambda: MetricDP(1.0, [[0, 1, 2]]), r"shape \(1, 3\)"),
     "distance size": (lambda: Problem([1.0], privacy=MetricDP(1.0, [[0, 1], [1, 0]])), r"\(2, 2\) but there are 1"),
@@ -138,7 +138,7 @@ def test_a_message_has_three_parts_and_one_line():
     assert error.one_line == "wrong thing | where: a file | do: mend it"
 
 
-def test_labels_come_from_whoever_names_them():
+def test_labels_come_from_the_part_that_has_them():
     problem = Problem({"no": 2, "yes": 8}, "identity", PURE)
     assert (problem.inputs, problem.outputs) == (("no", "yes"), ("no", "yes"))
     assert problem.prior.tolist() == [0.2, 0.8]
