@@ -125,23 +125,28 @@ class Multipliers:
         duals = np.where(np.isfinite(duals), duals, 0.0)
         if solution.problem.utility.sense == "loss":
             duals = -duals
-        is_tied = solution.problem.ties() is not None
-        pairs: list[PairRows] = []
-        blocks: list[tuple[RowBlock, Float]] = []
-        named: dict[str, Float] = {}
-        for span in program.rows:
-            if span.block is None:
-                named[span.name] = duals[span.slice]
-            else:
-                tied = PairRows.of(span.block, duals[span.slice]) if is_tied and span.name == "privacy" else None
-                if tied is None:
-                    blocks.append((span.block, duals[span.slice]))
-                else:
-                    pairs.append(tied)
+        named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
+        written = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
+        pairs, blocks = _split_blocks(written, is_tied=solution.problem.ties() is not None)
         form = program.structure.form
         row_sums = named["row_sum"] if form == "compact" else None
         worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
         return cls(form, row_sums, worst_case, PairRows.joined(pairs), tuple(blocks))
+
+
+def _split_blocks(
+    written: list[tuple[str, RowBlock, Float]], *, is_tied: bool
+) -> tuple[list[PairRows], list[tuple[RowBlock, Float]]]:
+    """Separate privacy rows that a tied notion implies from all other blocks with their multipliers."""
+    pairs: list[PairRows] = []
+    blocks: list[tuple[RowBlock, Float]] = []
+    for name, block, values in written:
+        tied = PairRows.of(block, values) if is_tied and name == "privacy" else None
+        if tied is None:
+            blocks.append((block, values))
+        else:
+            pairs.append(tied)
+    return pairs, blocks
 
 
 def bound(problem: Problem, multipliers: Multipliers) -> Fraction:

@@ -98,10 +98,13 @@ def _differences(claimed: Certificate, found: Certificate, problem: Problem, mul
     relative = relative_gap(problem, multipliers, best, gap)
     if claimed.relative_gap != relative:
         wrong.append(_told("relative_gap", claimed.relative_gap, relative))
-    for name, off in found.residuals.items():
-        if not claimed.residuals.get(name, 0.0) >= off:
-            wrong.append(_told(f"residual of {name!r}", claimed.residuals.get(name, 0.0), off))
-    return wrong
+    return wrong + _too_small_residuals(claimed, found)
+
+
+def _too_small_residuals(claimed: Certificate, found: Certificate) -> list[str]:
+    """Name each residual that is larger than its claim."""
+    pairs = [(name, claimed.residuals.get(name, 0.0), residual) for name, residual in found.residuals.items()]
+    return [_told(f"residual of {name!r}", claim, residual) for name, claim, residual in pairs if not claim >= residual]
 
 
 def _told(name: str, claimed: Fraction | float, found: Fraction | float) -> str:

@@ -203,24 +203,8 @@ def estimate_frequencies(
     channel = mechanism.counts / mechanism.denominator
     seen = _count(reports, mechanism)
     total = int(seen.sum())
-    impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
-    if len(impossible):
-        raise StatementError(
-            f"report {mechanism.outputs[impossible[0]]!r} has probability 0 under every input, yet was seen "
-            f"{seen[impossible[0]]} times",
-            do="pass the mechanism that made these reports",
-        )
-    frequencies = seen / total
-    left_inverse = _left_inverse(channel, channel.mean(axis=0))
-    if method == "inversion":
-        values = left_inverse @ frequencies
-        spread = (left_inverse * frequencies) @ left_inverse.T
-    else:
-        values = _most_likely(channel, frequencies)
-        # An output that the estimate calls impossible has infinite information: a small floor keeps it finite.
-        expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-        efficient = _left_inverse(channel, expected, tolerance=0.0)
-        spread = (efficient * expected) @ efficient.T
+    _require_possible(seen, channel, mechanism)
+    values, spread = (_invert if method == "inversion" else _maximize_likelihood)(channel, seen / total)
     covariance = (spread - np.outer(values, values)) / total
     covariance = (covariance + covariance.T) / 2
     std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -229,6 +213,33 @@ def estimate_frequencies(
         return estimate
     clipped = np.clip(estimate.interval, 0.0, 1.0)
     return Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance, clipped)
+
+
+def _require_possible(seen: NDArray[np.int64], channel: Float, mechanism: Mechanism) -> None:
+    """Refuse reports that no input can cause."""
+    impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
+    if len(impossible):
+        raise StatementError(
+            f"report {mechanism.outputs[impossible[0]]!r} has probability 0 under every input, yet was seen "
+            f"{seen[impossible[0]]} times",
+            do="pass the mechanism that made these reports",
+        )
+
+
+def _invert(channel: Float, frequencies: Float) -> tuple[Float, Float]:
+    """Unbiased estimates, and their second moments for one report."""
+    left_inverse = _left_inverse(channel, channel.mean(axis=0))
+    return left_inverse @ frequencies, (left_inverse * frequencies) @ left_inverse.T
+
+
+def _maximize_likelihood(channel: Float, frequencies: Float) -> tuple[Float, Float]:
+    """Most likely frequencies, and their second moments for one report."""
+    _left_inverse(channel, channel.mean(axis=0))  # refuses linearly dependent rows
+    values = _most_likely(channel, frequencies)
+    # An output that the estimate calls impossible has infinite information: a small floor keeps it finite.
+    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
+    efficient = _left_inverse(channel, expected, tolerance=0.0)
+    return values, (efficient * expected) @ efficient.T
 
 
 def normal_quantile(confidence: float) -> float:

@@ -118,13 +118,17 @@ def repair(
         finer, _ = _nearest(values, privacy, ties, names, SPECK)
         best = min((found for found in (best, finer) if found is not None), key=lambda found: found.moved, default=None)
     if best is None:
-        found = "" if audit is None else f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
-        raise PrivacyViolationError(
-            f"no channel near the one given passes{found}",
-            where="" if audit is None else f"inputs and output {audit.witness}",
-            do=f"check the notion {privacy!r}: constant channels must satisfy it",
-        )
+        raise _no_private_channel(privacy, audit)
     return best
+
+
+def _no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
+    """Error for a notion of which every rounding fails the audit."""
+    do = f"check the notion {privacy!r}: constant channels must satisfy it"
+    if audit is None:
+        return PrivacyViolationError("no channel near the one given passes", do=do)
+    what = f"no channel near the one given passes: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
+    return PrivacyViolationError(what, where=f"inputs and output {audit.witness}", do=do)
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,7 @@ def _clean(channel: Float, ties: Ties | None) -> Float:
 
 
 def _breaks(counts: Float, ties: Ties) -> bool:
-    """Whether a pure claim is plainly violated: seen at once, where an audit would also find by how much."""
+    """Cheap exact rejection: whether a pure claim is violated."""
     if ties.delta or not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
@@ -205,7 +209,7 @@ def _families(values: Float, ties: Ties | None, least: float) -> Iterator[Iterab
     """Ways to round, each a sequence of integer channels that ends in one that every notion accepts, or in none."""
     swept = values.copy()
     swept[:, values.max(axis=0) < least] = 0.0
-    cone = None if ties is None else _Cone.of_events(ties, swept) if ties.is_shared else _Cone.of_ties(ties)
+    cone = None if ties is None else _Cone.of(ties, swept)
     if cone is not None:
         swept = cone.raised(swept)
     swept /= swept.sum(axis=1, keepdims=True)
@@ -233,6 +237,10 @@ class _Cone:
     slack: Any
     ratio: Float
     growth: float
+
+    @classmethod
+    def of(cls, ties: Ties, values: Float) -> _Cone:
+        return cls.of_events(ties, values) if ties.is_shared else cls.of_ties(ties)
 
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:

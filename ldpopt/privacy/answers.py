@@ -113,11 +113,10 @@ def _checked_block(privacy: Any, method: str, block: Any, n: int, m: int) -> Row
     if len({np.shape(part) for part in parts}) > 1 or np.shape(block.lower) != np.shape(block.upper):
         raise _wrong(privacy, method, block, "one with arrays of the same length")
     for name, array, size in (("row", block.row, len(block)), ("x", block.x, n), ("y", block.y, m)):
-        odd = np.asarray(array).dtype.kind not in "iu" if len(array) else False
-        if odd or (len(array) and not 0 <= np.min(array) <= np.max(array) < size):
-            worst = "other things than integers" if odd else f"{int(np.max(array))}"
+        fault = _wrong_positions(array, size)
+        if fault:
             what = {"row": "rows", "x": "inputs", "y": "outputs"}[name]
-            raise _wrong(privacy, method, block, f"rows of this channel: {name} has {worst} for {size} {what}")
+            raise _wrong(privacy, method, block, f"rows of this channel: {name} has {fault} for {size} {what}")
     if (np.diff(block.row) < 0).any():
         raise _wrong(privacy, method, block, "one whose row numbers do not decrease")
     if not np.isfinite(block.coefficient).all() or np.isnan(block.lower).any() or np.isnan(block.upper).any():
@@ -125,11 +124,30 @@ def _checked_block(privacy: Any, method: str, block: Any, n: int, m: int) -> Row
     return block
 
 
+def _wrong_positions(array: Any, size: int) -> str:
+    """Describe entries that are not positions below ``size``; empty if all are."""
+    if not len(array):
+        return ""
+    if np.asarray(array).dtype.kind not in "iu":
+        return "other things than integers"
+    return "" if 0 <= np.min(array) <= np.max(array) < size else f"{int(np.max(array))}"
+
+
 def _checked_ties(privacy: Any, method: str, ties: Any, n: int, outputs: Labels | None) -> Ties:
     if not isinstance(ties, Ties):
         raise _wrong(privacy, method, ties, "Ties")
     if ties.n != n:
         raise _wrong(privacy, method, ties, f"ties of {n} inputs (n = {ties.n!r})")
+    _check_pairs(privacy, method, ties, n)
+    if not 0 <= ties.delta <= 1:
+        raise _wrong(privacy, method, ties, f"a delta in [0, 1] ({ties.delta!r})")
+    if ties.capped is not None and np.shape(ties.capped) != (n,):
+        raise _wrong(privacy, method, ties, f"capped of shape ({n},)")
+    _check_owner(privacy, method, ties, n, outputs)
+    return ties
+
+
+def _check_pairs(privacy: Any, method: str, ties: Ties, n: int) -> None:
     if (ties.first is None) != (ties.second is None) or (ties.first is None and ties.distance is not None):
         raise _wrong(privacy, method, ties, "pairs: first, second and distance go together")
     if ties.first is not None and ties.second is not None:
@@ -139,12 +157,6 @@ def _checked_ties(privacy: Any, method: str, ties: Any, n: int, outputs: Labels 
             raise _wrong(privacy, method, ties, f"pairs of two of the {n} inputs each")
     if ties.distance is not None and not (np.isfinite(ties.distance) & (ties.distance > 0)).all():
         raise _wrong(privacy, method, ties, "distances that are positive and finite")
-    if not 0 <= ties.delta <= 1:
-        raise _wrong(privacy, method, ties, f"a delta in [0, 1] ({ties.delta!r})")
-    if ties.capped is not None and np.shape(ties.capped) != (n,):
-        raise _wrong(privacy, method, ties, f"capped of shape ({n},)")
-    _check_owner(privacy, method, ties, n, outputs)
-    return ties
 
 
 def _check_owner(privacy: Any, method: str, ties: Ties, n: int, outputs: Labels | None) -> None:

@@ -36,10 +36,10 @@ class Ties:
     is_shared : bool
         Whether a pair's outputs share one ``delta`` (an event-wise notion): then the ties are its relaxation.
     capped : bool array, shape (n,), or None
-        Where there are no pairs: the inputs ``x`` that are tied to all others; None for every input.
+        Without pairs: the inputs ``x`` that are tied to all others; None for every input.
     owner : int array, shape (m,), or None
-        For each output the only input that may report it, or -1 for an output that the ties are about; None where
-        all outputs are of that kind.
+        For each output the only input that may report it, or -1 for an output that the ties are about; None if all
+        outputs are.
     """
 
     budget: Budget

@@ -164,6 +164,11 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
     if basis is not None:
         highs.setBasis(basis)
     highs.run()
+    return _outcome(highs, scale, cost)
+
+
+def _outcome(highs: highspy.Highs, scale: float, cost: float) -> Outcome:
+    """Read the end of a run, in the units of the program."""
     raw = highs.getModelStatus()
     status, text = _STATUS.get(raw.name, Status.FAILED), highs.modelStatusToString(raw)
     solution, found = highs.getSolution(), highs.getBasis()

@@ -76,12 +76,20 @@ def size(problem: Problem, form: Form) -> Size:
         ties = _compact_ties(problem)
         caps = float(np.count_nonzero(ties.caps()) * np.count_nonzero(ties.shared(m)))
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
-    pairs = n * (n - 1) if ties is None else _n_pairs(ties)
-    shared = m if ties is None else int(np.count_nonzero(ties.shared(m)))
-    each, width, zeros = float(shared), 2.0 * shared, n * m - (0 if ties is None else _n_allowed(ties, m))
-    if ties is not None and ties.is_shared:
-        each, width = 2.0**m - 2 if m < 1000 else np.inf, m * 2.0**m if m < 1000 else np.inf
-    return Size(form, rows + pairs * each + zeros, columns, nonzeros + pairs * width + zeros)
+    privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
+    return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
+
+
+def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
+    """Rows and non-zeros of privacy in the pairwise form; without ties, those of all pairs."""
+    if ties is None:
+        return n * (n - 1) * float(m) + n * m, n * (n - 1) * 2.0 * m + n * m
+    pairs, zeros = _n_pairs(ties), n * m - _n_allowed(ties, m)
+    if ties.is_shared:
+        events = 2.0**m if m < 1000 else np.inf
+        return pairs * (events - 2) + zeros, pairs * m * events + zeros
+    shared = float(np.count_nonzero(ties.shared(m)))
+    return pairs * shared + zeros, pairs * 2 * shared + zeros
 
 
 def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:

@@ -140,9 +140,12 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
             break
         notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = raw if raw.channel is not None else best
-    if raw.rounds:
-        notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}")
+    notes += _rounds_note(raw, step)
     return (raw if raw.channel is not None or best is None else best), notes
+
+
+def _rounds_note(raw: RawSolution, step: Step) -> list[str]:
+    return [f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}"] if raw.rounds else []
 
 
 def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str]) -> RawSolution:

@@ -141,14 +141,18 @@ def check_notion(
     first = tuple(inputs) if inputs is not None else (0, 1, 2) if known is None else known
     checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
     chosen = only if only is not None else [name for name in _CHECKS if post_processing or name != "post-processing"]
-    failures = []
-    for title in chosen:
-        try:
-            _CHECKS[title](checked)
-        except (AssertionError, LdpoptError) as error:
-            failures.append(f"  {title}: {error}")
+    failures = [failure for title in chosen if (failure := _failure(title, checked))]
     if failures:
         raise AssertionError("\n".join([f"{notion!r} fails {len(failures)} of the checks", *failures]))
+
+
+def _failure(title: str, checked: _Checked) -> str:
+    """Run one check; return how it failed, or nothing."""
+    try:
+        _CHECKS[title](checked)
+    except (AssertionError, LdpoptError) as error:
+        return f"  {title}: {error}"
+    return ""
 
 
 def _require(holds: bool, what: str) -> None:

@@ -83,8 +83,7 @@ class Guarded(Solver):
         else:
             outcome = unpacked(self.solver, *reply)
         if outcome.status is Status.LIMIT and time_limit is not None and started > time_limit / 2:
-            why = f"starting the solver took {started:.1f} s" if started < math.inf else "the solver is still starting"
-            outcome = replace(outcome, raw_status=f"{outcome.raw_status}; {why}")
+            outcome = replace(outcome, raw_status=f"{outcome.raw_status}; {_slow_start(started)}")
         return outcome
 
     def _reply(self, facts: dict[str, Any], arrays: Arrays, time_limit: float | None) -> tuple[Any, float]:
@@ -104,6 +103,11 @@ class Guarded(Solver):
         finally:
             if child is not None:
                 child.check_in()
+
+
+def _slow_start(seconds: float) -> str:
+    """Say how long a solver took to start; infinite if it is still starting."""
+    return f"starting the solver took {seconds:.1f} s" if seconds < math.inf else "the solver is still starting"
 
 
 class _LateError(Exception):
@@ -203,12 +207,10 @@ class _Child:
 
     def _reply(self, deadline: float | None, *request: Any) -> Any:
         """Send a request, if there is one, and wait; Ctrl-C at any moment of it ends the child."""
-        end = math.inf if deadline is None else deadline
         try:
             if request:
                 self._ask(*request)
-            while self._talker.is_alive() and (left := end - time.perf_counter()) > 0:
-                self._talker.join(min(0.2, left))
+            self._wait(math.inf if deadline is None else deadline)
         except BaseException:
             self.kill()
             raise
@@ -219,6 +221,11 @@ class _Child:
         if isinstance(self._replies[0], TypeError):
             raise self._replies[0]
         return self._replies[0]
+
+    def _wait(self, end: float) -> None:
+        """Wait for the talker, in short steps that let Ctrl-C through."""
+        while self._talker.is_alive() and (left := end - time.perf_counter()) > 0:
+            self._talker.join(min(0.2, left))
 
     def is_alive(self) -> bool:
         """Whether it is still there; it may have been killed while nobody needed it."""

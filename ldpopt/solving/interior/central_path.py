@@ -188,9 +188,12 @@ class CentralPath(Iterate):
                 break
             self.taken, steps = self.taken + 1, steps - 1
             stale = self._keep_best(gap, stale)
+        return self._ended(gap, stalled=stale >= NON_IMPROVING_STEPS)
+
+    def _ended(self, gap: float, *, stalled: bool) -> Status:
+        """How the best point counts after the last step."""
         if not math.isfinite(self.best.gap):
             self.best = self._read(self._gap())
-        stalled = stale >= NON_IMPROVING_STEPS
         if self.best.gap <= max(gap, STALLED_GAP if stalled else 1e-9):
             return Status.OPTIMAL
         return Status.FAILED if stalled else Status.LIMIT

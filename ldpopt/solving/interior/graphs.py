@@ -9,7 +9,6 @@ general method. Theory: docs, "Graphs and metrics: an interior point by outputs"
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,21 +92,25 @@ def read_program(program: LinearProgram) -> GraphProgram | None:
     if not isinstance(program, ChannelProgram) or program.structure.form != "pairwise":
         return None
     spans = {span.name: span for span in program.rows}
-    has_known_rows = list(spans) in (["row_sum", "privacy"], ["row_sum", "privacy", "worst_case"])
-    if not has_known_rows or len(spans) != len(program.rows):
+    names = [span.name for span in program.rows]
+    if names not in (["row_sum", "privacy"], ["row_sum", "privacy", "worst_case"]):
         return None
     (n, m), block = program.structure.shape, spans["privacy"].block
     pairs = None if block is None or n < 2 else _pairs(block, m)
     if pairs is None or not _is_mutual(pairs[0], pairs[1], n):
         return None
-    sign = 1.0 if program.maximize else -1.0
-    cost = sign * program.structure.weighted.T
     gain = _gain(program, spans["worst_case"].slice) if "worst_case" in spans else None
-    unit = float(np.abs(cost if gain is None else gain / n).max())
+    return _in_unit(program, gain, pairs)
+
+
+def _in_unit(program: ChannelProgram, gain: Float | None, pairs: tuple[Int, Int, Float]) -> GraphProgram | None:
+    """Scale the objective to a largest weight of 1; None if it is zero or not finite."""
+    cost = (1.0 if program.maximize else -1.0) * program.structure.weighted.T
+    unit = float(np.abs(cost if gain is None else gain / program.structure.shape[0]).max())
     if not unit > 0 or not math.isfinite(unit):
         return None
-    data = GraphProgram(np.ascontiguousarray(cost), gain, *pairs, unit)
-    return replace(data, cost=data.cost / unit, gain=None if gain is None else np.ascontiguousarray(gain) / unit)
+    scaled = None if gain is None else np.ascontiguousarray(gain) / unit
+    return GraphProgram(np.ascontiguousarray(cost) / unit, scaled, *pairs, unit)
 
 
 def _pairs(block: RowBlock, m: int) -> tuple[Int, Int, Float] | None:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -222,11 +222,16 @@ def _value(value: Any, *, flat: bool = False) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_value(entry, flat=True)}" for key, entry in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        if not flat and value and isinstance(value[0], (list, tuple)):
-            return "[\n" + "".join(f"    {_value(row, flat=True)},\n" for row in value) + "]"
-        return "[" + ", ".join(_value(entry, flat=True) for entry in value) + "]"
+        return _list(value, flat=flat)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
     raise StatementError(f"{short_repr(value)} has no form in a model file")
+
+
+def _list(values: Sequence[Any], *, flat: bool) -> str:
+    """Write a list on one line, a matrix with one row on each."""
+    if not flat and values and isinstance(values[0], (list, tuple)):
+        return "[\n" + "".join(f"    {_value(row, flat=True)},\n" for row in values) + "]"
+    return "[" + ", ".join(_value(entry, flat=True) for entry in values) + "]"
