@@ -29,6 +29,7 @@ from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
+    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.solving.solution import Solution
     from ldpopt.statement.modelfile import Model
     from ldpopt.statement.problem import Problem
@@ -108,25 +109,26 @@ def solve(
     )
     if solution.repaired is None:
         report(_no_mechanism(solution), "-" if json == "-" else None, lambda: None)
+    mechanism = solution.mechanism  # without one, this is the error to report
     report(_answer(solution, certificate), json, lambda: _show(stated, solution, certificate))
     for note in solution.notes:
         if note not in solution.steps:
             say(f"note: {note}")
-    _save_files(solution, certificate, output, proof, plot)
+    _save_files(mechanism, certificate, output, proof, plot)
     _require_gap(solution, certificate, gap)
     require_expected(stated, solution.value)
 
 
 def _save_files(
-    solution: Solution, certificate: Certificate | None, output: str | None, proof: str | None, plot: str | None
+    mechanism: Mechanism, certificate: Certificate | None, output: str | None, proof: str | None, plot: str | None
 ) -> None:
     """Write the mechanism, its certificate and its heat map where a path is given."""
     if output is not None:
-        save_mechanism(output, solution.mechanism)
+        save_mechanism(output, mechanism)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
-        _save_heat_map(plot, solution.mechanism)
+        _save_heat_map(plot, mechanism)
 
 
 def _save_heat_map(path: str, mechanism: Any) -> None:
