@@ -22,6 +22,8 @@ class Limits:
         Restricted programs that sifting solves, at most; 3 to 12 are usual.
     graph_entries : int
         Entries from which the interior point by outputs beats simplex on a graph or metric.
+    graph_least_loss : float
+        Privacy loss along a tie, in nats, up to which the interior is too thin for floats.
     event_inputs : int
         Inputs from which an interior point over all events may beat row generation.
     event_nonzeros : int
@@ -41,6 +43,7 @@ class Limits:
     least_beta: float = 1e-9
     sifting_rounds: int = 60
     graph_entries: int = 1500
+    graph_least_loss: float = 1.0006e-3
     event_inputs: int = 16
     event_nonzeros: int = 35_000
     event_round: int = 12

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,14 +23,14 @@ from ldpopt.privacy import Ties
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import add_rows, formulate
-from ldpopt.solving.interior.events import EventPoint, Events, interior
-from ldpopt.solving.interior.steps import Followed
-from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.event_pricing import nested, price
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
+
+if TYPE_CHECKING:
+    from ldpopt.solving.interior.events import EventPoint
+    from ldpopt.solving.interior.steps import Followed
 
 USED = 1e-7
 """Outputs whose largest entry in the relaxation is above this are in the first selection."""
@@ -78,6 +78,8 @@ class _EventSolve:
     """One run: the program over all outputs in one unit, and the outputs in use."""
 
     def __init__(self, task: Task, program: ChannelProgram, channel: Float, enough: float) -> None:
+        from ldpopt.solving.interior.events import Events
+
         problem, structure = task.problem, program.structure
         self.task, self.program, self.enough = task, program, enough
         self.sign = 1.0 if program.maximize else -1.0
@@ -109,6 +111,9 @@ class _EventSolve:
         return self._ended(Status.FAILED, self.refusal)
 
     def _solved(self) -> Followed[EventPoint]:
+        from ldpopt.solving.interior.events import interior
+        from ldpopt.solving.interior.threads import few_threads
+
         gain = None if self.whole.gain is None else self.whole.gain[self.use]
         part = replace(self.whole, cost=self.whole.cost[self.use], gain=gain)
         with few_threads(prod(part.shape)):
@@ -116,6 +121,8 @@ class _EventSolve:
 
     def _priced(self, at: EventPoint) -> tuple[Float, Float, Float]:
         """Outputs that may raise the bound, the shares of every output, and by how much they fall short."""
+        from ldpopt.solving.methods.event_pricing import price
+
         shares, short = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
         bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
         return self.shape[0] * short > LEAST_SHORTFALL * bound, shares, short
@@ -140,6 +147,8 @@ class _EventSolve:
 
 def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[ChannelProgram, Float]:
     """Add the events that have multipliers as rows; return their multipliers, too."""
+    from ldpopt.solving.methods.event_pricing import nested
+
     ties, n = task.form.ties, task.form.n
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     pair, weight, member = nested(shares)

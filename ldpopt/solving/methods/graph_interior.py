@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log1p
+from math import inf
 from typing import ClassVar
 
 from ldpopt.solvers import Status
 from ldpopt.solving.formulation import formulate
-from ldpopt.solving.interior.graphs import LEAST_LOSS, GraphInterior
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
@@ -26,7 +25,7 @@ class GraphInteriorPoint(Method):
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties of some length, an alphabet of two or more, no side rows, no delta."""
         least, most = form.losses
-        inside = least > -log1p(-LEAST_LOSS) and most < MOST_LOSS
+        inside = least > limits.graph_least_loss and most < MOST_LOSS
         return form.n > 1 and form.is_mutual and inside and not form.has_side_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -42,6 +41,8 @@ class GraphInteriorPoint(Method):
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Formulate and solve; at the time limit the best point so far is the answer."""
+        from ldpopt.solving.interior.graphs import GraphInterior
+
         program = formulate(task.problem, "pairwise", task.deadline)
         solver = GraphInterior()
         outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))

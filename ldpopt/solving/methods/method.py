@@ -11,7 +11,6 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
-from ldpopt.solving.interior.compact import Interior
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
@@ -121,4 +120,8 @@ def found(outcome: Outcome) -> bool:
 
 def solver_named(name: str) -> Solver:
     """Return the solver of a name; the interior point of this room needs no look at installed packages."""
-    return Interior() if name == "interior" else find(name)
+    if name != "interior":
+        return find(name)
+    from ldpopt.solving.interior.compact import Interior
+
+    return Interior()
