@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,8 @@ class Budget(float):
         tuple of Fraction
             ``high / low - 1 < 2**-180``.
         """
+        if multiple == 1:
+            return self._own_enclosure
         multiple = Fraction(multiple)
         if multiple * Fraction(float(self)) > MAX_NATS:
             what = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
@@ -95,12 +97,20 @@ class Budget(float):
         assert self.nats is not None
         return _exp_enclosure(self.nats * multiple)
 
-    @property
+    @cached_property
+    def _own_enclosure(self) -> tuple[Fraction, Fraction]:
+        """Enclosure of ``exp(epsilon)`` itself, which is asked for again and again."""
+        if self.ratio is not None:
+            return self.ratio, self.ratio
+        assert self.nats is not None
+        return _exp_enclosure(self.nats)
+
+    @cached_property
     def b(self) -> float:
         r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` is never too strict)."""
         return round_down(1 / self.enclosure()[1])
 
-    @property
+    @cached_property
     def beta(self) -> float:
         r""":math:`1 - e^{-\epsilon}`, rounded up."""
         return 0.0 - round_down(1 / self.enclosure()[1] - 1)
