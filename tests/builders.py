@@ -21,7 +21,10 @@ import ldpopt as lo
 # How much is tried.
 
 THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
-"""Whether the thorough set was asked for; its random cases are new ones each time, and more."""
+"""Whether the thorough set was asked for: more random cases, and what takes long."""
+
+NEW_CASES = "LDPOPT_NEW_CASES" in os.environ
+"""Whether random cases are new ones; the same each time otherwise, so that a failure is due to a change."""
 
 
 def cases(usual: int) -> settings:
@@ -34,9 +37,9 @@ FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "800"))
 
 
 def fuzz_cases(share: float) -> settings:
-    """A share of them; the same ones each time in the usual set."""
+    """A share of them; the same ones each time, unless new cases or another number are asked for."""
     untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
-    usual = not THOROUGH and "LDPOPT_FUZZ" not in os.environ
+    usual = not NEW_CASES and "LDPOPT_FUZZ" not in os.environ
     return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
 
 

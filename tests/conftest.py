@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from builders import seconds, thorough_or
+from builders import NEW_CASES, seconds, thorough_or
 
 settings.register_profile(
     "ldpopt", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=False, max_examples=2000)
+settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=2000)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.

@@ -141,7 +141,14 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
         notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = raw if raw.channel is not None else best
     notes += _rounds_note(raw, step)
-    return (raw if raw.channel is not None or best is None else best), notes
+    return _as_limit(raw if raw.channel is not None or best is None else best), notes
+
+
+def _as_limit(raw: RawSolution) -> RawSolution:
+    """Call it a limit where a method failed with a channel at hand: the certificate says how far off it is."""
+    if raw.channel is None or raw.outcome.status is not Status.FAILED:
+        return raw
+    return replace(raw, outcome=replace(raw.outcome, status=Status.LIMIT))
 
 
 def _rounds_note(raw: RawSolution, step: Step) -> list[str]:

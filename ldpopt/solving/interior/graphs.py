@@ -56,7 +56,7 @@ class GraphInterior(Solver):
         steps: int = MOST_STEPS,
         **options: Any,
     ) -> Outcome:
-        """Solve a pairwise program of ties; at the time limit the best point so far is returned.
+        """Solve a pairwise program of ties; the best point so far is returned, whatever ended the iteration.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class GraphInterior(Solver):
                 stalled_steps=STALLED_STEPS,
                 deadline=deadline,
             )
-        return _outcome(program, data, found)
+        return _outcome(program, data, found, max(gap, SOLVED))
 
 
 def read_program(program: LinearProgram) -> GraphProgram | None:
@@ -145,7 +145,7 @@ def _gain(program: ChannelProgram, rows: slice) -> Float:
     return np.asarray((-1.0 if program.maximize else 1.0) * dense[np.arange(n), np.arange(n)].T)
 
 
-def _outcome(program: ChannelProgram, data: GraphProgram, found: Followed[GraphPoint]) -> Outcome:
+def _outcome(program: ChannelProgram, data: GraphProgram, found: Followed[GraphPoint], accepted: float) -> Outcome:
     sign, at = 1.0 if program.maximize else -1.0, found.point
     duals = np.zeros(program.shape[0])
     spans = {span.name: span for span in program.rows}
@@ -158,6 +158,6 @@ def _outcome(program: ChannelProgram, data: GraphProgram, found: Followed[GraphP
         by_input = (data.gain * at.p).sum(axis=0)
         point = np.append(point, sign * data.unit * by_input.min())
     reduced = program.objective - program.matrix.T @ duals
-    status = Status.OPTIMAL if found.gap <= SOLVED else Status.LIMIT if found.is_late else Status.FAILED
+    status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.is_late else Status.FAILED
     told = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.is_late else "")
     return Outcome(status, told, np.maximum(point, program.column_lower), duals, reduced)

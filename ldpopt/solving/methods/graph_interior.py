@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
-from ldpopt.solvers import Status
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
@@ -40,12 +39,11 @@ class GraphInteriorPoint(Method):
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Formulate and solve; at the time limit the best point so far is the answer."""
+        """Formulate and solve; at a limit, and on numerical failure, the answer is the best point so far."""
         from ldpopt.solving.interior.graphs import GraphInterior
 
         program = formulate(task.problem, "pairwise", task.deadline)
         solver = GraphInterior()
         outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
-        usable = outcome.point is not None and outcome.status in (Status.OPTIMAL, Status.LIMIT)
-        channel = program.structure.channel(outcome.point) if usable and outcome.point is not None else None
+        channel = None if outcome.point is None else program.structure.channel(outcome.point)
         return RawSolution(program, outcome, channel, 0, solver.name)

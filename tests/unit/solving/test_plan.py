@@ -151,6 +151,15 @@ def test_a_refusal_of_the_last_method_is_the_users_to_see():
 def test_what_an_earlier_method_found_is_not_lost():
     raw, _ = run(FailingWithAChannel(), Failing())
     assert raw.channel is not None
+    assert raw.outcome.status is Status.LIMIT
+
+
+def test_a_gap_is_a_goal_for_graphs_too():
+    graph = nx.grid_2d_graph(6, 6)
+    problem = lo.Problem(np.full(36, 1 / 36), "identity", lo.GraphDP(1.0, graph), inputs=list(graph))
+    rough = lo.solve(problem, solver="interior", gap=1e-2)
+    assert rough.status is Status.OPTIMAL
+    assert 1e-9 < lo.certify(rough).relative_gap <= 1e-2
 
 
 def test_the_methods_are_in_the_plan_and_named_apart():
