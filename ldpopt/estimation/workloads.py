@@ -1,0 +1,429 @@
+"""Workloads: the numbers that are to be estimated, as a matrix over the answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.estimation.workload_rows import (
+    Permutation,
+    marginal_rows,
+    parities,
+    product_symmetries,
+    range_rows,
+    reversal,
+)
+from ldpopt.foundation.checks import (
+    Float,
+    frozen,
+    is_whole,
+    real_array,
+    real_number,
+    require_memory,
+    short_repr,
+    whole_number,
+)
+from ldpopt.foundation.labels import codes, labels, listed
+
+MOST = 1e100
+"""Largest entry whose square, summed over many rows, stays within the floats."""
+
+Alphabet = int | Sequence[Hashable]
+
+
+class Workload:
+    r"""What is to be estimated: the numbers ``W p`` for the unknown distribution ``p`` of the answers.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (k, n), or DataFrame
+        One row a number that is wanted, one column an answer. One row may be given as a vector. A table is labelled by
+        its columns (the answers) and its index (the names).
+    inputs : sequence of hashable, optional
+        The answers; default: 0, 1, 2, ..., or the columns of a table. A table is put in the order stated here.
+    names : sequence of hashable, optional
+        What the rows are called; default: 0, 1, 2, ..., or the index of a table.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        ``(k, n)``.
+    matrix : ndarray, shape (k, n)
+        Built when it is first asked for.
+    gram : ndarray, shape (n, n)
+        ``W^T W``: all that the best mechanism depends on.
+
+    Raises
+    ------
+    StatementError
+        If an entry is not finite, all entries are 0, or the shape or a label does not fit.
+
+    Notes
+    -----
+    ``2 * w`` doubles every number, and so multiplies its variance by 4. ``v + w`` asks for the rows of both.
+
+    Examples
+    --------
+    >>> w = Workload([[1, 0, 0], [1, 1, 0]], inputs=["low", "middle", "high"], names=["low", "at most middle"])
+    >>> (2 * w + Workload.mean([1, 2, 3], inputs=w.inputs)).shape
+    (3, 3)
+    """
+
+    shape: tuple[int, int]
+    inputs: tuple[Hashable, ...]
+    names: tuple[Hashable, ...]
+    symmetries: tuple[Permutation, ...] = ()
+    """Permutations of the answers that may leave the Gram matrix as it is; each is checked before it is used."""
+
+    candidates: Float | None = None
+    """Indicators of sets that a design may begin with, for many answers."""
+
+    def __init__(
+        self,
+        matrix: ArrayLike,
+        inputs: Sequence[Hashable] | None = None,
+        names: Sequence[Hashable] | None = None,
+    ) -> None:
+        array, inputs, names = _read_table(matrix, inputs, names)
+        _require_entries(array)
+        self.shape = (array.shape[0], array.shape[1])
+        self.inputs = _labels(inputs, self.shape[1], "input")
+        self.names = _labels(names, self.shape[0], "name")
+        self._build: Callable[[], Float] = lambda: frozen(array)
+
+    @classmethod
+    def _structured(
+        cls,
+        shape: tuple[int, int],
+        build: Callable[[], Float],
+        inputs: Sequence[Hashable],
+        names: Sequence[Hashable],
+        gram: Callable[[], Float] | None = None,
+        symmetries: Sequence[Permutation] = (),
+    ) -> Workload:
+        """Make one whose matrix is built when it is needed."""
+        made = object.__new__(cls)
+        made.shape, made.inputs, made.names = shape, tuple(inputs), tuple(names)
+        made._build, made._gram, made.symmetries = build, gram, tuple(symmetries)
+        return made
+
+    _gram: Callable[[], Float] | None = None
+
+    def __repr__(self) -> str:
+        """Size and labels, shortened."""
+        return (
+            f"Workload({self.shape[0]} numbers {listed(self.names)} of {self.shape[1]} answers {listed(self.inputs)})"
+        )
+
+    @cached_property
+    def matrix(self) -> Float:
+        """The rows, shape ``(k, n)``, read-only."""
+        require_memory(8.0 * self.shape[0] * self.shape[1], f"a workload of shape {self.shape}")
+        return frozen(self._build())
+
+    @cached_property
+    def gram(self) -> Float:
+        """``W^T W``, shape ``(n, n)``, read-only."""
+        require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
+        if self._gram is not None:
+            return frozen(self._gram())
+        matrix = self.matrix
+        return frozen(np.asarray(matrix.T @ matrix))
+
+    @property
+    def is_frequencies(self) -> bool:
+        """Whether it is known to be the identity times a number, without building a matrix."""
+        return self._unit is not None
+
+    _unit: float | None = None
+
+    def __mul__(self, factor: float) -> Workload:
+        """Every number times a factor."""
+        number = real_number(factor, "factor of a workload", -MOST, MOST)
+        if number == 0:
+            raise StatementError("a workload times 0 asks for nothing", do="leave it out")
+        gram = None if self._gram is None else (lambda: number**2 * self.gram)
+        made = Workload._structured(
+            self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
+        )
+        made._unit = None if self._unit is None else self._unit * number
+        return made
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Workload) -> Workload:
+        """The rows of both."""
+        return Workload.stack(self, other)
+
+    @classmethod
+    def stack(cls, *parts: Workload) -> Workload:
+        """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
+
+        Raises
+        ------
+        StatementError
+            If there are none, or the labels are not the same.
+        """
+        if not parts or not all(isinstance(part, Workload) for part in parts):
+            raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
+        inputs = parts[0].inputs
+        aligned = [part.align(inputs) for part in parts]
+        return cls._structured(
+            (sum(part.shape[0] for part in parts), len(inputs)),
+            lambda: np.vstack([part.matrix for part in aligned]),
+            inputs,
+            tuple(name for part in parts for name in part.names),
+            lambda: np.sum([part.gram for part in aligned], axis=0),
+            [swap for part in aligned for swap in part.symmetries],
+        )
+
+    def align(self, inputs: Sequence[Hashable]) -> Workload:
+        """Put the answers into another order, by label.
+
+        Raises
+        ------
+        StatementError
+            If a label is missing on either side.
+        """
+        names = _labels(inputs, len(tuple(inputs)), "input")
+        if names == self.inputs:
+            return self
+        if set(names) != set(self.inputs):
+            odd = next(iter(set(names) ^ set(self.inputs)))
+            raise StatementError(
+                f"the label {short_repr(odd)} is on one side only",
+                where="the answers of a workload",
+                do=f"the workload has {listed(self.inputs)}, the other side {listed(names)}",
+            )
+        order = codes(list(names), self.inputs, "input")
+        back = np.argsort(order)
+        return Workload._structured(
+            self.shape,
+            lambda: self.matrix[:, order],
+            names,
+            self.names,
+            lambda: self.gram[np.ix_(order, order)],
+            [back[swap[order]] for swap in self.symmetries],
+        )
+
+    # The usual ones.
+
+    @classmethod
+    def frequencies(cls, inputs: Alphabet) -> Workload:
+        """Ask for the share of every answer.
+
+        Parameters
+        ----------
+        inputs : int or sequence of hashable
+            The answers, or their number.
+        """
+        names = _alphabet(inputs)
+        n = len(names)
+        made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
+        made._unit = 1.0
+        return made
+
+    @classmethod
+    def prefix(cls, inputs: Alphabet) -> Workload:
+        """Ask for the distribution function: the share of answers up to each one, in the order given.
+
+        Parameters
+        ----------
+        inputs : int or sequence of hashable
+            The answers in their order, or their number. The last share is always 1 and costs nothing.
+        """
+        names = _alphabet(inputs)
+        n, place = len(names), np.arange(len(names))
+        return cls._structured(
+            (n, n),
+            lambda: np.tril(np.ones((n, n))),
+            names,
+            [f"<= {name}" for name in names],
+            lambda: n - np.maximum.outer(place, place).astype(np.float64),
+            [reversal(n)],
+        )
+
+    @classmethod
+    def ranges(cls, inputs: Alphabet) -> Workload:
+        """Ask for the share of every range of neighboring answers, ``n (n + 1) / 2`` of them.
+
+        Parameters
+        ----------
+        inputs : int or sequence of hashable
+            The answers in their order, or their number.
+        """
+        names = _alphabet(inputs)
+        n, place = len(names), np.arange(len(names))
+        count = n * (n + 1) // 2
+        require_memory(100.0 * count, f"the names of {count} ranges")
+        gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))
+        return cls._structured(
+            (count, n),
+            lambda: range_rows(n),
+            names,
+            [f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)],
+            lambda: gram,
+            [reversal(n)],
+        )
+
+    @classmethod
+    def mean(cls, values: ArrayLike, inputs: Sequence[Hashable] | None = None) -> Workload:
+        """Ask for the mean of a number that every answer stands for.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,), or mapping label -> number
+            The numbers.
+        inputs : sequence of hashable, optional
+            The answers; default: the keys of a mapping, else 0, 1, 2, ...
+        """
+        return cls.means({"mean": values}, inputs)
+
+    @classmethod
+    def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
+        """Ask for several means.
+
+        Parameters
+        ----------
+        values : mapping name -> numbers
+            For every mean its numbers, a vector or a mapping label -> number.
+        inputs : sequence of hashable, optional
+            As in `mean`.
+        """
+        if not isinstance(values, Mapping) or not values:
+            raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
+        first = next(iter(values.values()))
+        if inputs is None and isinstance(first, Mapping):
+            inputs = list(first)
+        rows = [_numbers(row, inputs) for row in values.values()]
+        sizes = {row.shape for row in rows}
+        if len(sizes) > 1 or rows[0].ndim != 1:
+            raise StatementError("the lists of numbers are no vectors of one length")
+        made = cls(np.array(rows), inputs, list(values))
+        made.symmetries = (reversal(made.shape[1]),)
+        return made
+
+    @classmethod
+    def marginals(cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int) -> Workload:
+        """Ask for all k-way marginals of answers that are combinations of attributes.
+
+        Parameters
+        ----------
+        shape : sequence of int or of label lists, or mapping name -> labels
+            The attributes: how many values each has, or which.
+        k : int
+            Attributes a table, from 1 to their number.
+
+        Notes
+        -----
+        The answers are tuples, the last attribute running fastest.
+
+        Examples
+        --------
+        >>> Workload.marginals({"sex": ["f", "m"], "age": [0, 1, 2]}, 1).names[:3]
+        ('sex=f', 'sex=m', 'age=0')
+        """
+        attributes = _attributes(shape)
+        ways = whole_number(k, "k", 1, len(attributes))
+        levels = [values for _, values in attributes]
+        inputs = list(itertools.product(*levels))
+        sizes = [len(values) for values in levels]
+        require_memory(
+            8.0 * math.prod(sizes) * math.comb(len(sizes), ways) * max(sizes) ** ways, "a table of marginals"
+        )
+        cells = [
+            dict(zip(chosen, cell, strict=True))
+            for chosen in itertools.combinations(range(len(sizes)), ways)
+            for cell in itertools.product(*(range(sizes[place]) for place in chosen))
+        ]
+        made = cls._structured(
+            (len(cells), len(inputs)),
+            lambda: marginal_rows(sizes, cells),
+            inputs,
+            [", ".join(f"{attributes[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
+            symmetries=product_symmetries(sizes),
+        )
+        made.candidates = parities(sizes, ways)
+        return made
+
+
+def _read_table(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
+    """Numbers, answers and names of what was given; a table brings its own labels."""
+    columns = getattr(matrix, "columns", None)
+    if columns is None:
+        array = real_array(matrix, "workload")
+        return (array[None] if array.ndim == 1 else array), inputs, names
+    own = tuple(columns.tolist())
+    names = tuple(matrix.index.tolist()) if names is None else names
+    array = real_array(matrix.to_numpy(), "workload")
+    if inputs is None:
+        return array, own, names
+    stated = _labels(inputs, len(tuple(inputs)), "input")
+    if set(stated) != set(own) or len(stated) != len(own):
+        odd = next(iter(set(stated) ^ set(own)), own[0])
+        raise StatementError(
+            f"the table's columns and the inputs differ at {short_repr(odd)}",
+            do=f"the columns are {listed(own)}, the inputs {listed(stated)}",
+        )
+    return array[:, codes(list(stated), own, "input")], stated, names
+
+
+def _require_entries(array: Float) -> None:
+    if array.ndim != 2 or 0 in array.shape:
+        raise StatementError(f"a workload of shape {array.shape} asks nothing", do="pass (numbers wanted, answers)")
+    if array.shape[1] < 2:
+        raise StatementError("one answer leaves nothing to ask", do="state at least two columns")
+    bad = np.argwhere(~(np.abs(array) <= MOST))
+    if len(bad):
+        k, x = bad[0].tolist()
+        raise StatementError(
+            f"entry {array[k, x]} of the workload is not in [-{MOST:g}, {MOST:g}]", where=f"[{k}, {x}]"
+        )
+    if not array.any():
+        raise StatementError("all entries of the workload are 0: it asks for nothing")
+
+
+def _labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
+    try:
+        return labels(given, size, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, where="the workload", do=error.do) from None
+
+
+def _alphabet(inputs: Alphabet) -> tuple[Hashable, ...]:
+    if is_whole(inputs):
+        return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
+    if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
+        raise StatementError(f"{short_repr(inputs)} is no list of answers", do="pass labels, or their number")
+    names = _labels(inputs, len(inputs), "input")  # type: ignore[arg-type]
+    if len(names) < 2:
+        raise StatementError("one answer leaves nothing to ask", do="state at least two")
+    return names
+
+
+def _numbers(row: Any, inputs: Sequence[Hashable] | None) -> Float:
+    if not isinstance(row, Mapping):
+        return real_array(row, "list of numbers")
+    known = list(row) if inputs is None else list(inputs)
+    if set(known) != set(row):
+        odd = next(iter(set(known) ^ set(row)))
+        raise StatementError(f"the label {short_repr(odd)} has a number on one side only", where="a mean")
+    return real_array([row[label] for label in known], "list of numbers")
+
+
+def _attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
+    named = isinstance(shape, Mapping)
+    if not named and (isinstance(shape, str) or not hasattr(shape, "__len__")):
+        raise StatementError(f"{short_repr(shape)} is no list of attributes", do="pass [2, 3] or {name: labels}")
+    pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
+    found = [(name, _alphabet(values)) for name, values in pairs]
+    if not found or math.prod(len(values) for _, values in found) > 10**6:
+        raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
+    return found
