@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.workload_rows import (
     Permutation,
     marginal_rows,
@@ -20,22 +20,25 @@ from ldpopt.estimation.workload_rows import (
     range_rows,
     reversal,
 )
+from ldpopt.estimation.workload_statements import (
+    MOST,
+    Alphabet,
+    alphabet,
+    attributes,
+    labels_of,
+    numbers,
+    read_table,
+    require_entries,
+)
 from ldpopt.foundation.checks import (
     Float,
     frozen,
-    is_whole,
-    real_array,
     real_number,
     require_memory,
     short_repr,
     whole_number,
 )
-from ldpopt.foundation.labels import codes, labels, listed
-
-MOST = 1e100
-"""Largest entry whose square, summed over many rows, stays within the floats."""
-
-Alphabet = int | Sequence[Hashable]
+from ldpopt.foundation.labels import codes, listed
 
 
 class Workload:
@@ -91,11 +94,11 @@ class Workload:
         inputs: Sequence[Hashable] | None = None,
         names: Sequence[Hashable] | None = None,
     ) -> None:
-        array, inputs, names = _read_table(matrix, inputs, names)
-        _require_entries(array)
+        array, inputs, names = read_table(matrix, inputs, names)
+        require_entries(array)
         self.shape = (array.shape[0], array.shape[1])
-        self.inputs = _labels(inputs, self.shape[1], "input")
-        self.names = _labels(names, self.shape[0], "name")
+        self.inputs = labels_of(inputs, self.shape[1], "input")
+        self.names = labels_of(names, self.shape[0], "name")
         self._build: Callable[[], Float] = lambda: frozen(array)
 
     @classmethod
@@ -192,7 +195,7 @@ class Workload:
         StatementError
             If a label is missing on either side.
         """
-        names = _labels(inputs, len(tuple(inputs)), "input")
+        names = labels_of(inputs, len(tuple(inputs)), "input")
         if names == self.inputs:
             return self
         if set(names) != set(self.inputs):
@@ -224,7 +227,7 @@ class Workload:
         inputs : int or sequence of hashable
             The answers, or their number.
         """
-        names = _alphabet(inputs)
+        names = alphabet(inputs)
         n = len(names)
         made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
         made._unit = 1.0
@@ -239,7 +242,7 @@ class Workload:
         inputs : int or sequence of hashable
             The answers in their order, or their number. The last share is always 1 and costs nothing.
         """
-        names = _alphabet(inputs)
+        names = alphabet(inputs)
         n, place = len(names), np.arange(len(names))
         return cls._structured(
             (n, n),
@@ -259,7 +262,7 @@ class Workload:
         inputs : int or sequence of hashable
             The answers in their order, or their number.
         """
-        names = _alphabet(inputs)
+        names = alphabet(inputs)
         n, place = len(names), np.arange(len(names))
         count = n * (n + 1) // 2
         require_memory(100.0 * count, f"the names of {count} ranges")
@@ -302,7 +305,7 @@ class Workload:
         first = next(iter(values.values()))
         if inputs is None and isinstance(first, Mapping):
             inputs = list(first)
-        rows = [_numbers(row, inputs) for row in values.values()]
+        rows = [numbers(row, inputs) for row in values.values()]
         sizes = {row.shape for row in rows}
         if len(sizes) > 1 or rows[0].ndim != 1:
             raise StatementError("the lists of numbers are no vectors of one length")
@@ -330,9 +333,9 @@ class Workload:
         >>> Workload.marginals({"sex": ["f", "m"], "age": [0, 1, 2]}, 1).names[:3]
         ('sex=f', 'sex=m', 'age=0')
         """
-        attributes = _attributes(shape)
-        ways = whole_number(k, "k", 1, len(attributes))
-        levels = [values for _, values in attributes]
+        parts = attributes(shape)
+        ways = whole_number(k, "k", 1, len(parts))
+        levels = [values for _, values in parts]
         inputs = list(itertools.product(*levels))
         sizes = [len(values) for values in levels]
         require_memory(
@@ -347,83 +350,8 @@ class Workload:
             (len(cells), len(inputs)),
             lambda: marginal_rows(sizes, cells),
             inputs,
-            [", ".join(f"{attributes[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
+            [", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
             symmetries=product_symmetries(sizes),
         )
         made.candidates = parities(sizes, ways)
         return made
-
-
-def _read_table(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
-    """Numbers, answers and names of what was given; a table brings its own labels."""
-    columns = getattr(matrix, "columns", None)
-    if columns is None:
-        array = real_array(matrix, "workload")
-        return (array[None] if array.ndim == 1 else array), inputs, names
-    own = tuple(columns.tolist())
-    names = tuple(matrix.index.tolist()) if names is None else names
-    array = real_array(matrix.to_numpy(), "workload")
-    if inputs is None:
-        return array, own, names
-    stated = _labels(inputs, len(tuple(inputs)), "input")
-    if set(stated) != set(own) or len(stated) != len(own):
-        odd = next(iter(set(stated) ^ set(own)), own[0])
-        raise StatementError(
-            f"the table's columns and the inputs differ at {short_repr(odd)}",
-            do=f"the columns are {listed(own)}, the inputs {listed(stated)}",
-        )
-    return array[:, codes(list(stated), own, "input")], stated, names
-
-
-def _require_entries(array: Float) -> None:
-    if array.ndim != 2 or 0 in array.shape:
-        raise StatementError(f"a workload of shape {array.shape} asks nothing", do="pass (numbers wanted, answers)")
-    if array.shape[1] < 2:
-        raise StatementError("one answer leaves nothing to ask", do="state at least two columns")
-    bad = np.argwhere(~(np.abs(array) <= MOST))
-    if len(bad):
-        k, x = bad[0].tolist()
-        raise StatementError(
-            f"entry {array[k, x]} of the workload is not in [-{MOST:g}, {MOST:g}]", where=f"[{k}, {x}]"
-        )
-    if not array.any():
-        raise StatementError("all entries of the workload are 0: it asks for nothing")
-
-
-def _labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
-    try:
-        return labels(given, size, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, where="the workload", do=error.do) from None
-
-
-def _alphabet(inputs: Alphabet) -> tuple[Hashable, ...]:
-    if is_whole(inputs):
-        return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
-    if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
-        raise StatementError(f"{short_repr(inputs)} is no list of answers", do="pass labels, or their number")
-    names = _labels(inputs, len(inputs), "input")  # type: ignore[arg-type]
-    if len(names) < 2:
-        raise StatementError("one answer leaves nothing to ask", do="state at least two")
-    return names
-
-
-def _numbers(row: Any, inputs: Sequence[Hashable] | None) -> Float:
-    if not isinstance(row, Mapping):
-        return real_array(row, "list of numbers")
-    known = list(row) if inputs is None else list(inputs)
-    if set(known) != set(row):
-        odd = next(iter(set(known) ^ set(row)))
-        raise StatementError(f"the label {short_repr(odd)} has a number on one side only", where="a mean")
-    return real_array([row[label] for label in known], "list of numbers")
-
-
-def _attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
-    named = isinstance(shape, Mapping)
-    if not named and (isinstance(shape, str) or not hasattr(shape, "__len__")):
-        raise StatementError(f"{short_repr(shape)} is no list of attributes", do="pass [2, 3] or {name: labels}")
-    pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
-    found = [(name, _alphabet(values)) for name, values in pairs]
-    if not found or math.prod(len(values) for _, values in found) > 10**6:
-        raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
-    return found

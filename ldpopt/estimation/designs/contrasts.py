@@ -20,6 +20,9 @@ from ldpopt.foundation.checks import Float
 CONSTANT = 1e-13
 """A centered workload below this share of the workload itself depends on no answer."""
 
+UNNEEDED = 1e-14
+"""Directions with less than this share of the largest eigenvalue are not needed by the workload."""
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -80,18 +83,26 @@ class Contrasts:
 
     @cached_property
     def basis(self) -> Float:
-        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``."""
+        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``.
+
+        Along the directions of the workload: those that it does not need have coordinates of their own, so that little
+        information there costs no digits elsewhere.
+        """
+        return self._directions[0]
+
+    @cached_property
+    def _directions(self) -> tuple[Float, Float]:
+        """The basis, and the diagonal of the Gram matrix in it."""
         complete: Float = np.linalg.qr(self.weights[:, None], mode="complete")[0]
-        return complete[:, 1:]
+        plain = complete[:, 1:]
+        values, vectors = np.linalg.eigh(plain.T @ self.centered @ plain)
+        values = np.where(values > UNNEEDED * values[-1], values, 0.0)
+        return np.asarray(plain @ vectors[:, ::-1]), values[::-1].copy()
 
     @cached_property
     def reduced(self) -> Float:
         """Gram matrix of the centered workload in these coordinates, divided by `size`."""
-        return self._raw / self.size
-
-    @cached_property
-    def _raw(self) -> Float:
-        return np.asarray(self.basis.T @ self.centered @ self.basis)
+        return np.diag(self._directions[1] / self.size)
 
     @cached_property
     def centered(self) -> Float:
@@ -108,7 +119,7 @@ class Contrasts:
         StatementError
             If it is 0: the workload is the same for all answers.
         """
-        found = float(np.trace(self._raw))
+        found = float(self._directions[1].sum())
         if not found > CONSTANT * float(np.trace(self.gram)):
             raise StatementError(
                 "every number of the workload is the same for all answers: it is known without asking",
@@ -130,6 +141,11 @@ class Contrasts:
         if matrix.ndim == 1:
             return np.asarray(self.basis @ matrix / self.unit)
         return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)
+
+    def needed(self, inverse: Float) -> Float:
+        """``S`` over all answers, without the rows that the workload does not need: they may be huge."""
+        kept = self._directions[1] > 0
+        return np.asarray(self.basis[:, kept] @ inverse[kept] @ self.basis.T / self.unit**2)
 
     def value(self, reduced_value: float) -> float:
         """``tr(W_c I^-1 W_c^T)`` in the workload's own unit."""

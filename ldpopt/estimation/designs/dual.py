@@ -55,7 +55,7 @@ class Dual:
 
     def form(self, gram: Float) -> Float:
         """``N = S G_c S``."""
-        return np.asarray(self.inverse @ gram @ self.inverse)
+        return np.asarray(self.inverse.T @ gram @ self.inverse)
 
     def multipliers(self, margin: float) -> Multipliers:
         """Scale ``S`` so that the bound is best, with every cost raised by a margin."""

@@ -168,7 +168,7 @@ def finished(
     r, value = contrasts.weights, contrasts.value(found.value)
     slope = contrasts.whole(found.slope) * contrasts.value(1.0)
     largest = contrasts.value(max(priced.largest, found.value))
-    dual = Dual(r, contrasts.whole(found.inverse), value, largest, slope - slope.sum() * r)
+    dual = Dual(r, contrasts.needed(found.inverse), value, largest, slope - slope.sum() * r)
     return Optimum(
         contrasts, Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum(), value, dual, rounds
     )

@@ -63,11 +63,11 @@ def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
 def proved(contrasts: Contrasts, cone: Staircases, inverse: Float, gap: float, deadline: Deadline) -> Relaxed:
     """Bound of any ``S``, given in the coordinates of the contrasts with unit 1."""
     basis = contrasts.basis
-    form = inverse @ contrasts.reduced @ inverse * contrasts.size
+    form = inverse.T @ contrasts.reduced @ inverse * contrasts.size
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
     whole = basis @ form @ basis.T
     r = contrasts.weights
-    rough = Dual(r, basis @ inverse @ basis.T, value, value, np.zeros(len(r)))
+    rough = Dual(r, contrasts.needed(inverse), value, value, np.zeros(len(r)))
     dual, moments = raise_cost(rough, whole, cone, gap, deadline)
     return Relaxed(dual, whole, moments)
 

@@ -210,7 +210,7 @@ def _direction(
     curved = float(q @ np.abs(multipliers @ rows - at.prices - slack))
     if curved > CURVED * mean * len(q):
         return step(np.full(len(q), mean))
-    centering = (1 - length) ** 3 + 1e-3
+    centering = (1 - length) ** 3 + (1e-3 if curved < 1e-3 * mean * len(q) else 0.03)
     return step(centering * mean - np.clip(dq * dslack, -mean, mean) * length**2)
 
 
