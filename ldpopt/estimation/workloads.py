@@ -140,12 +140,8 @@ class Workload:
         matrix = self.matrix
         return frozen(np.asarray(matrix.T @ matrix))
 
-    @property
-    def is_frequencies(self) -> bool:
-        """Whether it is known to be the identity times a number, without building a matrix."""
-        return self._unit is not None
-
-    _unit: float | None = None
+    unit: float | None = None
+    """The number that it is the identity times, where that is known without building a matrix."""
 
     def __mul__(self, factor: float) -> Workload:
         """Every number times a factor."""
@@ -156,7 +152,7 @@ class Workload:
         made = Workload._structured(
             self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
         )
-        made._unit = None if self._unit is None else self._unit * number
+        made.unit = None if self.unit is None else self.unit * number
         return made
 
     __rmul__ = __mul__
@@ -230,7 +226,7 @@ class Workload:
         names = alphabet(inputs)
         n = len(names)
         made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
-        made._unit = 1.0
+        made.unit = 1.0
         return made
 
     @classmethod

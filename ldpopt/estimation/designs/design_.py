@@ -20,6 +20,7 @@ from ldpopt.estimation.designs.pricing import LISTED, Staircases
 from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
+from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
@@ -44,7 +45,7 @@ def design(
     objective: Literal["average"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
-) -> Design:
+) -> Design | FrequencyDesign:
     r"""Find the private mechanism from which a workload is estimated with the smallest error.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
@@ -71,7 +72,8 @@ def design(
     Returns
     -------
     Design
-        Mechanism, estimator, variances and certificate.
+        Mechanism, estimator, variances and certificate. A `FrequencyDesign` for plain frequencies of more than 20
+        answers with equal weights: its sets are too many to list, and have a sampler of their own.
 
     Raises
     ------
@@ -101,6 +103,8 @@ def design(
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
     real_number(gap, "gap", 0.0, 1.0)
     deadline = Deadline.after(time_limit)
+    if wanted.unit is not None and weights is None and wanted.shape[1] > LISTED:
+        return frequency_design(wanted, privacy)
     r = read_weights(weights, wanted)
     merged = merge(wanted.matrix)
     found = _optimum(wanted, privacy, r, merged, gap, deadline)

@@ -9,9 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from ldpopt import DesignCertificate, PureLDP, Workload, design
+from ldpopt.cli.verbs import app
 from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.estimation.designs.subsets import frequency_design
 
 
 def second_moment_variance(made, weights):
@@ -40,11 +43,11 @@ def test_private_unbiased_and_as_good_as_it_says(workload, epsilon, skewed):
     assert made.mechanism.audit(made.privacy).verdict == "certified"
     assert np.allclose(made.estimator @ made.mechanism.channel.T, workload.matrix, atol=1e-9)
     # The best reports for marginals tell nothing of other contrasts: floats lose digits there.
-    tolerance = 1e-8 if workload.shape == (5, 6) else 1e-9
+    tolerance = 1e-6 if workload.shape == (5, 6) else 1e-9
     assert second_moment_variance(made, weights) == pytest.approx(made.value, rel=tolerance)
     assert made.variance() @ weights / weights.sum() == pytest.approx(made.value, rel=tolerance)
     assert made.exact
-    assert made.relative_gap <= tolerance
+    assert made.relative_gap <= min(tolerance, 1e-8)
     assert made.certificate.recheck() == ()
 
 
@@ -58,6 +61,22 @@ def test_frequencies_are_subset_selection(n, epsilon):
     best = (n - 1) ** 2 / told.max() - (1 - 1 / n)
     made = design(Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
     assert made.value == pytest.approx(best, rel=2e-9)
+
+
+def test_frequencies_of_a_million_answers():
+    made = design(Workload.frequencies(10**6), PureLDP(12.0))
+    assert made.audit().verdict == "certified"
+    assert made.relative_gap <= 1e-9
+    found = made.estimate(made.randomize(np.arange(40) * 1000, rng=1))
+    assert len(found.values) == 10**6
+
+
+@pytest.mark.parametrize("n, epsilon", [(6, 0.5), (9, 1.0), (13, 3.0)])
+def test_the_closed_form_is_the_program(n, epsilon):
+    closed = frequency_design(2 * Workload.frequencies(n), PureLDP(epsilon))
+    solved = design(2 * Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
+    assert closed.value == pytest.approx(solved.value, rel=3e-9)
+    assert closed.relative_gap <= 1e-12
 
 
 def test_two_answers_are_warners():
@@ -130,6 +149,16 @@ def test_saved_and_rechecked(tmp_path):
     assert read.recheck() == ()
     assert (read.achieved, read.bound) == (made.certificate.achieved, made.certificate.bound)
     assert read.workload.inputs == made.workload.inputs
+
+
+def test_certify_on_the_command_line(tmp_path):
+    path = tmp_path / "proof.json"
+    proof = design(Workload.prefix(4), PureLDP(1.0)).certificate
+    proof.save(path)
+    runner = CliRunner()
+    assert "the certificate holds" in runner.invoke(app, ["certify", str(path)]).output
+    replace(proof, bound=proof.bound * 2).save(path)
+    assert runner.invoke(app, ["certify", str(path)]).exit_code == 1
 
 
 FIELDS = ["format", "inputs", "names", "workload", "epsilon", "weights", "objective"]
