@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.dual import Dual
@@ -21,6 +21,7 @@ from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
+from ldpopt.estimation.designs.worst import generate_worst
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
@@ -42,7 +43,7 @@ def design(
     privacy: PureLDP,
     *,
     weights: ArrayLike | Mapping[Any, float] | None = None,
-    objective: Literal["average"] = "average",
+    objective: Literal["average", "worst_case"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
 ) -> Design | FrequencyDesign:
@@ -62,8 +63,9 @@ def design(
     weights : array_like, shape (n,), or mapping label -> weight, optional
         A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
         the estimate is unbiased whatever the distribution is.
-    objective : {"average"}
-        What is minimised.
+    objective : {"average", "worst_case"}
+        What is minimised: the average variance, or the largest over the answers; that takes no weights, and at most 20
+        answers that the workload tells apart.
     gap : float
         Relative gap between value and bound that is aimed at.
     time_limit : float, optional
@@ -97,8 +99,10 @@ def design(
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
     require_kind(privacy, PureLDP, "design")
-    if objective != "average":
-        raise StatementError(f"objective {short_repr(objective)} is unknown", do="use 'average'")
+    if objective not in ("average", "worst_case"):
+        raise StatementError(f"objective {short_repr(objective)} is unknown", do="use 'average' or 'worst_case'")
+    if objective == "worst_case" and weights is not None:
+        raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
     if not privacy.epsilon > 0:
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
     real_number(gap, "gap", 0.0, 1.0)
@@ -107,6 +111,8 @@ def design(
         return frequency_design(wanted, privacy)
     r = read_weights(weights, wanted)
     merged = merge(wanted.matrix)
+    if objective == "worst_case":
+        return _worst(wanted, privacy, merged, gap, deadline)
     found = _optimum(wanted, privacy, r, merged, gap, deadline)
     return _designed(wanted, privacy, r, merged, found, gap)
 
@@ -135,11 +141,7 @@ def _optimum(
 ) -> tuple[Optimum, Dual]:
     """Design for the classes of answers, and what bounds it."""
     n = len(merged.first)
-    if n < 2:
-        raise StatementError(
-            "every number of the workload is the same for all answers: it is known without asking",
-            do="state a workload that depends on the answer",
-        )
+    _require_told_apart(n)
     gram = workload.gram[np.ix_(merged.first, merged.first)]
     contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
     hints = workload.symmetries if n == workload.shape[1] else ()
@@ -168,6 +170,39 @@ def _designed(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
     return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+
+
+def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, deadline: Deadline) -> Design:
+    """Design for the largest variance over the answers."""
+    n = len(merged.first)
+    _require_told_apart(n)
+    if n > LISTED:
+        raise NotRepresentableError(
+            f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
+            do='use objective="average", whose largest variance is `worst_variance`',
+        )
+    gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
+    optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
+    r = np.zeros(workload.shape[1])
+    r[merged.first] = optimum.contrasts.weights
+    statement = Statement.of(workload.matrix, r, merged)
+    multipliers, bound = bounded(statement, optimum.dual, privacy.epsilon)
+    real = realize(optimum.contrasts, optimum.columns, optimum.q, privacy, range(n), gap)
+    achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
+    mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
+    certificate = DesignCertificate(
+        *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
+        max(bound, Fraction(0)),
+    )
+    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+
+
+def _require_told_apart(n: int) -> None:
+    if n < 2:
+        raise StatementError(
+            "every number of the workload is the same for all answers: it is known without asking",
+            do="state a workload that depends on the answer",
+        )
 
 
 def _best_realized(

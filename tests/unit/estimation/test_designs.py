@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ldpopt import DesignCertificate, PureLDP, Workload, design
+from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.cli.verbs import app
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimation.designs.subsets import frequency_design
@@ -82,6 +82,28 @@ def test_the_closed_form_is_the_program(n, epsilon):
 def test_two_answers_are_warners():
     made = design(Workload.frequencies(["no", "yes"]), PureLDP("log(3)"))
     assert np.allclose(made.mechanism.channel, [[0.75, 0.25], [0.25, 0.75]])
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("workload", [Workload.prefix(6), Workload.ranges(5), Workload.mean(range(6))])
+def test_worst_case_is_the_largest_average(workload, epsilon):
+    made = design(workload, PureLDP(epsilon), objective="worst_case", gap=1e-7)
+    assert made.relative_gap <= 1e-7
+    assert made.variance().max() == pytest.approx(made.value, rel=1e-6)
+    assert made.certificate.recheck() == ()
+    average = design(workload, PureLDP(epsilon), weights=made.weights, gap=1e-7)
+    assert average.value == pytest.approx(made.value, rel=2e-7)
+    other = design(workload, PureLDP(epsilon), gap=1e-7)
+    assert other.value <= made.value <= other.worst_variance * (1 + 1e-7)
+
+
+def test_the_mean_is_that_of_the_linear_program():
+    """With outputs among which the best ones are, `mean.designed` finds the same variance on the grid."""
+    made = design(Workload.mean([-1, 0, 1]), PureLDP("log(3)"), objective="worst_case", gap=1e-8)
+    values = np.unique(np.round(made.estimator.ravel(), 9))
+    grid = np.unique(np.concatenate([values, -values, [-2.0, 2.0, -3.0, 3.0]]))
+    program = mean.designed([-1, 0, 1], grid, "log(3)")
+    assert made.value == pytest.approx(program.grid_variance, rel=1e-6)
 
 
 def test_more_weight_for_the_same_answers_changes_nothing():
@@ -206,6 +228,7 @@ def test_bound_does_not_depend_on_the_claim():
         {"weights": {"a": 1.0}},
         {"weights": [0.0, 0.0, 0.0]},
         {"objective": "median"},
+        {"objective": "worst_case", "weights": [1, 1, 1]},
         {"gap": -1.0},
     ],
 )
