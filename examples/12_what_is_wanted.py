@@ -68,6 +68,7 @@ axes.set_ylim(bottom=0)
 axes.legend(title="mechanism (variance over the optimum)")
 figure.tight_layout()
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "what_is_wanted.png", dpi=150)
 
 predicted = party.prior @ best.variance() / party.rows

@@ -13,6 +13,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.dual import Dual
+from ldpopt.estimation.designs.fewer import with_fewer_reports
 from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
 from ldpopt.estimation.designs.merging import Merged, merge
@@ -147,7 +148,7 @@ def _optimum(
     hints = workload.symmetries if n == workload.shape[1] else ()
     if n <= LISTED:
         optimum = generate(contrasts, _cone(n, privacy), hints, gap=gap / 2, deadline=deadline)
-        return optimum, optimum.dual
+        return with_fewer_reports(optimum, gap), optimum.dual
     candidates = workload.candidates if n == workload.shape[1] else None
     optimum, relaxed = generate_large(
         contrasts, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates

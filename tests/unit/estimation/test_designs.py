@@ -79,6 +79,16 @@ def test_the_closed_form_is_the_program(n, epsilon):
     assert closed.relative_gap <= 1e-12
 
 
+@pytest.mark.parametrize("workload", [Workload.frequencies(8), Workload.prefix(9)])
+def test_few_reports(workload):
+    """A basic solution has at most n (n + 1) / 2 columns."""
+    n = workload.shape[1]
+    made = design(workload, PureLDP(0.5), gap=1e-9)
+    assert made.n_reports <= n * (n + 1) // 2
+    assert made.relative_gap <= 1e-9
+    assert 2**made.bits >= made.n_reports > 2 ** (made.bits - 1)
+
+
 def test_two_answers_are_warners():
     made = design(Workload.frequencies(["no", "yes"]), PureLDP("log(3)"))
     assert np.allclose(made.mechanism.channel, [[0.75, 0.25], [0.25, 0.75]])
