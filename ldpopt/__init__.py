@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
     from ldpopt.estimation import frequencies, mean
+    from ldpopt.estimation.designs import Design, DesignCertificate, design
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+    from ldpopt.estimation.workloads import Workload
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -51,6 +53,9 @@ _OBJECTS = {
     "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
+    "Design": "estimation.designs",
+    "DesignCertificate": "estimation.designs",
+    "design": "estimation.designs",
     "Estimate": "estimation.inversion",
     "estimate_frequencies": "estimation.inversion",
     "ExtremePoints": "polytope.vertices",
@@ -73,6 +78,7 @@ _OBJECTS = {
     "Status": "solvers",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
+    "Workload": "estimation.workloads",
 }
 """Modules of the public objects."""
 
@@ -103,6 +109,8 @@ __all__ = [
     "Audit",
     "Budget",
     "Certificate",
+    "Design",
+    "DesignCertificate",
     "Estimate",
     "ExtremePoints",
     "GraphDP",
@@ -118,6 +126,7 @@ __all__ = [
     "Status",
     "Utility",
     "UtilityOptimizedLDP",
+    "Workload",
     "audit",
     "audit_sampler",
     "certify",
@@ -125,6 +134,7 @@ __all__ = [
     "constraints",
     "convex",
     "datasets",
+    "design",
     "errors",
     "estimate_frequencies",
     "experiment",

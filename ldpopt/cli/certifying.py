@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli.designing import certify_design
 from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
@@ -36,6 +37,7 @@ def certify(
     the claim does not hold. A model is solved and certified first.
     """
     from ldpopt.certificate import Certificate, recheck
+    from ldpopt.estimation.designs.files import is_design
 
     require_writable(output, json)
     if Path(file).suffix.lower() == ".toml":
@@ -45,7 +47,10 @@ def certify(
         given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
         useless = [name for name, value in given.items() if value is not None]
         if useless:
-            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is a certificate")
+            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
+        if is_design(file):
+            certify_design(file, gap, json)
+            return
         claimed = Certificate.load(file)
     checked = wait_for(lambda: recheck(claimed), f"checking {Path(file).name}")
     report(_record(checked), json, lambda: _show(checked, file))

@@ -1,0 +1,12 @@
+"""Optimal designs: the private mechanism from which a workload is estimated with the smallest error.
+
+In: a `Workload`, a budget, perhaps a guess of the distribution. Out: a `Design` with mechanism, unbiased estimator,
+errors, and a certificate in rationals that no private mechanism does better.
+"""
+
+from ldpopt.estimation.designs.certificate_ import DesignCertificate
+from ldpopt.estimation.designs.design_ import design
+from ldpopt.estimation.designs.record import Design
+from ldpopt.estimation.designs.subsets import FrequencyDesign
+
+__all__ = ["Design", "DesignCertificate", "FrequencyDesign", "design"]

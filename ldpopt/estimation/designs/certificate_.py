@@ -1,0 +1,119 @@
+"""Certificate of a design: all that is needed to check its privacy and its gap again, without a solver."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.estimation.designs import files
+from ldpopt.estimation.designs.claim import DesignClaim
+from ldpopt.estimation.designs.dual import Dual
+from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, costs_hold, value_above
+from ldpopt.foundation.budget import Budget, round_down, round_up
+
+MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+"""Shares by which the largest cost is raised until the rationals agree that no column exceeds it."""
+
+BASE_BITS = 96
+"""Bits of ``e**-epsilon``, rounded down, in a proof."""
+
+
+class DesignCertificate(DesignClaim):
+    """A proof in rationals of how far a design is from the best; see `DesignClaim` for its fields."""
+
+    exact = True
+
+    def __repr__(self) -> str:
+        """Value, bound and gap."""
+        return (
+            f"DesignCertificate({self.objective} variance {round_up(self.achieved):.9g}, "
+            f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"
+        )
+
+    @property
+    def gap(self) -> Fraction:
+        """Achieved minus bound."""
+        return self.achieved - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over achieved, rounded up."""
+        return round_up(self.gap / self.achieved) if self.achieved > 0 else 0.0
+
+    @cached_property
+    def audit(self) -> Audit:
+        """Recompute the privacy of the mechanism, in exact arithmetic."""
+        return self.mechanism.audit(self.privacy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write statement, masses, multipliers and claim as JSON, each exactly; atomic.
+
+        Raises
+        ------
+        MechanismError
+            If a label is neither text nor a number.
+        ModelFileError
+            If the file cannot be written.
+        """
+        files.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DesignCertificate:
+        """Read what `save` wrote; nothing in it is believed before `recheck` has computed it again.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing or no certificate of a design.
+        """
+        return cls(**vars(files.read(path)))
+
+    def recheck(self) -> tuple[str, ...]:
+        """Compute everything again from statement, masses and multipliers; say what does not hold.
+
+        Returns
+        -------
+        tuple of str
+            Failures; empty where the certificate holds.
+        """
+        failures = []
+        if self.audit.verdict != "certified":
+            failures.append(f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found")
+        merged = merge(self.workload.matrix)
+        statement = Statement.of(self.workload.matrix, self.weights, merged)
+        channel, inverse = self.mechanism.channel, self.left_inverse
+        if not np.array_equal(channel, channel[merged.first][merged.classes]):
+            failures.append("answers that the workload does not tell apart are reported differently")
+        if not costs_hold(statement, self.multipliers, least_ratio(self.privacy.epsilon)):
+            failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
+        elif bound_below(statement, self.multipliers) < self.bound:
+            failures.append("the multipliers prove less than the bound claimed")
+        if value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
+            failures.append("the estimator has a larger variance than claimed")
+        return tuple(failures)
+
+
+def least_ratio(epsilon: Budget) -> Fraction:
+    """Return ``e**-epsilon`` rounded down to a short rational: a bound for smaller ratios holds for this one too."""
+    smallest = 1 / epsilon.enclosure()[1]
+    bits = BASE_BITS + max(0, smallest.denominator.bit_length() - smallest.numerator.bit_length())
+    return Fraction(smallest.numerator * 2**bits // smallest.denominator, 2**bits)
+
+
+def bounded(statement: Statement, dual: Dual, epsilon: Budget) -> tuple[Multipliers, Fraction]:
+    """Multipliers that hold in rationals, and the bound that they prove.
+
+    Where no small margin makes them hold, which takes a budget at the end of the floats, they are zeros, whose bound
+    says nothing.
+    """
+    for margin in MARGINS:
+        multipliers = dual.multipliers(margin)
+        if costs_hold(statement, multipliers, least_ratio(epsilon)):
+            return multipliers, bound_below(statement, multipliers)
+    n = len(dual.weights)
+    return Multipliers(np.zeros((n, n)), np.zeros(n)), -statement.spread

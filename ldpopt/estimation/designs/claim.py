@@ -1,0 +1,48 @@
+"""The claim of a design's certificate: statement, mechanism, multipliers, value and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ldpopt.estimation.designs.proof import Multipliers
+from ldpopt.estimation.workloads import Workload
+from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import PureLDP
+
+
+@dataclass(frozen=True, eq=False)
+class DesignClaim:
+    r"""What a certificate says of a design, and the numbers that prove it.
+
+    Attributes
+    ----------
+    workload : Workload
+        What is estimated.
+    privacy : PureLDP
+        How private.
+    weights : ndarray, shape (n,)
+        Weights of the answers; for the worst case those that are hardest.
+    objective : {"average", "worst_case"}
+        Whether ``achieved`` is the average or the largest variance.
+    mechanism : Mechanism
+        The channel that is handed out.
+    left_inverse : ndarray, shape (c, m)
+        ``X``, for one answer of each class that the workload tells apart; the estimator is ``W X``.
+    multipliers : Multipliers
+        ``S`` and ``y``.
+    achieved, bound : Fraction
+        Upper bound of the variance of the mechanism with its best unbiased estimator; lower bound for every private
+        mechanism with any number of reports.
+    """
+
+    workload: Workload
+    privacy: PureLDP
+    weights: Float
+    objective: str
+    mechanism: Mechanism
+    left_inverse: Float
+    multipliers: Multipliers
+    achieved: Fraction
+    bound: Fraction

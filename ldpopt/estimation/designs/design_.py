@@ -1,0 +1,238 @@
+"""The verb `design`: from a workload and a budget to the mechanism with the smallest error, proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
+from ldpopt.estimation.designs.contrasts import Contrasts
+from ldpopt.estimation.designs.dual import Dual
+from ldpopt.estimation.designs.fewer import with_fewer_reports
+from ldpopt.estimation.designs.generation import Optimum, generate
+from ldpopt.estimation.designs.large import generate_large
+from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.pricing import LISTED, Staircases
+from ldpopt.estimation.designs.proof import Statement, value_above
+from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
+from ldpopt.estimation.designs.record import Design
+from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
+from ldpopt.estimation.designs.worst import generate_worst
+from ldpopt.estimation.workloads import Workload
+from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_kind, short_repr
+from ldpopt.foundation.clock import Deadline
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import PureLDP
+
+LEAST_RATIO = 2.0**-52
+"""Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
+
+MIXED = (1e-6, 1e-3, 0.1)
+"""Shares of equal weights that are tried where floats spoil the design for weights near 0."""
+
+LARGE = 10.0
+"""Nats above which they may."""
+
+
+def design(
+    workload: Workload | ArrayLike,
+    privacy: PureLDP,
+    *,
+    weights: ArrayLike | Mapping[Any, float] | None = None,
+    objective: Literal["average", "worst_case"] = "average",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+) -> Design | FrequencyDesign:
+    r"""Find the private mechanism from which a workload is estimated with the smallest error.
+
+    .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
+              \quad \text{subject to} \quad V C = W
+
+    over all epsilon-LDP channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
+
+    Parameters
+    ----------
+    workload : Workload or array_like, shape (k, n)
+        What is to be estimated.
+    privacy : PureLDP
+        How private.
+    weights : array_like, shape (n,), or mapping label -> weight, optional
+        A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
+        the estimate is unbiased whatever the distribution is.
+    objective : {"average", "worst_case"}
+        What is minimised: the average variance, or the largest over the answers; that takes no weights, and at most 20
+        answers that the workload tells apart. Default: ``"average"``.
+    gap : float
+        Relative gap between value and bound that is aimed at. Default: ``1e-6``.
+    time_limit : float, optional
+        Seconds; then the best design so far is returned, with its gap. Default: no limit.
+
+    Returns
+    -------
+    Design
+        Mechanism, estimator, variances and certificate. A `FrequencyDesign` for plain frequencies of more than 20
+        answers with equal weights: its sets are too many to list, and have a sampler of their own.
+
+    Raises
+    ------
+    StatementError
+        If the workload depends on no answer, a weight or label does not fit, or epsilon is 0.
+
+    Notes
+    -----
+    An optimal design over the columns of two values ``1`` and ``e**-epsilon``, found by column generation. Theory:
+    docs, "Estimation".
+
+    References
+    ----------
+    McKenna, Maity, Mazumdar and Miklau 2020, for the variance of the best estimator of a channel.
+
+    Examples
+    --------
+    >>> best = design(Workload.frequencies(["no", "yes"]), PureLDP("log(3)"))
+    >>> best.mechanism.channel.round(6).tolist(), round(best.value, 6), best.relative_gap < 1e-6
+    ([[0.75, 0.25], [0.25, 0.75]], 1.5, True)
+    """
+    wanted = workload if isinstance(workload, Workload) else Workload(workload)
+    require_kind(privacy, PureLDP, "design")
+    if objective not in ("average", "worst_case"):
+        raise StatementError(f"objective {short_repr(objective)} is unknown", do="use 'average' or 'worst_case'")
+    if objective == "worst_case" and weights is not None:
+        raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
+    if not privacy.epsilon > 0:
+        raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+    real_number(gap, "gap", 0.0, 1.0)
+    deadline = Deadline.after(time_limit)
+    if wanted.unit is not None and weights is None and wanted.shape[1] > LISTED:
+        return frequency_design(wanted, privacy)
+    r = read_weights(weights, wanted)
+    merged = merge(wanted.matrix)
+    if objective == "worst_case":
+        return _worst(wanted, privacy, merged, gap, deadline)
+    found = _optimum(wanted, privacy, r, merged, gap, deadline)
+    return _designed(wanted, privacy, r, merged, found, gap)
+
+
+def read_weights(weights: Any, workload: Workload) -> Float:
+    """Weights of the answers, summing to 1."""
+    n = workload.shape[1]
+    if weights is None:
+        return np.full(n, 1.0 / n)
+    if isinstance(weights, Mapping):
+        if set(weights) != set(workload.inputs):
+            odd = next(iter(set(weights) ^ set(workload.inputs)))
+            raise StatementError(f"the weights and the answers differ at {short_repr(odd)}")
+        weights = [weights[label] for label in workload.inputs]
+    array = real_array(weights, "weights")
+    if array.shape != (n,):
+        raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        raise StatementError(f"weight {array[bad[0]]} is no weight", where=f"answer {workload.inputs[bad[0]]!r}")
+    return normalized(array)
+
+
+def _optimum(
+    workload: Workload, privacy: PureLDP, r: Float, merged: Merged, gap: float, deadline: Deadline
+) -> tuple[Optimum, Dual]:
+    """Design for the classes of answers, and what bounds it."""
+    n = len(merged.first)
+    _require_told_apart(n)
+    gram = workload.gram[np.ix_(merged.first, merged.first)]
+    contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
+    hints = workload.symmetries if n == workload.shape[1] else ()
+    if n <= LISTED:
+        optimum = generate(contrasts, _cone(n, privacy), hints, gap=gap / 2, deadline=deadline)
+        return with_fewer_reports(optimum, gap), optimum.dual
+    candidates = workload.candidates if n == workload.shape[1] else None
+    optimum, relaxed = generate_large(
+        contrasts, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates
+    )
+    return optimum, relaxed.dual
+
+
+def _designed(
+    workload: Workload, privacy: PureLDP, r: Float, merged: Merged, found: tuple[Optimum, Dual], gap: float
+) -> Design:
+    """Mechanism, estimator and proof of an optimum."""
+    optimum, dual = found
+    statement = Statement.of(workload.matrix, r, merged)
+    multipliers, bound = bounded(statement, dual, privacy.epsilon)
+    bound = max(bound, Fraction(0))
+    share = gap * (1 - optimum.contrasts.spread / optimum.value)
+    achieved, real = _best_realized(statement, optimum, privacy, share, bound / Fraction(1 - gap))
+    mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
+    certificate = DesignCertificate(
+        workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
+    )
+    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+
+
+def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, deadline: Deadline) -> Design:
+    """Design for the largest variance over the answers."""
+    n = len(merged.first)
+    _require_told_apart(n)
+    if n > LISTED:
+        raise NotRepresentableError(
+            f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
+            do='use objective="average", whose largest variance is `worst_variance`',
+        )
+    gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
+    optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
+    r = np.zeros(workload.shape[1])
+    r[merged.first] = optimum.contrasts.weights
+    statement = Statement.of(workload.matrix, r, merged)
+    multipliers, bound = bounded(statement, optimum.dual, privacy.epsilon)
+    real = realize(optimum.contrasts, optimum.columns, optimum.q, privacy, range(n), gap)
+    achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
+    mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
+    certificate = DesignCertificate(
+        *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
+        max(bound, Fraction(0)),
+    )
+    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+
+
+def _require_told_apart(n: int) -> None:
+    if n < 2:
+        raise StatementError(
+            "every number of the workload is the same for all answers: it is known without asking",
+            do="state a workload that depends on the answer",
+        )
+
+
+def _best_realized(
+    statement: Statement, optimum: Optimum, privacy: PureLDP, share: float, enough: Fraction
+) -> tuple[Fraction, Realized]:
+    """Channel of an optimum; where floats spoil it, also of designs for weights that are nearer to each other.
+
+    Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats.
+    """
+    r = optimum.contrasts.weights
+    found: list[tuple[Fraction, Realized]] = []
+    for mixed in (0.0, *MIXED):
+        weights = (1 - mixed) * r + mixed / len(r)
+        near = optimum
+        if mixed:
+            near = generate(Contrasts(optimum.contrasts.gram, weights), _cone(len(r), privacy), gap=share)
+        try:
+            real = realize(near.contrasts, near.columns, near.q, privacy, range(len(r)), share)
+        except StatementError:
+            if mixed == MIXED[-1] and not found:
+                raise
+            continue
+        best = left_inverse(real.channel, r)
+        found.append((value_above(statement, real.channel, best, "average"), Realized(real.channel, best)))
+        if found[-1][0] <= enough or float(privacy.epsilon) < LARGE or r.min() > 0.01 / len(r):
+            break
+    return min(found, key=lambda pair: pair[0])
+
+
+def _cone(n: int, privacy: PureLDP) -> Staircases:
+    base = max(float(np.exp(-privacy.epsilon)), LEAST_RATIO)
+    return Staircases(n, base, float(-np.expm1(-privacy.epsilon)))

@@ -1,0 +1,146 @@
+"""Certificates of designs as JSON: statement, masses, estimator, multipliers and claim, each exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.entries import Entry
+from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
+from ldpopt.estimation.designs.claim import DesignClaim
+from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.proof import Multipliers
+from ldpopt.estimation.workloads import Workload
+from ldpopt.foundation.checks import frozen
+from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import PureLDP
+
+FORMAT = "ldpopt design certificate 1"
+
+LARGEST_FILE = 2**31
+"""Bytes of a file."""
+
+
+def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
+    """Write a certificate; see `DesignCertificate.save`."""
+    multipliers, shift = proof.multipliers, proof.multipliers.shift
+    data = {
+        "format": FORMAT,
+        "inputs": _plain(proof.workload.inputs),
+        "names": _plain(proof.workload.names),
+        "workload": proof.workload.matrix.tolist(),
+        "epsilon": proof.privacy.epsilon.text,
+        "weights": proof.weights.tolist(),
+        "objective": proof.objective,
+        "masses": proof.mechanism.counts.tolist(),
+        "left_inverse": proof.left_inverse.tolist(),
+        "inverse": multipliers.inverse.tolist(),
+        "line": multipliers.line.tolist(),
+        "shift": None if shift is None else shift.tolist(),
+        "achieved": str(proof.achieved),
+        "bound": str(proof.bound),
+    }
+    with replacing(path) as stream:
+        lines = [f" {json.dumps(key)}: {_rows(value)}" for key, value in data.items()]
+        stream.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def read(path: str | os.PathLike[str]) -> DesignClaim:
+    """Read a certificate; see `DesignCertificate.load`."""
+    name = os.fspath(path)
+    try:
+        whole = Entry(strict_json(path, LARGEST_FILE), name)
+    except OSError as error:
+        raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
+    except ValueError as error:
+        raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+    table = whole.table(
+        *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
+        *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
+    )
+    table["format"].text(FORMAT)
+    try:
+        return _certificate(table)
+    except ModelFileError:
+        raise
+    except LdpoptError as error:
+        raise ModelFileError(error.what, where=name, do=error.do) from None
+
+
+def is_design(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says that it is a certificate of a design."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return FORMAT.rsplit(" ", 1)[0] in stream.read(100)
+    except OSError:
+        return False
+
+
+def _certificate(table: dict[str, Entry]) -> DesignClaim:
+    inputs, names = _labels(table["inputs"]), _labels(table["names"])
+    n = len(inputs)
+    workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
+    weights = table["weights"].numbers(n)
+    if (weights < 0).any() or not weights.any():
+        raise table["weights"].error("the weights are not >= 0 with a positive sum")
+    c = len(merge(workload.matrix).first)
+    mechanism = _mechanism(table["masses"], inputs)
+    m = len(mechanism.outputs)
+    shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    return DesignClaim(
+        workload,
+        PureLDP(table["epsilon"].text()),
+        frozen(weights),
+        table["objective"].text("average", "worst_case"),
+        mechanism,
+        frozen(table["left_inverse"].numbers(c, m)),
+        Multipliers(table["inverse"].numbers(c, c), table["line"].numbers(c), shift),
+        table["achieved"].rational(),
+        table["bound"].rational(),
+    )
+
+
+def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
+    rows = entry.list(len(inputs))
+    m = len(rows[0].list())
+    counts = entry.counts(len(inputs), m, 1 << 53)
+    wrong = np.flatnonzero(counts.astype(object).sum(axis=1) != 1 << 53)
+    if len(wrong):
+        raise entry.error(f"row {wrong[0]} of the masses does not sum to {1 << 53}")
+    return Mechanism(counts / float(1 << 53), inputs, range(m))
+
+
+def _plain(labels: Sequence[Hashable]) -> list[Any]:
+    found: list[Any] = []
+    for label in labels:
+        value = label.item() if isinstance(label, np.generic) else label
+        if isinstance(value, tuple):
+            found.append(_plain(value))
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            found.append(value)
+        else:
+            raise MechanismError(f"label {label!r} is neither text nor a number: it has no JSON form")
+    return found
+
+
+def _labels(entry: Entry) -> list[Hashable]:
+    found: list[Hashable] = []
+    for row in entry.list():
+        if isinstance(row.value, list):
+            found.append(tuple(_labels(row)))
+        elif isinstance(row.value, (str, int)) and not isinstance(row.value, bool):
+            found.append(row.value)
+        else:
+            found.append(row.number())
+    return found
+
+
+def _rows(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return "[\n" + ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in value) + "\n ]"
+    return json.dumps(value, allow_nan=False)

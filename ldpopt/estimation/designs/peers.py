@@ -1,0 +1,174 @@
+"""Mechanisms of the literature as channels, to compare a design with; each with the best estimator for its channel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError
+from ldpopt.estimation.designs.realize import left_inverse
+from ldpopt.estimation.workloads import Workload
+from ldpopt.foundation.checks import Float
+
+LISTED = 14
+"""Most answers for peers whose reports are all sets."""
+
+FACTORIZATION_STEPS = 1000
+"""Steps of descent from each start."""
+
+
+def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
+    """Average variance of the best unbiased estimator for a channel.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is estimated.
+    channel : ndarray, shape (n, m)
+        Rows sum to 1, and are linearly independent.
+    weights : ndarray, optional
+        Of the answers; default: all alike.
+    """
+    n = len(channel)
+    r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    moved = left_inverse(channel, r) - r[:, None]
+    moments = np.einsum("xy,xy->y", workload.gram @ moved, moved)
+    mean = workload.gram @ r
+    return float(r @ channel @ moments - (r @ np.diag(workload.gram) - r @ mean))
+
+
+def randomized_response(n: int, epsilon: float) -> Float:
+    """Tell the truth more often than any other answer."""
+    return _of_sets(np.eye(n), np.ones(n), epsilon)
+
+
+def subset_selection(n: int, epsilon: float, size: int) -> Float:
+    """Report a set of ``size`` answers."""
+    sets = _all_sets(n)
+    sets = sets[sets.sum(axis=1) == size]
+    return _of_sets(sets, np.ones(len(sets)), epsilon)
+
+
+def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> Float:
+    """Randomized response on the bucket of a random public hash: every set with the chance of being a bucket."""
+    g = buckets or max(2, round(math.exp(epsilon)) + 1)
+    sets = _all_sets(n)
+    size = sets.sum(axis=1)
+    return _of_sets(sets, (1 / g) ** size * (1 - 1 / g) ** (n - size), epsilon)
+
+
+def unary_encoding(n: int, epsilon: float) -> Float:
+    """Flip the bits of the indicator, a 1 with probability 1/2 (OUE, Wang et al. 2017)."""
+    sets = np.vstack([_all_sets(n), np.zeros(n), np.ones(n)])
+    q = 1 / (math.exp(epsilon) + 1)
+    size = sets.sum(axis=1)[:, None]
+    others = size - sets
+    return np.asarray((0.5 * q**others * (1 - q) ** (n - 1 - others)).T)
+
+
+def hadamard_response(n: int, epsilon: float) -> Float:
+    """Report rows of a Hadamard matrix, those with a 1 at the answer more often (Acharya, Sun and Zhang 2019)."""
+    from scipy.linalg import hadamard
+
+    order = 1 << n.bit_length()
+    sets = (hadamard(order)[:, 1 : n + 1] > 0).astype(np.float64)
+    return _of_sets(sets, np.ones(order), epsilon)
+
+
+def hierarchy(n: int, epsilon: float) -> Float:
+    """Randomized response on the nodes of a random level of a binary tree."""
+    levels = max(1, math.ceil(math.log2(n)))
+    parts = []
+    for level in range(1, levels + 1):
+        nodes = np.arange(n) * 2**level // 2**levels if n == 2**levels else np.arange(n) * 2**level // n
+        sets = (nodes == np.arange(nodes.max() + 1)[:, None]).astype(np.float64)
+        parts.append(_of_sets(sets, np.ones(len(sets)), epsilon) / levels)
+    return np.hstack(parts)
+
+
+def factorization(workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None) -> Float:
+    """Optimize ``4 n`` reports by descent through a projection from random channels; the best of the starts.
+
+    References
+    ----------
+    McKenna, Maity, Mazumdar and Miklau 2020, section 6; written anew, with quasi-Newton
+    steps in place of plain gradient descent.
+    """
+    n = workload.shape[1]
+    r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    found = [_descend(workload.gram, r, epsilon, np.random.default_rng(seed)) for seed in range(starts)]
+    return min(found, key=lambda channel: variance_of(workload, channel, r))
+
+
+def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) -> Float:
+    """Quasi-Newton steps through the projection, in the channel before it and the lower ends of the reports."""
+    from scipy.optimize import minimize
+
+    n, m = len(r), 4 * len(r)
+    found = minimize(  # type: ignore[call-overload]
+        lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
+        np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
+        options={"maxiter": FACTORIZATION_STEPS, "maxcor": 20},
+    )
+    return _through_projection(found.x, gram, r, epsilon)[2]
+
+
+def _through_projection(flat: Float, gram: Float, r: Float, epsilon: float) -> tuple[float, Float, Float]:
+    """Objective of the projected channel, its gradient before the projection, and the channel."""
+    n, e = len(r), math.exp(epsilon)
+    m = (len(flat) - 1) // (n + 1)
+    free, level = flat[: n * m].reshape(n, m), 1 / (1 + math.exp(-flat[-1]))
+    share = np.exp(flat[n * m : -1] - flat[n * m : -1].max())
+    share /= share.sum()
+    total = 1 / e + (1 - 1 / e) * level
+    low = total * share
+    channel = _nearest(free, low, epsilon)
+    value, slope = _objective(gram, r, channel)
+    at_low, at_high = channel <= low * (1 + 1e-9), channel >= e * low * (1 - 1e-9)
+    inside = ~(at_low | at_high)
+    mean = (slope * inside).sum(axis=1, keepdims=True) / np.maximum(inside.sum(axis=1, keepdims=True), 1)
+    slope = slope - mean
+    by_low = (slope * at_low).sum(axis=0) + e * (slope * at_high).sum(axis=0)
+    by_share = low * by_low - share * (low @ by_low)
+    by_level = float(share @ by_low) * (1 - 1 / e) * level * (1 - level)
+    return math.log(value), np.concatenate([(slope * inside).ravel(), by_share, [by_level]]) / value, channel
+
+
+def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
+    """``tr(G I^-1)`` and its gradient in the channel."""
+    q = r @ channel
+    information = (channel / q) @ channel.T
+    information[np.diag_indices_from(information)] += 1e-12 * np.trace(information)
+    inverse = np.linalg.inv(information)
+    price = inverse @ gram @ inverse
+    along = price @ channel / q
+    moments = np.einsum("xy,xy->y", along, channel) / q
+    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, moments)
+
+
+def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
+    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip, by bisection."""
+    high = math.exp(epsilon) * low
+    down, up = (low - wanted).min(axis=1), (high - wanted).max(axis=1)
+    for _ in range(60):
+        middle = (down + up) / 2
+        over = np.clip(wanted + middle[:, None], low, high).sum(axis=1) > 1
+        down, up = np.where(over, down, middle), np.where(over, middle, up)
+    found = np.clip(wanted + up[:, None], low, high)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _of_sets(sets: Float, shares: Float, epsilon: float) -> Float:
+    """Channel of staircase columns, scaled so that the rows sum to 1."""
+    columns = (np.exp(-epsilon) + (1 - np.exp(-epsilon)) * sets) * shares[:, None]
+    return np.asarray((columns / columns.sum(axis=0)).T)
+
+
+def _all_sets(n: int) -> Float:
+    if n > LISTED:
+        raise NotRepresentableError(f"{n} answers have too many sets to list", do=f"compare at most {LISTED} answers")
+    return np.asarray((np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1, dtype=np.float64)
