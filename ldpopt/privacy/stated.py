@@ -6,6 +6,7 @@ notion's class; a notion whose parameters are richer (a graph) overrides ``state
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
 
@@ -26,21 +27,31 @@ BUILT_IN: tuple[type[Notion], ...] = (PureLDP, ApproximateLDP, GraphDP, MetricDP
 
 
 def installed() -> dict[str, type]:
-    """Notions that packages offer under the entry point group ``ldpopt.privacy``, by name."""
+    """Notions that packages offer under the entry point group ``ldpopt.privacy``, by name.
+
+    One that cannot be loaded is left out, with a warning: it must not stop the others.
+    """
     from importlib.metadata import entry_points
 
-    return {point.name: point.load() for point in entry_points(group="ldpopt.privacy")}
+    found = {}
+    for point in entry_points(group="ldpopt.privacy"):
+        try:
+            found[point.name] = point.load()
+        except Exception as error:
+            what = f"the plug-in notion {point.name!r} cannot be loaded: {type(error).__name__}: {error}"
+            warnings.warn(what, stacklevel=2)
+    return found
 
 
-def kinds() -> dict[str, type]:
-    """Every known notion by its kind: the library's own, then the installed ones."""
-    own = {notion.kind: notion for notion in BUILT_IN}
-    return own | {name: notion for name, notion in installed().items() if name not in own}
+def kinds() -> tuple[str, ...]:
+    """Names of all notions: the library's own, then the installed ones."""
+    return tuple({**_own(), **installed()})
 
 
 def kind_of(privacy: Any) -> str:
     """Name under which a notion is stated; empty where its class is not known."""
-    return next((name for name, notion in kinds().items() if notion is type(privacy)), "")
+    own = next((name for name, notion in _own().items() if notion is type(privacy)), "")
+    return own or next((name for name, notion in installed().items() if notion is type(privacy)), "")
 
 
 def notion_of(name: Any) -> type:
@@ -51,10 +62,16 @@ def notion_of(name: Any) -> type:
     MisstatedError
         If there is none; the nearest known kind is named.
     """
-    known = kinds()
+    if isinstance(name, str) and name in _own():
+        return _own()[name]
+    known = _own() | installed()
     if not isinstance(name, str) or name not in known:
         raise MisstatedError(f"unknown privacy notion {short_repr(name)}", "kind", do=nearest(name, known))
     return known[name]
+
+
+def _own() -> dict[str, type]:
+    return {notion.kind: notion for notion in BUILT_IN}
 
 
 def keys_of(notion: type) -> tuple[str, ...]:

@@ -52,6 +52,15 @@ class Ties:
     capped: Mask | None = None
     owner: Int | None = None
 
+    def __post_init__(self) -> None:
+        """Take numbers and lists for what they mean: a budget, arrays of positions, distances, masks."""
+        kinds = {"first": np.int64, "second": np.int64, "owner": np.int64, "distance": float, "capped": bool}
+        object.__setattr__(self, "budget", Budget(self.budget))
+        for name, kind in kinds.items():
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, np.ndarray):
+                object.__setattr__(self, name, np.array(given, kind))
+
     @property
     def is_compact(self) -> bool:
         """Whether extremes of columns describe the ties, so that they have a compact program."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ldpopt.errors import SolverNotFoundError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.solvers.solver import Solver, read_solver
+from ldpopt.solvers.solver import InProcess, Solver, read_solver
 
 BUILT_IN = {
     "interior": "ldpopt.solving.interior.compact:Interior",
@@ -42,7 +42,7 @@ def find(name: str) -> Solver:
     factory = load()
     solver = read_solver(factory(detail) if detail else factory())
     if address is None or solver.in_process_nonzeros == math.inf:
-        return solver
+        return solver if head in BUILT_IN else InProcess(solver)
     from ldpopt.solvers.processes.guarded import Guarded
 
     return Guarded(solver, address, detail)
@@ -57,6 +57,8 @@ def installed() -> dict[str, str]:
             found[name] = "installed"
         except SolverNotFoundError as error:
             found[name] = error.do or error.what
+        except Exception as error:  # a plug-in that is broken must not hide the others
+            found[name] = f"cannot be loaded: {type(error).__name__}: {error}"
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import SolverNotFoundError
+from ldpopt.errors import LdpoptError, SolverNotFoundError
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.solvers.program import LinearProgram
 
@@ -119,6 +119,19 @@ class PlainSolver(Solver):
         return outcome
 
 
+class InProcess(Solver):
+    """A solver of another package that runs in this process: what it returns is checked."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver, self.name = solver, solver.name
+        self.features = solver.features  # type: ignore[misc]
+        self.in_process_nonzeros = solver.in_process_nonzeros
+
+    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+        """Call the solver, and check its outcome."""
+        return checked(self.solver.solve(program, time_limit=time_limit, **options), self.solver, program)
+
+
 def read_solver(given: Any) -> Solver:
     """Return a solver as it is, or wrapped.
 
@@ -135,17 +148,32 @@ def checked(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
 
     Raises
     ------
-    TypeError
+    LdpoptError
         If it is anything else; the message names the solver, the part and what it was.
     """
-    where = f"solve() of the solver {solver.name!r} returned"
     if not isinstance(outcome, Outcome):
-        raise TypeError(f"{where} {short_repr(outcome)}, which is not an Outcome")
+        raise _wrong(solver, f"{short_repr(outcome)}, which is not an Outcome")
     if not isinstance(outcome.status, Status):
-        raise TypeError(f"{where} the status {short_repr(outcome.status)}, which is not a Status")
+        raise _wrong(solver, f"the status {short_repr(outcome.status)}, which is not a Status")
+    if outcome.status is Status.OPTIMAL and outcome.point is None:
+        raise _wrong(solver, "the status OPTIMAL without a point")
     rows, columns = program.shape
     for name, size in (("point", columns), ("row_duals", rows), ("column_duals", columns)):
         given = getattr(outcome, name)
-        if given is not None and np.shape(given) != (size,):
-            raise TypeError(f"{where} {name} of shape {np.shape(given)}; the program needs ({size},)")
+        if given is not None:
+            _require_numbers(solver, name, given, size)
     return outcome
+
+
+def _require_numbers(solver: Solver, name: str, given: Any, size: int) -> None:
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":
+        raise _wrong(solver, f"{name} = {short_repr(given)}, which is not an array of numbers")
+    if given.shape != (size,):
+        raise _wrong(solver, f"{name} of shape {given.shape}; the program needs ({size},)")
+    if name == "point" and not np.isfinite(given).all():
+        raise _wrong(solver, "a point with a number that is not finite")
+
+
+def _wrong(solver: Solver, what: str) -> LdpoptError:
+    do = "test it with ldpopt.testing.check_solver"
+    return LdpoptError(f"solve() of the solver {solver.name!r} returned {what}", do=do)

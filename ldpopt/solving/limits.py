@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from ldpopt.foundation.checks import real_number
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Limits:
     event_entries: int = 8000
     generation_rounds: int = 200
     rough_rounds: int = 25
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a number."""
+        for field in fields(self):
+            real_number(getattr(self, field.name), field.name, 0)
 
 
 LIMITS = Limits()

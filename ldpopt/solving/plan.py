@@ -83,7 +83,7 @@ def plan(
     Raises
     ------
     StatementError
-        If the form is unknown.
+        If the form is unknown, or ``limits`` is not a `Limits`.
 
     Notes
     -----
@@ -96,6 +96,8 @@ def plan(
     ...     print(step)
     direct: the compact program is solved as a whole by highs
     """
+    if not isinstance(limits, Limits):
+        raise StatementError(f"limits = {short_repr(limits)} is not a Limits", do="pass ldpopt.Limits(...)")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         do = "use 'compact', 'pairwise', 'sifted'"
         raise StatementError(f"unknown form {short_repr(form)}", do=do)
@@ -104,21 +106,17 @@ def plan(
         return (Step(_with_solver(facts, solver, form), f'solver="{solver}" was asked for'),)
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was asked for'),)
-    candidates = [method for method in _allowed(facts, form) if method.suits(facts, limits)]
+    candidates = [method for method in _allowed(form) if method.suits(facts, limits)]
     ranks = {method: method.rank(facts, limits) for method in candidates}
     ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
 
 
-def _allowed(facts: ProblemForm, form: Form | None) -> tuple[Method, ...]:
-    """Methods that solve a program of this form; all of them without a form."""
+def _allowed(form: Form | None) -> tuple[Method, ...]:
+    """Methods that solve a program of this form; all of them where none is asked for."""
     if form is None:
         return METHODS
-    if form == "compact":
-        return (RowGeneration(may_switch=True), EventInteriorPoint(), Direct(program_form="compact"))
-    if facts.default_form == "pairwise":
-        return (GraphInteriorPoint(), Direct(program_form="pairwise"))
-    return (Direct(program_form="pairwise"),)
+    return tuple(method.restricted_to(form) for method in METHODS if form in method.forms)
 
 
 def _with_solver(facts: ProblemForm, solver: str, form: SolveForm | None) -> Method:

@@ -70,7 +70,7 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     Raises
     ------
     StatementError
-        If the coefficients are not a finite matrix, or the bounds exclude each other.
+        If the coefficients are not a finite matrix, there is no bound, or the bounds exclude each other.
 
     Examples
     --------
@@ -87,6 +87,8 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     )
     if lower > upper:
         raise StatementError(f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}")
+    if not np.isfinite([lower, upper]).any():
+        raise StatementError(f"the constraint {short_repr(name)} has no bound", do="state lower, upper or both")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
     return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes)

@@ -38,6 +38,7 @@ from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
+from ldpopt.testing.chosen import known_checks
 
 STEP = 0.01
 """How much less epsilon is tried, to see that a notion does not ask for more than it says."""
@@ -140,7 +141,8 @@ def check_notion(
     known = alphabet_of(notion)
     first = tuple(inputs) if inputs is not None else (0, 1, 2) if known is None else known
     checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
-    chosen = only if only is not None else [name for name in _CHECKS if post_processing or name != "post-processing"]
+    usual = [name for name in _CHECKS if post_processing or name != "post-processing"]
+    chosen = usual if only is None else known_checks(only, _CHECKS)
     failures = [failure for title in chosen if (failure := _failure(title, checked))]
     if failures:
         raise AssertionError("\n".join([f"{notion!r} fails {len(failures)} of the checks", *failures]))

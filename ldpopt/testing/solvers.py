@@ -22,6 +22,7 @@ from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.formulation import formulate
 from ldpopt.statement.problem import Problem
+from ldpopt.testing.chosen import known_checks
 
 STEP = 2.0**-7
 """How far a bound is moved to measure a dual: the optima used are linear over twice that distance."""
@@ -108,6 +109,8 @@ def check_solver(
     ------
     AssertionError
         Naming each check that failed, and what came back.
+    StatementError
+        If a check of ``only`` is unknown.
     SolverNotFoundError
         If there is no solver of that name.
 
@@ -120,7 +123,7 @@ def check_solver(
     _require(isinstance(name, str) and bool(name), f"{type(found).__name__} has no name")
     checked = _Checked(found, tolerances or Tolerances())
     failures = []
-    for title in checks() if only is None else only:
+    for title in known_checks(only, _CHECKS):
         try:
             _CHECKS[title](checked)
         except NotRepresentableError:

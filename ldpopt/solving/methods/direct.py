@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from ldpopt.solving.channel_program import Form
 from ldpopt.solving.formulation import formulate
@@ -28,6 +28,11 @@ class Direct(Method):
     program_form: Form | None = None
 
     name: ClassVar[str] = "direct"
+    forms: ClassVar[frozenset[str]] = frozenset({"compact", "pairwise"})
+
+    def restricted_to(self, form: Any) -> Method:
+        """Solve this form."""
+        return replace(self, program_form=form)
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Every problem whose rows are all in the program."""

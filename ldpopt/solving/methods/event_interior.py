@@ -47,6 +47,7 @@ class EventInteriorPoint(Method):
     """Solve event-wise problems in one piece, where row generation hands them over."""
 
     name: ClassVar[str] = "event interior point"
+    forms: ClassVar[frozenset[str]] = frozenset({"compact"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Event-wise delta, all pairs alike, no side rows."""

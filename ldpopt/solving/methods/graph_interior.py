@@ -20,6 +20,7 @@ class GraphInteriorPoint(Method):
     """Factor one small matrix for each output, instead of one large matrix for the whole program."""
 
     name: ClassVar[str] = "graph interior point"
+    forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties of some length, an alphabet of two or more, no side rows, no delta."""

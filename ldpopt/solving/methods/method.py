@@ -91,6 +91,12 @@ class Method(ABC):
     """A way to solve problems."""
 
     name: ClassVar[str]
+    forms: ClassVar[frozenset[str]] = frozenset()
+    """Forms that a user may ask for and that leave this method in the plan: ``"compact"``, ``"pairwise"``, ..."""
+
+    def restricted_to(self, form: Any) -> Method:
+        """The same method for this form only; default: itself, as it has one form."""
+        return self
 
     @abstractmethod
     def suits(self, form: ProblemForm, limits: Limits) -> bool:

@@ -54,6 +54,7 @@ class OutputSifting(Method):
     solver: str = "interior"
 
     name: ClassVar[str] = "output sifting"
+    forms: ClassVar[frozenset[str]] = frozenset({"sifted"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Plain compact programs, with a usable interior."""

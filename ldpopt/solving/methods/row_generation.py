@@ -53,6 +53,7 @@ class RowGeneration(Method):
     may_switch: bool = False
 
     name: ClassVar[str] = "row generation"
+    forms: ClassVar[frozenset[str]] = frozenset({"compact"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Notions whose compact program is a relaxation."""

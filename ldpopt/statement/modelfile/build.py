@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.answers import check_alphabet
 from ldpopt.privacy.stated import keys_of, kinds, notion_of, read_table
 from ldpopt.statement import constraints, datasets
 from ldpopt.statement import utility as utilities
@@ -148,24 +149,27 @@ class Builder:
     def _privacy(self) -> Any:
         """Build the notion by the one codec; its unknown keys may belong to other tables."""
         data = self.stated.privacy
-        self._kind(data, ("privacy",), kinds())
+        self._kind(data, ("privacy",), kinds)
         with self.page.at("privacy"):
             known = keys_of(notion_of(data["kind"]))
             for key in data:
                 if key not in ("kind", *known):
                     raise unknown_key(self.page, ("privacy", key), known)
-            return read_table(data, self.inputs)
+            privacy = read_table(data, self.inputs)
+            if self.outputs is not None or self.given_utility[0] == "kind":
+                check_alphabet(privacy, self.inputs, self.outputs or self.inputs)
+            return privacy
 
-    def _kind(self, data: dict[str, Any], key: Key, known: Iterable[str]) -> str:
+    def _kind(self, data: dict[str, Any], key: Key, known: Callable[[], Iterable[str]]) -> str:
         kind = data.get("kind")
         if not isinstance(kind, str):
             what = f"the key {dotted((*key, 'kind'))} is missing or no text"
-            raise self.page.error((*key, "kind"), what, f"state kind as one of {', '.join(known)}")
+            raise self.page.error((*key, "kind"), what, f"state kind as one of {', '.join(known())}")
         return kind
 
     def _constraint(self, place: int, data: dict[str, Any]) -> RowBlock:
         key: Key = ("constraints", place)
-        kind = self._kind(data, key, CONSTRAINTS)
+        kind = self._kind(data, key, lambda: CONSTRAINTS)
         if kind not in CONSTRAINTS:
             raise self.page.error((*key, "kind"), f"unknown constraint {kind!r}", nearest(kind, CONSTRAINTS))
         stated = check(self.page, CONSTRAINTS[kind], data, *key)

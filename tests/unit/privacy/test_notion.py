@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import types
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -350,3 +351,23 @@ def test_helpers_of_other_notions():
     assert alphabet_of(Foreign(1.0)) is None
     assert ties_of(Foreign(1.0), range(3)) is None
     assert isinstance(GOOD, RowBlock)
+
+
+def test_a_broken_plug_in_does_not_hide_the_others(monkeypatch):
+    point = types.SimpleNamespace(name="broken", load=lambda: __import__("no_such_module"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    assert codec.notion_of("pure") is lo.PureLDP
+    assert codec.table_of(lo.PureLDP(1.0), (0, 1)) == {"kind": "pure", "epsilon": 1.0}
+    with pytest.warns(UserWarning, match="the plug-in notion 'broken' cannot be loaded"):
+        assert "pure" in codec.kinds()
+
+
+def test_ties_take_lists_and_plain_numbers():
+    ties = Ties(1.0, 3, [0, 1], [1, 0], [1, 1])
+    assert ties.budget == lo.PureLDP(1.0).epsilon
+    assert ties.rows(2).violation(np.full((3, 2), 0.5)).max() == 0
+
+
+def test_an_unknown_check_is_named():
+    with pytest.raises(StatementError, match=r"unknown check 'tight'"):
+        check_notion(lo.PureLDP(1.0), only=["tight"])

@@ -67,7 +67,7 @@ class Faulty:
         if how == "own":
             raise type("OwnError", (Exception,), {})("of the plug-in")
         if how == "nonsense":
-            return Outcome(Status.OPTIMAL, "told", [0.5])
+            return Outcome(Status.OPTIMAL, "told", __import__("numpy").array([0.5]))
         return Outcome(Status.LIMIT, "told") if how == "limit" else Outcome(Status.FAILED, str(os.getpid()))
 
 
@@ -204,7 +204,7 @@ def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
 
 def test_an_outcome_of_another_program_is_refused_in_words(faulty, program):
     what = r"solve\(\) of the solver 'faulty' returned point of shape \(1,\); the program needs \(12,\)"
-    with pytest.raises(TypeError, match=what):
+    with pytest.raises(LdpoptError, match=what):
         faulty.solve(program, how="nonsense")
 
 
@@ -305,3 +305,42 @@ def assert_gone(pids: Path) -> None:
 def is_running(pid: int) -> bool:
     found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
     return found.stdout.strip()[:1] not in ("", "Z")
+
+
+class InThisProcess(solvers.Solver):
+    """A plug-in that answers at once, with what it was made with."""
+
+    name, in_process_nonzeros = "nonsense", float("inf")
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def solve(self, program, *, time_limit=None, **options):
+        return self.outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "what"),
+    [
+        (None, "None, which is not an Outcome"),
+        (solvers.Outcome("optimal", ""), "the status 'optimal', which is not a Status"),
+        (solvers.Outcome(Status.OPTIMAL, ""), "the status OPTIMAL without a point"),
+        (solvers.Outcome(Status.OPTIMAL, "", np.zeros(3)), "point of shape (3,); the program needs (12,)"),
+        (solvers.Outcome(Status.OPTIMAL, "", [0.0] * 12), "which is not an array of numbers"),
+        (solvers.Outcome(Status.OPTIMAL, "", np.full(12, np.nan)), "a point with a number that is not finite"),
+    ],
+)
+def test_a_solver_that_returns_nonsense_is_named(monkeypatch, outcome, what):
+    point = types.SimpleNamespace(name="nonsense", load=lambda: lambda: InThisProcess(outcome))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if "solvers" in group else [])
+    with pytest.raises(LdpoptError) as caught:
+        lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0)), solver="nonsense")
+    assert what in str(caught.value)
+    assert "'nonsense'" in str(caught.value)
+
+
+def test_a_broken_plug_in_does_not_hide_the_others(monkeypatch):
+    point = types.SimpleNamespace(name="broken", load=lambda: __import__("no_such_module"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    assert solvers.installed()["highs"] == "installed"
+    assert solvers.installed()["broken"].startswith("cannot be loaded: ModuleNotFoundError")

@@ -101,6 +101,14 @@ def test_limits_are_passed_in():
     assert answer.value == pytest.approx(lo.solve(small).value, rel=1e-10)
 
 
+def test_limits_of_another_kind_are_refused():
+    for limits in ({}, None, 3):
+        with pytest.raises(StatementError, match="is not a Limits"):
+            lo.solve(of_size(3, lo.PureLDP(1.0)), limits=limits)
+    with pytest.raises(StatementError, match="sifting_entries = 'x' is not a number"):
+        lo.Limits(sifting_entries="x")
+
+
 def test_an_unknown_form_is_refused():
     for form in ("dense", np.eye(2)):
         with pytest.raises(StatementError, match="unknown form"):
