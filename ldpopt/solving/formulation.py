@@ -74,7 +74,7 @@ def size(problem: Problem, form: Form) -> Size:
     ties = problem.ties()
     if form == "compact":
         ties = _compact_ties(problem)
-        caps = float(np.count_nonzero(ties.caps()) * np.count_nonzero(ties.shared(m)))
+        caps = float(np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m)))
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
@@ -88,7 +88,7 @@ def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     if ties.is_shared:
         events = 2.0**m if m < 1000 else np.inf
         return pairs * (events - 2) + zeros, pairs * m * events + zeros
-    shared = float(np.count_nonzero(ties.shared(m)))
+    shared = float(np.count_nonzero(ties.tied_outputs(m)))
     return pairs * shared + zeros, pairs * 2 * shared + zeros
 
 
@@ -169,7 +169,7 @@ def _compact_ties(problem: Problem) -> Ties:
 
 
 def _n_pairs(ties: Ties) -> float:
-    return float(np.count_nonzero(ties.caps()) * (ties.n - 1) if ties.first is None else len(ties.first))
+    return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.first is None else len(ties.first))
 
 
 def _n_allowed(ties: Ties, m: int) -> int:
@@ -180,7 +180,7 @@ def _compact(problem: Problem) -> ChannelProgram:
     ties = _compact_ties(problem)
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     structure = Structure.of_ties(ties, _weighted(problem), problem.utility.sense == "gain")
-    capped, shared = np.flatnonzero(ties.caps()), np.flatnonzero(ties.shared(m))
+    capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
@@ -201,7 +201,7 @@ def _compact(problem: Problem) -> ChannelProgram:
             np.concatenate([np.ones(n), np.full(size, -np.inf)]),
             np.concatenate([np.ones(n), np.full(size, structure.delta)]),
             np.zeros(n * m + m),
-            np.where(np.append(ties.allowed(m).reshape(-1), ties.shared(m)), np.inf, 0.0),
+            np.where(np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m)), np.inf, 0.0),
             (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
             (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
             structure,

@@ -153,7 +153,7 @@ def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[Ch
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     pair, weight, member = nested_events(shares)
     if len(pair) and isinstance(ties, Ties):
-        program = add_rows(program, ties.event_rows(first[pair], second[pair], member), task.problem)
+        program = add_rows(program, ties.rows_of_events(first[pair], second[pair], member), task.problem)
     return program, weight
 
 

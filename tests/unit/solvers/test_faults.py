@@ -143,7 +143,7 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
     [
         ({"how": "signal", "number": int(signal.SIGSEGV)}, "crashed with SIGSEGV"),
         ({"how": "signal", "number": int(signal.SIGABRT)}, "crashed with SIGABRT"),
-        ({"how": "signal", "number": int(signal.SIGKILL)}, "killed by SIGKILL, as the system does where memory runs"),
+        ({"how": "signal", "number": int(signal.SIGKILL)}, "killed by SIGKILL, for example because memory ran"),
         ({"how": "exit"}, "exit code 3"),
     ],
     ids=["segfault", "abort", "kill", "exit"],
