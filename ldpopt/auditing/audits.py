@@ -83,5 +83,5 @@ def audit_by(privacy: Auditor, channel: Any) -> Audit:
     if not is_audit or not (found.epsilon >= 0 and found.delta >= 0):
         shown = short_repr(found)
         what = f"{type(privacy).__name__}.audit() returned {shown}, not an Audit with a verdict and numbers >= 0"
-        raise StatementError(what, do="mend the notion; ldpopt.testing.check_notion tries all of it")
+        raise StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
     return found

@@ -88,8 +88,8 @@ def _without_uncapped(costs: Any, duals: Any, structure: Structure) -> tuple[Any
     ties, m = structure.ties, costs.shape[1]
     if ties is None:
         raise CertificateError("the compact form of a structure without ties")
-    shared = ties.shared(m)
-    free = ties.allowed(m) & ~(ties.caps()[:, None] & shared)
+    shared = ties.tied_outputs(m)
+    free = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & shared)
     raised = duals.copy()
     for x in np.flatnonzero(free.any(axis=1)):
         raised[x] = max(raised[x], costs[x, free[x]].max())

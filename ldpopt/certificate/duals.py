@@ -252,7 +252,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
         raise CertificateError(f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
         raise CertificateError(f"{what} says nothing about events of several outputs, but a multiplier does")
-    owned = ~ties.shared(len(problem.outputs))[pairs.y]
+    owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")

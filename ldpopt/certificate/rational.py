@@ -174,10 +174,10 @@ def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     """Every entry is at least its column's least one, and entries of capped inputs at most ``alpha`` times that."""
     n, one, ratio, delta = ties.n, Fraction(1), _ratio(ties.budget, Fraction(1), up), Fraction(ties.delta)
     for x in range(n):
-        for y in np.flatnonzero(ties.shared(m)).tolist():
+        for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             least = n * m + 1 + y
             rows.add({x * m + y: one, least: -one}, lower=0.0)
-            if ties.caps()[x]:
+            if ties.capped_inputs()[x]:
                 rows.add({x * m + y: ratio, least: -one, n * m: -ratio * delta}, upper=0.0)
 
 
@@ -187,7 +187,7 @@ def _write_pairs(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     distance = [1.0] * len(first) if ties.distance is None else ties.distance.tolist()
     for x, k, d in zip(first, second, distance, strict=True):
         ratio = _ratio(ties.budget, Fraction(d), up)
-        for y in np.flatnonzero(ties.shared(m)).tolist():
+        for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             slack = -ratio * Fraction(ties.delta)
             rows.add({x * m + y: ratio, k * m + y: Fraction(-1), ties.n * m: slack}, upper=0.0)
 

@@ -33,29 +33,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROW_SUM_TOLERANCE = 1e-9
-"""How far a row given by a user may sum from 1; what is sampled always sums to exactly 1."""
+"""Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
 
 
-LARGEST_FILE = 2**30
-"""Bytes of a mechanism's file: 5000 x 5000 probabilities take half of it."""
+MAX_FILE_BYTES = 2**30
+"""Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
 
 
 class Mechanism:
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
-    A mechanism is frozen and its arrays are read-only. Two are equal, and hash alike, where labels and channel are.
+    A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
 
-    What is sampled and audited are the integer `masses` over ``2**53``: every row of them sums to exactly one.
-    A channel that the library hands out *equals* ``masses / 2**53`` float by float, so that ``audit(channel)`` and
-    ``audit()`` speak of the same numbers; one given by a user is kept as it is, and rounded for sampling.
+    `sample` and `audit` use the integer `masses` over ``2**53``; every row of them sums to exactly one.
+    A channel that the library returns *equals* ``masses / 2**53`` float by float, so that ``audit(channel)`` and
+    ``audit()`` use the same numbers. A channel given by a user is kept unchanged, and rounded for sampling.
 
     Parameters
     ----------
     channel : array_like, shape (n, m), or DataFrame or mapping of mappings
         Non-negative, rows summing to 1 within 1e-9.
     inputs, outputs : sequence of hashable, optional
-        Distinct labels. Default: those of a DataFrame or mapping; else 0, 1, 2, ..., and for the outputs the inputs
-        where ``m == n``. A labelled channel is put into this order.
+        Distinct labels; a labelled channel is put into this order. Default: the labels of a DataFrame or mapping, else
+        0, 1, 2, ...; the outputs are the inputs if ``m == n``.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class Mechanism:
 
     @property
     def denominator(self) -> int:
-        """``2**53``: what the masses of a row sum to."""
+        """``2**53``, the sum of the masses of a row."""
         return 1 << sampling.BITS
 
     @cached_property
@@ -147,12 +147,12 @@ class Mechanism:
         return sampling.AliasTable(self.counts)
 
     def audit(self, privacy: Any = None) -> Audit:
-        """Recompute the privacy of what is sampled, in exact arithmetic.
+        """Recompute the privacy of the integer masses, in exact arithmetic.
 
         Parameters
         ----------
         privacy : privacy notion, optional
-            The claim to check; without one, the smallest pure epsilon is found.
+            The claim to check; default: none, the smallest pure epsilon is computed.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Mechanism:
         x : sequence of labels, shape (N,)
             True answers.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable; None draws from the operating system's generator.
+            Makes the draws repeatable; default: the operating system's generator.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Mechanism:
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping or Series label -> weight
-            Probabilities of the inputs, or weights by label, which are normalised.
+            Probabilities of the inputs, or weights by label, which are normalized.
         utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
             As in `Problem`; default: ``"identity"``.
 
@@ -207,21 +207,21 @@ class Mechanism:
         return float(read_prior(prior, self.inputs)[0] @ (matrix * self.channel).sum(axis=1))
 
     def posterior(self, prior: Any) -> Float:
-        r"""What a report tells: :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an impossible report."""
+        r"""Posterior probabilities :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an impossible report."""
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         with np.errstate(invalid="ignore"):
             return np.asarray((joint / joint.sum(axis=0)).T)
 
     def then(self, other: Mechanism) -> Mechanism:
-        """Post-process: feed the reports into another channel, whose inputs are this one's outputs.
+        """Post-process: use the reports as inputs of another channel.
 
-        The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and epsilon may move by about
-        ``2**-53`` over the least entry.
+        The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and epsilon changes by about
+        ``2**-53`` over the smallest entry.
 
         Raises
         ------
         MechanismError
-            If the labels do not meet.
+            If an output is not an input of the other channel.
         """
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
@@ -237,7 +237,7 @@ class Mechanism:
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
 
     def to_frame(self) -> pd.DataFrame:
-        """The channel as a labelled table: inputs down, outputs across."""
+        """The channel as a labelled table: inputs as rows, outputs as columns."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -251,20 +251,20 @@ class Mechanism:
         return html
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write labels and channel, every float so that it reads back the same; atomic.
+        """Write labels and channel atomically; every float reads back as the same float.
 
         Raises
         ------
         MechanismError
             If a label is neither text nor a number.
         ModelFileError
-            If the file cannot be written; an old one is left as it was.
+            If the file cannot be written; an existing file stays unchanged.
         """
         with replacing(path) as stream:
             stream.write(json.dumps(self.to_dict(), indent=1) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
-        """``{"inputs", "outputs", "channel"}`` of plain Python values."""
+        """Return the keys inputs, outputs and channel, with plain Python values."""
         plain = []
         for label in (*self.inputs, *self.outputs):
             value = label.item() if isinstance(label, np.generic) else label
@@ -281,10 +281,10 @@ class Mechanism:
         Raises
         ------
         ModelFileError
-            If the file is missing or no mechanism.
+            If the file is missing, or does not contain a mechanism.
         """
         try:
-            data = strict_json(path, LARGEST_FILE)
+            data = strict_json(path, MAX_FILE_BYTES)
             data = data.get("mechanism", data)
             return cls(data["channel"], data["inputs"], data["outputs"])
         except OSError as error:
@@ -293,7 +293,7 @@ class Mechanism:
             raise ModelFileError(error.what, where=str(path), do=error.do) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelFileError(
-                f"no mechanism in JSON: {type(error).__name__}: {error}",
+                f"not a mechanism in JSON: {type(error).__name__}: {error}",
                 where=str(path),
                 do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
             ) from None
@@ -302,7 +302,7 @@ class Mechanism:
 def read_channel(
     channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
 ) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
-    """Numbers and labels of a channel; labels of its own are put into the order that is stated beside it.
+    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels.
 
     Raises
     ------
@@ -324,14 +324,14 @@ def read_channel(
 def _require_stochastic(array: Float) -> None:
     if array.ndim != 2 or 0 in array.shape:
         raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
-    good = (array >= 0) & (array < np.inf)
-    if not good.all():
-        x, y = map(int, np.argwhere(~good)[0])
+    is_probability = (array >= 0) & (array < np.inf)
+    if not is_probability.all():
+        x, y = map(int, np.argwhere(~is_probability)[0])
         raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         raise MechanismError(
             f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalise the rows, or find the missing mass",
+            do="normalize the rows, or find the missing mass",
         )

@@ -1,7 +1,7 @@
 r"""From any float channel to an exactly private mechanism on the grid of ``2**-53``.
 
-Solvers are accurate to an absolute tolerance, privacy is a matter of ratios. Here a channel is moved, as little as
-possible, to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's audit has the last word.
+Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair moves a channel, as little as possible,
+to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's audit decides.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ldpopt.mechanism.mechanism import Mechanism, read_channel
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import ties_of
 
-DUST = 1e-12
-"""A column whose largest entry is below this is a solver's noise: its mass goes to the other outputs."""
+MAX_NOISE = 1e-12
+"""A column whose largest entry is below this is treated as a solver's noise: its mass moves to the other outputs."""
 
-SPECK, FEW = 2.0**-50, 10_000
-"""Where cutting dust moved more than needed, channels of few entries are tried again with columns above this kept."""
+SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
+"""Channels of at most this many entries are also repaired with the smaller threshold; the nearer result counts."""
 
-NEAR = 1e-12
-"""A repair that moves less mass than this is as good as any: no other way is tried."""
+ACCEPTED_MOVE = 1e-12
+"""If a repair moves at most this mass, no other way is tried."""
 
-TOTAL = float(1 << sampling.BITS)
-"""Integers up to here are exact in float64, which all the arrays below rely on."""
+ROW_TOTAL = float(1 << sampling.BITS)
+"""Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """A certified mechanism and how far it is from the given channel.
+    """A certified mechanism and its distance from the given channel.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Repaired:
     audit : Audit
         The notion's verdict, ``"certified"``.
     moved : float
-        Largest probability mass that had to move in a row (total variation).
+        Largest probability mass that moved in a row (total variation).
     """
 
     mechanism: Mechanism
@@ -67,13 +67,13 @@ def repair(
     Parameters
     ----------
     channel : array_like, shape (n, m), or DataFrame or mapping of mappings
-        Finite; negative dust is cut, rows are normalised.
+        Finite; negative entries become 0, rows are normalized.
     privacy : privacy notion
-        What must hold.
+        The notion to satisfy.
     inputs, outputs : sequence of hashable, optional
         Labels; default: those of a labelled channel, else 0, 1, 2, ..., outputs as the inputs where there are as many.
     ties : Ties, optional
-        The notion's ties, if known already; default: computed.
+        The notion's ties, if they are known; default: computed from the notion.
 
     Returns
     -------
@@ -85,14 +85,14 @@ def repair(
     MechanismError
         If a row is empty or not finite.
     PrivacyViolationError
-        If no rounding passes the audit (a notion that even constant channels violate).
+        If no rounding passes the audit, which happens for a notion that even constant channels violate.
 
     Notes
     -----
-    Plain rounding first; then, until one changes almost nothing: spending a little of a positive delta; for
-    notions with `Ties` the cone repair, which raises every entry to ``e**-epsilon d`` times its column and spends a
-    constant share of ``O(m / (e**epsilon - 1))`` units to make the rows sum to one; mixing with the mean row. Each is
-    checked by ``privacy.audit``, the nearest is kept. Theory: docs, "Repair".
+    Four ways are tried in order, until one moves almost nothing: plain rounding; using a little of a positive delta;
+    for notions with `Ties` the cone repair, which raises every entry to ``e**-epsilon d`` times its column and uses
+    ``O(m / (e**epsilon - 1))`` units of constant mass to make the rows sum to one; mixing with the mean row.
+    ``privacy.audit`` checks each result; the nearest private one is returned. Theory: docs, "Repair".
 
     Examples
     --------
@@ -102,86 +102,94 @@ def repair(
     ('certified', [[0.75, 0.25], [0.25, 0.75]])
     """
     require_notion(privacy)
-    values, names = _read(channel, inputs, outputs)
-    ties = ties_of(privacy, names.inputs, names.outputs) if ties is None else ties
-    values = _clean(values, ties)
-    used = np.flatnonzero(values.max(axis=0) >= (SPECK if values.size <= FEW else DUST))
+    values, labels = _read(channel, inputs, outputs)
+    ties = ties_of(privacy, labels.inputs, labels.outputs) if ties is None else ties
+    values = _normalize(values, ties)
+    used = np.flatnonzero(
+        values.max(axis=0) >= (SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE)
+    )
     if 2 * len(used) <= values.shape[1]:
-        few = None if ties is None or ties.owner is None else replace(ties, owner=ties.owner[used])
-        part = repair(
-            values[:, used], privacy, inputs=names.inputs, outputs=[names.outputs[y] for y in used], ties=few or ties
+        reduced_ties = None if ties is None or ties.owner is None else replace(ties, owner=ties.owner[used])
+        reduced = repair(
+            values[:, used],
+            privacy,
+            inputs=labels.inputs,
+            outputs=[labels.outputs[y] for y in used],
+            ties=reduced_ties or ties,
         )
-        return _padded(part, values, used, names)
-    best, audit = _nearest(values, privacy, ties, names, DUST)
+        return _padded(reduced, values, used, labels)
+    best, audit = _nearest(values, privacy, ties, labels, MAX_NOISE)
     largest = values.max(axis=0)
-    if values.size <= FEW and ((largest >= SPECK) & (largest < DUST)).any():
-        finer, _ = _nearest(values, privacy, ties, names, SPECK)
-        best = min((found for found in (best, finer) if found is not None), key=lambda found: found.moved, default=None)
+    if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
+        candidate, _ = _nearest(values, privacy, ties, labels, SMALL_CHANNEL_MAX_NOISE)
+        best = min(
+            (found for found in (best, candidate) if found is not None), key=lambda found: found.moved, default=None
+        )
     if best is None:
         raise _no_private_channel(privacy, audit)
     return best
 
 
 def _no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
-    """Error for a notion of which every rounding fails the audit."""
+    """Error for a notion whose audit rejects every rounding."""
     do = f"check the notion {privacy!r}: constant channels must satisfy it"
     if audit is None:
-        return PrivacyViolationError("no channel near the one given passes", do=do)
-    what = f"no channel near the one given passes: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
+        return PrivacyViolationError("no channel near the given one is private", do=do)
+    what = f"no channel near the given one is private: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
     return PrivacyViolationError(what, where=f"inputs and output {audit.witness}", do=do)
 
 
 @dataclass(frozen=True)
-class _Names:
+class _Labels:
     """Labels of a channel, as `Mechanism` has them."""
 
     inputs: tuple[Hashable, ...]
     outputs: tuple[Hashable, ...]
 
 
-def _read(channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> tuple[Float, _Names]:
+def _read(channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> tuple[Float, _Labels]:
     """Numbers of a channel and its labels: those given, its own, or positions."""
     values, rows, columns = read_channel(channel, inputs, outputs)
     if values.ndim != 2:
         raise MechanismError(f"an array of shape {values.shape} is not a channel")
     n, m = values.shape
     first = tuple(range(n)) if rows is None else tuple(rows)
-    return values, _Names(first, tuple(columns) if columns is not None else first if m == n else tuple(range(m)))
+    return values, _Labels(first, tuple(columns) if columns is not None else first if m == n else tuple(range(m)))
 
 
 def _nearest(
-    values: Float, privacy: Any, ties: Ties | None, names: _Names, least: float
+    values: Float, privacy: Any, ties: Ties | None, labels: _Labels, threshold: float
 ) -> tuple[Repaired | None, Audit | None]:
-    """Nearest of the roundings that pass, and the last audit; columns below ``least`` are cut."""
+    """Nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become zeros."""
     best: Repaired | None = None
     audit: Audit | None = None
-    for family in _families(values, ties, least):
+    for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            if ties is not None and _breaks(counts, ties):
+            if ties is not None and _is_rejected(counts, ties):
                 continue
-            mechanism = Mechanism(counts / TOTAL, names.inputs, names.outputs)
+            mechanism = Mechanism(counts / ROW_TOTAL, labels.inputs, labels.outputs)
             audit = audit_by(privacy, mechanism)
             if audit.verdict == "certified":
                 moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
                 if best is None or moved < best.moved:
                     best = Repaired(mechanism, audit, moved)
                 break
-        if best is not None and best.moved <= NEAR:
+        if best is not None and best.moved <= ACCEPTED_MOVE:
             break
     return best, audit
 
 
-def _padded(part: Repaired, values: Float, used: Any, names: _Names) -> Repaired:
-    """Give the outputs that are never reported back their columns of zeros: no notion looks at them."""
+def _padded(reduced: Repaired, values: Float, used: Any, labels: _Labels) -> Repaired:
+    """Add the columns of zeros for the outputs that are never reported."""
     channel = np.zeros(values.shape)
-    channel[:, used] = part.mechanism.channel
-    mechanism = Mechanism(channel, names.inputs, names.outputs)
-    moved = float(np.maximum(part.mechanism.channel - values[:, used], 0).sum(axis=1).max())
-    return Repaired(mechanism, part.audit, moved)
+    channel[:, used] = reduced.mechanism.channel
+    mechanism = Mechanism(channel, labels.inputs, labels.outputs)
+    moved = float(np.maximum(reduced.mechanism.channel - values[:, used], 0).sum(axis=1).max())
+    return Repaired(mechanism, reduced.audit, moved)
 
 
-def _clean(channel: Float, ties: Ties | None) -> Float:
-    """Cut what is negative, or not allowed to be positive, and make the rows sum to one."""
+def _normalize(channel: Float, ties: Ties | None) -> Float:
+    """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
@@ -189,54 +197,54 @@ def _clean(channel: Float, ties: Ties | None) -> Float:
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed
-        for x in np.flatnonzero(values.sum(axis=1) <= DUST * sums):
-            values[x, int(np.argmax(allowed[x]))] = sums[x]  # it gave nothing that it may
+        for x in np.flatnonzero(values.sum(axis=1) <= MAX_NOISE * sums):
+            values[x, int(np.argmax(allowed[x]))] = sums[x]  # all its reports are forbidden
         sums = summed(values, axis=1)
     values /= sums[:, None]
     return values
 
 
-def _breaks(counts: Float, ties: Ties) -> bool:
-    """Cheap exact rejection: whether a pure claim is violated."""
+def _is_rejected(counts: Float, ties: Ties) -> bool:
+    """Cheap exact rejection: whether the counts violate a pure claim."""
     if ties.delta or not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
     extremes = zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True)
-    return any(int(most) * high.denominator > high.numerator * int(least) for most, least in extremes)
+    return any(int(most) * high.denominator > high.numerator * int(threshold) for most, threshold in extremes)
 
 
-def _families(values: Float, ties: Ties | None, least: float) -> Iterator[Iterable[Float]]:
-    """Ways to round, each a sequence of integer channels that ends in one that every notion accepts, or in none."""
-    swept = values.copy()
-    swept[:, values.max(axis=0) < least] = 0.0
-    cone = None if ties is None else _Cone.of(ties, swept)
+def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> Iterator[Iterable[Float]]:
+    """Ways to round; each is a sequence of integer channels, more private from one to the next."""
+    cleaned = values.copy()
+    cleaned[:, values.max(axis=0) < threshold] = 0.0
+    cone = None if ties is None else _Cone.of(ties, cleaned)
     if cone is not None:
-        swept = cone.raised(swept)
-    swept /= swept.sum(axis=1, keepdims=True)
-    yield [sampling.round_rows(swept).astype(float)]
-    # What rows are mixed with, or filled up by: reports that are not one input's own.
-    mean = swept.mean(axis=0) * (True if ties is None else ties.shared(swept.shape[1]))
+        cleaned = cone.raised(cleaned)
+    cleaned /= cleaned.sum(axis=1, keepdims=True)
+    yield [sampling.round_rows(cleaned).astype(float)]
+    # The row that others are mixed with or filled up from: outputs without an owner only.
+    mean = cleaned.mean(axis=0) * (True if ties is None else ties.tied_outputs(cleaned.shape[1]))
     if not mean.any():
         return
     if ties is not None and ties.delta:
-        yield _by_slack(swept, ties.delta, mean)
+        yield _by_slack(cleaned, ties.delta, mean)
     if cone is not None:
-        yield _by_cones(swept, cone, mean > 0)
-    yield _by_mixing(swept, mean / mean.sum())
+        yield _by_cones(cleaned, cone, mean > 0)
+    yield _by_mixing(cleaned, mean / mean.sum())
 
 
 @dataclass(frozen=True)
 class _Cone:
     r"""Column by column: ``v[x] <= v[x'] / ratio + slack`` for tied inputs.
 
-    ``slack`` is a number (entry-wise delta), or has shape (n, n, m): what every pair and output may have of an
-    event-wise delta, shared out as the channel at hand does.
+    ``slack`` is a number (entry-wise delta), or has shape (n, n, m): the share of an event-wise delta for every pair
+    and output, in proportion to the excesses of the given channel.
     """
 
     ties: Ties
     slack: Any
     ratio: Float
-    growth: float
+    room_ratio: float
 
     @classmethod
     def of(cls, ties: Ties, values: Float) -> _Cone:
@@ -245,8 +253,8 @@ class _Cone:
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:
         nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
-        growth = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
-        return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), growth)
+        room_ratio = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
+        return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), room_ratio)
 
     @classmethod
     def of_events(cls, ties: Ties, values: Float) -> _Cone:
@@ -258,34 +266,34 @@ class _Cone:
         return cls.of_ties(ties, share)
 
     @property
-    def is_even(self) -> bool:
-        """Whether the slack is one number for all."""
+    def is_uniform(self) -> bool:
+        """Whether the slack is one number."""
         return np.ndim(self.slack) == 0
 
     def raised(self, values: Float, total: float = 0.0) -> Float:
-        """Least array above ``values`` in the cone: of floats, or of integers where rows sum to ``total``."""
-        whole = np.ceil if total else np.asarray
+        """Smallest array above ``values`` in the cone, in floats, or in integers if rows sum to ``total``."""
+        round_up = np.ceil if total else np.asarray
         ratio = self.ratio * (1 + 2.0**-51 if total else 1.0)
-        slack = self._whole_slack(total, values.shape[1]) if total else self.slack
+        slack = self._integer_slack(total, values.shape[1]) if total else self.slack
         if len(values) == 1:
             return values
-        if self.ties.is_compact and self.is_even:
-            floor = whole((values[self.ties.caps()].max(axis=0, initial=0.0) - slack) * ratio)
-            return np.asarray(np.maximum(values, floor * self.ties.shared(values.shape[1])))
-        return self._swept(values.copy(), ratio, slack, whole)
+        if self.ties.is_compact and self.is_uniform:
+            floor = round_up((values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack) * ratio)
+            return np.asarray(np.maximum(values, floor * self.ties.tied_outputs(values.shape[1])))
+        return self._raise_by_sweeps(values.copy(), ratio, slack, round_up)
 
-    def _whole_slack(self, total: float, m: int) -> Any:
-        """Slack in units of the grid; where the scaling left enough of delta it is rounded up, which keeps zeros."""
+    def _integer_slack(self, total: float, m: int) -> Any:
+        """Slack in units of the grid; rounded up, which keeps zeros, if the scaling leaves enough of delta."""
         units = self.slack * total
-        if self.ties.delta * (TOTAL - total) >= 3 * m:
+        if self.ties.delta * (ROW_TOTAL - total) >= 3 * m:
             return np.ceil(units) + 1
         return np.floor(units * (1 - 2.0**-52))
 
-    def _swept(self, values: Float, ratio: Float, slack: Any, whole: Any) -> Float:
-        """Raise row after row, there and back, until nothing moves."""
+    def _raise_by_sweeps(self, values: Float, ratio: Float, slack: Any, round_up: Any) -> Float:
+        """Raise the rows in order and in reverse order, until nothing changes."""
         first, second = self.ties.pairs()
         ratio = np.broadcast_to(ratio, first.shape)
-        shared = self.ties.shared(values.shape[1])
+        tied = self.ties.tied_outputs(values.shape[1])
         by_target = np.argsort(second, kind="stable")
         ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
         order = list(range(len(values)))
@@ -294,9 +302,9 @@ class _Cone:
             for x in order:
                 pairs = by_target[ends[x] : ends[x + 1]]
                 if len(pairs):
-                    spare = slack if self.is_even else slack[first[pairs], x]
-                    floor = whole((values[first[pairs]] - spare) * ratio[pairs, None]).max(axis=0)
-                    np.maximum(values[x], floor * shared, out=values[x])
+                    room = slack if self.is_uniform else slack[first[pairs], x]
+                    floor = round_up((values[first[pairs]] - room) * ratio[pairs, None]).max(axis=0)
+                    np.maximum(values[x], floor * tied, out=values[x])
             order.reverse()
             if np.array_equal(before, values):
                 break
@@ -304,65 +312,70 @@ class _Cone:
 
 
 def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
-    """Scale down by a few units over ``delta``, round every entry up (zeros stay), and fill one column in all rows.
+    """Scale down by a few units over ``delta``, round up every positive entry, and fill one column in all rows.
 
-    The rounding costs a pair at most ``2 m`` units of excess, the scaling frees ``delta`` times the share.
+    The rounding adds at most ``2 m`` units of excess to a pair; the scaling frees ``delta`` times the share.
     """
     share = 4 * values.shape[1] / delta
     column = int(np.argmax(np.where(mean > 0, values.min(axis=0), -1.0)))
-    while share < TOTAL / 8:
-        counts = np.ceil(values * (TOTAL - np.ceil(share) - values.shape[1]))
-        counts[:, column] += TOTAL - counts.sum(axis=1)
+    while share < ROW_TOTAL / 8:
+        counts = np.ceil(values * (ROW_TOTAL - np.ceil(share) - values.shape[1]))
+        counts[:, column] += ROW_TOTAL - counts.sum(axis=1)
         yield counts
         share *= 4
 
 
 def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
-    r"""Keep every column in its cone exactly, and fill the rows up.
+    r"""Keep every column in its cone exactly, and fill up the rows.
 
     The values are scaled down by a small share, floored to the grid and raised back into the cone. A constant
-    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]`` plus the
-    part of an even slack that the scaling freed: that room takes what the rows lack.
+    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]``, plus the
+    part of a uniform slack that the scaling freed. The missing mass of the rows goes there.
     """
     values = cone.raised(values)
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) * filled
     center /= center.sum()
-    even = float(cone.slack) if cone.is_even else 0.0
-    spare = cone.growth + even * np.count_nonzero(center)
-    lack = TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
-    share, reserve = 2 * lack / spare + values.shape[1] if spare > lack / TOTAL else np.inf, lack / 2
-    while share < TOTAL / 8:
-        counts = _fill(values, center, share, reserve, even, cone)
+    uniform_slack = float(cone.slack) if cone.is_uniform else 0.0
+    room = cone.room_ratio + uniform_slack * np.count_nonzero(center)
+    missing_mass = ROW_TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
+    share, reserve = (
+        2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf,
+        missing_mass / 2,
+    )
+    while share < ROW_TOTAL / 8:
+        counts = _fill(values, center, share, reserve, uniform_slack, cone)
         if counts is not None:
             yield counts
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(values: Float, center: Float, share: float, reserve: float, even: float, cone: _Cone) -> Float | None:
-    kept = TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), TOTAL / 8))
+def _fill(
+    values: Float, center: Float, share: float, reserve: float, uniform_slack: float, cone: _Cone
+) -> Float | None:
+    kept = ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
-    lacking = TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.growth * constant + max(even * (TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
-    room = np.clip(room, 0.0, TOTAL) * (center > 0)
-    if lacking.min() < 0 or lacking.max() > room.sum():
+    missing = ROW_TOTAL - (counts + constant).sum(axis=1)
+    room = np.floor(cone.room_ratio * constant + max(uniform_slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
+    room = np.clip(room, 0.0, ROW_TOTAL) * (center > 0)
+    if missing.min() < 0 or missing.max() > room.sum():
         return None
     order = np.argsort(-room, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
-    counts[:, order] += np.clip(lacking[:, None] - before, 0.0, room[order])
+    counts[:, order] += np.clip(missing[:, None] - before, 0.0, room[order])
     return np.asarray(counts + constant)
 
 
 def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
-    """``(1 - w) P + w mean`` for growing ``w``, rounded up entry by entry; the last one is constant."""
+    """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is constant."""
     m = values.shape[1]
     heaviest = int(np.argmax(mean))
     for power in (np.inf, *range(52, 0, -1)):
         weight = 2.0**-power
         mixed = (1 - weight) * values + weight * mean
-        counts = np.ceil(mixed / mixed.sum(axis=1, keepdims=True) * (TOTAL - 2 * m))
-        counts[:, heaviest] += TOTAL - counts.sum(axis=1)
+        counts = np.ceil(mixed / mixed.sum(axis=1, keepdims=True) * (ROW_TOTAL - 2 * m))
+        counts[:, heaviest] += ROW_TOTAL - counts.sum(axis=1)
         yield counts
     constant = sampling.round_rows(mean[None] / mean.sum())
     yield np.repeat(constant, len(values), axis=0)

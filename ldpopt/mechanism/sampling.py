@@ -200,7 +200,7 @@ class AliasTable:
         codes : ndarray of int64, shape (N,)
             Input codes, ``0 <= code < n``.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable (default: the operating system's generator).
+            Makes the draws repeatable; default: the operating system's generator.
 
         Returns
         -------

@@ -21,7 +21,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, require_kind, short_repr
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.repair import DUST, repair
+from ldpopt.mechanism.repair import MAX_NOISE, repair
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
@@ -242,7 +242,7 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     if not np.isfinite(column_values).all():
         raise StatementError(f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon")
     theta, bound = _solve(members, column_values, budget)
-    used = np.flatnonzero(theta > DUST)
+    used = np.flatnonzero(theta > MAX_NOISE)
     fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
     # Pattern j is a bit mask; its complement is at the mirrored position of the list.
     pairs = column_values[1:] + column_values[:0:-1]

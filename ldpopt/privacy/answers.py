@@ -1,4 +1,4 @@
-"""What notions answer, checked: an error says which class's which method returned what."""
+"""Calls of notions with checked results: an error names the class, the method and the wrong result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_alphabet(privacy: Any, inputs: Labels, outputs: Labels) -> None:
 
 
 def notes_of(privacy: Any, inputs: Labels) -> tuple[str, ...]:
-    """Ask a notion what a reader of a solution should know."""
+    """Ask a notion for its notes for readers of a solution."""
     if not is_declared(privacy):
         return ()
     found = _asked(privacy, "notes", lambda: privacy.notes(inputs))
@@ -50,7 +50,7 @@ def notes_of(privacy: Any, inputs: Labels) -> tuple[str, ...]:
 
 
 def alphabet_of(privacy: Any) -> tuple[Hashable, ...] | None:
-    """Inputs in the order that a notion knows them in, or None."""
+    """Inputs in the notion's own order, or None."""
     return privacy.alphabet if isinstance(privacy, Notion) and is_declared(privacy) else None
 
 
@@ -77,12 +77,12 @@ def rows_of(privacy: Any, inputs: Labels, n_outputs: int) -> RowBlock:
 
 
 def is_separated(privacy: Any) -> bool:
-    """Whether a notion generates its rows as they are violated."""
+    """Whether a notion generates its rows when they are violated."""
     return isinstance(privacy, SeparableNotion) and bool(privacy.is_separated)
 
 
 def separated(privacy: Any, channel: Float, inputs: Labels) -> RowBlock | None:
-    """Ask a notion for rows that a channel violates; None if there are none, or none to generate."""
+    """Ask a notion for rows that a channel violates; None if there are none, or if it generates none."""
     if not isinstance(privacy, SeparableNotion) or not privacy.is_separated:
         return None
     found = _asked(privacy, "separate", lambda: privacy.separate(channel, inputs))
@@ -90,20 +90,22 @@ def separated(privacy: Any, channel: Float, inputs: Labels) -> RowBlock | None:
 
 
 def _asked(privacy: Any, method: str, ask: Callable[[], T]) -> T:
-    """Call a method; what it raises by mistake is told with its name."""
+    """Call a method; an unexpected error becomes a StatementError that names the method."""
     try:
         return ask()
     except (LdpoptError, OutOfTimeError, MemoryError):
         raise
     except Exception as error:
         what = f"{type(privacy).__name__}.{method}() failed: {type(error).__name__}: {error}"
-        raise StatementError(what, do="mend the notion; ldpopt.testing.check_notion tries all of it") from error
+        raise StatementError(
+            what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods"
+        ) from error
 
 
 def _wrong(privacy: Any, method: str, found: Any, expected: str) -> StatementError:
     shown = short_repr(found) if isinstance(found, (str, int, float, type(None))) else f"a {type(found).__name__}"
     what = f"{type(privacy).__name__}.{method}() returned {shown}, not {expected}"
-    return StatementError(what, do="mend the notion; ldpopt.testing.check_notion tries all of it")
+    return StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
 
 
 def _checked_block(privacy: Any, method: str, block: Any, n: int, m: int) -> RowBlock:

@@ -1,4 +1,4 @@
-"""Approximate local differential privacy, in its two readings."""
+"""Approximate local differential privacy, event-wise or entry-wise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
 
-MOST_ROWS = 2_000_000
-SEPARATION = 1e-14, 1e-13
-"""An event in excess by less is left to the repair: the smaller one where epsilon is small and excess costs most."""
+MAX_ROWS = 2_000_000
+MIN_EXCESS = 1e-14, 1e-13
+"""Smallest excess of an event that counts as a violation, from small to large epsilon; repair removes smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     delta : float
         In [0, 1].
     form : {"event", "entry"}
-        ``"event"`` is the definition above. ``"entry"`` asks it of single reports only, as eq. (20) of Zhou, Lu and
-        Wu 2019 does: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
-        post-processing. The two agree for two outputs. Default: ``"event"``.
+        ``"event"`` is the definition above. ``"entry"`` requires it for single reports only, as eq. (20) of Zhou, Lu
+        and Wu 2019: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
+        post-processing. The two agree for two outputs; default: ``"event"``.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
 
     @property
     def is_separated(self) -> bool:
-        """Whether every event counts: then the events are generated."""
+        """Whether events are constrained, so that their rows are generated."""
         return self.form == "event" and self.delta > 0
 
     def ties(
@@ -82,43 +82,45 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         Raises
         ------
         NotRepresentableError
-            If the events are too many to write.
+            If there are too many events to write down.
         """
         ties = self.ties(inputs)
         if not self.is_separated:
             return ties.rows(n_outputs)
         first, second = ties.pairs()
-        if len(first) * 2.0**n_outputs > MOST_ROWS:
+        if len(first) * 2.0**n_outputs > MAX_ROWS:
             raise no_rows("event-wise privacy", len(first) * 2.0**n_outputs)
         events = list(chain.from_iterable(combinations(range(n_outputs), size) for size in range(1, n_outputs)))
         member = np.zeros((len(events), n_outputs), bool)
         for row, event in enumerate(events):
             member[row, list(event)] = True
         pair = np.repeat(np.arange(len(first)), len(events))
-        return ties.event_rows(first[pair], second[pair], np.tile(member, (len(first), 1)))
+        return ties.rows_of_events(first[pair], second[pair], np.tile(member, (len(first), 1)))
 
     def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
         r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
 
-        Exact separation in O(n^2 m), so that adding what it finds ends at the event-wise optimum.
+        The separation is exact and takes O(n^2 m), so that adding these rows leads to the event-wise optimum.
         """
         if not self.is_separated:
             return None
         found: list[tuple[int, int, np.ndarray[Any, Any]]] = []
-        least = float(np.clip(1e-9 * self.epsilon, *SEPARATION))
+        min_excess = float(np.clip(1e-9 * self.epsilon, *MIN_EXCESS))
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
-            over = channel[x] - ratio * channel
-            excess = np.maximum(over, 0).sum(axis=1)
-            found += [(x, int(k), over[k] > 0) for k in np.flatnonzero(excess > self.delta + least) if k != x]
+            excess_by_output = channel[x] - ratio * channel
+            excess = np.maximum(excess_by_output, 0).sum(axis=1)
+            found += [
+                (x, int(k), excess_by_output[k] > 0) for k in np.flatnonzero(excess > self.delta + min_excess) if k != x
+            ]
         if not found:
             return None
         first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-        return self.event_rows(first, second, np.array([f[2] for f in found]))
+        return self.rows_of_events(first, second, np.array([f[2] for f in found]))
 
-    def event_rows(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
-        """Write rows for pairs and events, as `Ties.event_rows` does."""
-        return Ties(self.epsilon, 0, delta=self.delta).event_rows(first, second, member)
+    def rows_of_events(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
+        """Write rows for pairs and events, as `Ties.rows_of_events` does."""
+        return Ties(self.epsilon, 0, delta=self.delta).rows_of_events(first, second, member)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly."""

@@ -36,13 +36,13 @@ class GraphDP(TiedNotion):
     graph : networkx.Graph
         Nodes are the inputs' labels; undirected.
     parts : {"connected", "separate"}
-        ``"connected"`` refuses a graph that falls into parts. ``"separate"`` allows it: inputs are protected within
-        their part only, and reports tell the parts apart. Default: ``"connected"``.
+        ``"connected"`` refuses a graph with several components. ``"separate"`` allows it: inputs are protected only
+        within their component, and reports may reveal the component; default: ``"connected"``.
 
     Raises
     ------
     StatementError
-        If epsilon is out of range, or the graph is directed, empty, or disconnected where that is not asked for.
+        If epsilon is out of range, or the graph is directed, empty, or disconnected without ``parts="separate"``.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class GraphDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Both directions of every edge, as chains imply the rest; all pairs alike where the graph is complete."""
+        """Both directions of every edge, which imply the other pairs; all pairs if the graph is complete."""
         n = len(inputs)
         first, second = self._edges(inputs)
         if len(first) == n * (n - 1):

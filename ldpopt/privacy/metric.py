@@ -31,11 +31,11 @@ class MetricDP(TiedNotion):
     epsilon : float or str
         Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
     distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or callable
-        Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. Where the
-        triangle inequality fails, shortest paths count: they describe the same channels.
+        Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. If the
+        triangle inequality fails, shortest paths replace the distance, which describes the same channels.
     inputs : sequence of hashable, optional
         Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned with the inputs of a
-        problem or mechanism; without labels the distance goes by position.
+        problem or mechanism; without labels the distance is read by position.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class MetricDP(TiedNotion):
         object.__setattr__(self, "inputs", names)
 
     def __repr__(self) -> str:
-        """Budget and size of the table, which itself would be long."""
+        """Budget and size of the table."""
         name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
@@ -79,7 +79,7 @@ class MetricDP(TiedNotion):
         Raises
         ------
         StatementError
-            If the array has another size or other labels, or the callable gives no metric.
+            If the array has another size or other labels, or the callable does not return a metric.
         """
         if callable(self.distance):
             return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
@@ -90,13 +90,13 @@ class MetricDP(TiedNotion):
         return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
-        """Refuse a table of another size, and a callable that gives no metric."""
+        """Refuse a table of another size, and a callable that does not return a metric."""
         self.matrix(inputs)
 
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Pairs that no chain of shorter ones implies, in O(n^3)."""
+        """Pairs that are not implied by a chain of shorter ones, in O(n^3)."""
         distance = self.matrix(inputs)
         first, second = _spanner(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
@@ -123,16 +123,20 @@ class MetricDP(TiedNotion):
         values, points = table.get("values"), table.get("points")
         if not isinstance(distance, str):
             if values is not None or points is not None:
-                raise StatementError("values and points say nothing beside a distance matrix", do="remove them")
+                raise StatementError("values and points are not used with a distance matrix", do="remove them")
             return cls(epsilon, real_array(distance, "distance matrix"))
         if distance not in ("absolute", "euclidean"):
             what = f"privacy.distance = {short_repr(distance)}: should be 'absolute' or 'euclidean', or a matrix"
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
-            raise StatementError("points are for distance = 'euclidean'", do="state values, one number an input")
+            raise StatementError("points are for distance = 'euclidean'", do="state values, one number for each input")
         if distance == "euclidean" and (points is None) == (values is None):
-            raise StatementError("distance = 'euclidean' needs points", do="state points = [[x, y], ...], one an input")
-        return cls(epsilon, _between(_behind(values, inputs) if points is None else points, len(inputs)))
+            raise StatementError(
+                "distance = 'euclidean' needs points", do="state points = [[x, y], ...], one for each input"
+            )
+        return cls(
+            epsilon, _distances_between(_values_of_inputs(values, inputs) if points is None else points, len(inputs))
+        )
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""
@@ -145,12 +149,12 @@ class MetricDP(TiedNotion):
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
 
 
-UNITS = 1e-300, 1e300
-"""Least and largest distance, so that sums of distances and logarithms over them are floats."""
+DISTANCE_RANGE = 1e-300, 1e300
+"""Smallest and largest distance; then sums of distances and logarithms divided by them are floats."""
 
 
 def read_metric(distance: Any) -> Float:
-    """Read a table of distances, shape (n, n), in the order given or, where it has labels, of its rows.
+    """Read a table of distances, shape (n, n), in its own order; with labels, in the order of its rows.
 
     Raises
     ------
@@ -175,13 +179,16 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
-    off = ~np.eye(len(matrix), dtype=bool)
+    is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
-        (~np.isfinite(matrix), "is not finite: inputs infinitely far apart belong to problems of their own"),
-        (matrix != matrix.T, "differs from its mirror image"),
-        (~off & (matrix != 0), "is not 0, though it is from an input to itself"),
-        (off & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
-        (off & ((matrix < UNITS[0]) | (matrix > UNITS[1])), f"is not in {list(UNITS)}: use another unit"),
+        (~np.isfinite(matrix), "is not finite: state separate problems for inputs that are infinitely far apart"),
+        (matrix != matrix.T, "differs from the distance in the other direction"),
+        (~is_off_diagonal & (matrix != 0), "is not 0, but it is the distance of an input from itself"),
+        (is_off_diagonal & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
+        (
+            is_off_diagonal & ((matrix < DISTANCE_RANGE[0]) | (matrix > DISTANCE_RANGE[1])),
+            f"is not in {list(DISTANCE_RANGE)}: use another unit",
+        ),
     )
     for bad, why in checks:
         if bad.any():
@@ -192,26 +199,26 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 
-def _behind(values: Any, inputs: Sequence[Hashable]) -> Any:
-    """Numbers behind the inputs: stated, the labels themselves, or their places."""
+def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:
+    """Values of the inputs: the stated ones, else numeric labels, else positions."""
     if values is not None:
         return values
     is_numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in inputs)
     return list(inputs) if is_numeric else list(range(len(inputs)))
 
 
-def _between(places: Any, n: int) -> Float:
+def _distances_between(places: Any, n: int) -> Float:
     """Distances between n numbers or points, shape (n, n)."""
     name = "points" if len(places) and isinstance(places[0], list) else "values"
-    where = real_array(places, f"list of {name}")
-    if len(where) != n:
-        raise StatementError(f"{name} has {len(where)} entries for {n} inputs")
-    gap = where[:, None] - where[None, :]
+    coordinates = real_array(places, f"list of {name}")
+    if len(coordinates) != n:
+        raise StatementError(f"{name} has {len(coordinates)} entries for {n} inputs")
+    gap = coordinates[:, None] - coordinates[None, :]
     return np.abs(gap) if gap.ndim == 2 else np.asarray(np.sqrt((gap**2).sum(axis=2)))
 
 
 def _spanner(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
-    """Pairs left when those implied by a chain through a third input are dropped; float sums are decided exactly."""
+    """Pairs that are not implied by a chain through a third input; float sums are compared exactly."""
     n = len(distance)
     keep = distance > 0
     for x in range(n):

@@ -1,4 +1,4 @@
-"""What a privacy notion is, and what it may be able to do besides: capabilities are classes to derive from."""
+"""The interface of privacy notions: base classes for the capabilities that a notion may have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Notion(ABC):
 
     A notion has `rows` and `audit`; an object of any class with these two methods counts as one. Derive from `Notion`
     for a form in files, from `TiedNotion` for the compact program and the exact repair of columns, from
-    `SeparableNotion` where the rows are too many to write.
+    `SeparableNotion` if there are too many rows to write down.
     """
 
     kind: ClassVar[str] = ""
@@ -34,7 +34,7 @@ class Notion(ABC):
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
-        """Count a class with callable ``rows`` and ``audit`` as a notion, and nothing more than that."""
+        """Count a class with callable ``rows`` and ``audit`` as a `Notion`, but not as a subclass of it."""
         if cls is not Notion:
             return NotImplemented
         methods = (getattr(other, name, None) for name in ("rows", "audit"))
@@ -46,15 +46,15 @@ class Notion(ABC):
 
     @abstractmethod
     def audit(self, channel: Any) -> Audit:
-        """Recompute epsilon and delta from the numbers, without looking at `rows`."""
+        """Recompute epsilon and delta from the numbers, independently of `rows`."""
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
-        """Refuse an alphabet that the notion does not fit; cheap, as every problem asks.
+        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it.
 
         Raises
         ------
         StatementError
-            If a graph, a distance or a sensitive label speaks of other inputs or outputs.
+            If a graph, a distance or a sensitive label has other inputs or outputs.
         """
         return
 
@@ -64,7 +64,7 @@ class Notion(ABC):
 
     @property
     def alphabet(self) -> tuple[Hashable, ...] | None:
-        """Inputs in the notion's own order, for arrays without labels; None if any inputs will do."""
+        """Inputs in the notion's own order, for arrays without labels; None if any inputs are allowed."""
         return None
 
     @classmethod
@@ -101,13 +101,13 @@ class TiedNotion(Notion):
         Parameters
         ----------
         inputs, outputs : sequence of hashable
-            Labels; outputs are those of the inputs by default.
+            Labels; the outputs default to the inputs.
         deadline : Deadline, optional
-            What takes long calls ``deadline.check(...)`` now and then. Default: ``NO_LIMIT``.
+            Long computations call ``deadline.check(...)`` regularly; default: ``NO_LIMIT``.
         """
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
-        """Describe all ties of the definition at once, implied ones included: what certificates are checked against.
+        """Describe all ties of the definition at once, including implied ones; certificates are checked against them.
 
         Default: `ties`.
         """
@@ -119,7 +119,7 @@ class TiedNotion(Notion):
 
 
 class SeparableNotion(Notion):
-    """A notion whose rows may be too many to write: they are generated as a channel violates them."""
+    """A notion that may have too many rows to write down: rows are generated when a channel violates them."""
 
     @property
     def is_separated(self) -> bool:
@@ -132,7 +132,7 @@ class SeparableNotion(Notion):
 
 
 def is_declared(privacy: Any) -> bool:
-    """Whether a notion derives from `Notion`, so that it has all of its methods."""
+    """Whether a notion derives from `Notion` and so has all of its methods."""
     return Notion in type(privacy).__mro__
 
 
@@ -157,7 +157,7 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
     Raises
     ------
     StatementError
-        If one of either side is missing on the other.
+        If a label of one is missing in the other.
     """
     place = {label: x for x, label in enumerate(inputs)}
     for label in labels:
@@ -172,7 +172,7 @@ def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str)
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are real labels."""
+    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
     channel, (rows, _) = take_labels(channel, "channel")

@@ -20,15 +20,15 @@ from ldpopt.privacy.ties import Ties
 class OneSided(TiedNotion):
     r"""No report says that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
 
-    It holds for every sensitive ``x`` and every other ``x'``; about the other answers nothing is promised, so a report
-    may say that an answer is *not* sensitive.
+    It holds for every sensitive ``x`` and every other ``x'``. The other answers are not protected: a report may reveal
+    that an answer is *not* sensitive.
 
     Parameters
     ----------
     epsilon : float or str
         Nats in [0, 10000], or ``"log(p/q)"``.
     sensitive : sequence of hashable
-        Labels of the sensitive inputs; all of them make this pure privacy.
+        Labels of the sensitive inputs; if all inputs are sensitive, this is pure privacy.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class OneSided(TiedNotion):
         return Ties(self.epsilon, len(inputs), capped=None if capped.all() else capped)
 
     def audit(self, channel: Any) -> Audit:
-        """Decide the claim from the channel's numbers, exactly; a plain array has positions for labels."""
+        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""
         inputs, _ = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         sensitive = set(self.sensitive)

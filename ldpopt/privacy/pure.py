@@ -15,7 +15,7 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class PureLDP(TiedNotion):
-    r"""Any two answers give every report with probabilities within a factor: :math:`P(x, y) \le e^\epsilon P(x', y)`.
+    r"""Any two answers give every report with similar probabilities: :math:`P(x, y) \le e^\epsilon P(x', y)`.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class PureLDP(TiedNotion):
     Raises
     ------
     StatementError
-        If epsilon is negative, nan, infinite or no number.
+        If epsilon is negative, nan, infinite or not a number.
 
     References
     ----------
@@ -46,7 +46,7 @@ class PureLDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """All pairs of inputs, alike: ``n (n-1) m`` rows where they are written."""
+        """All pairs of inputs alike; the pairwise form has ``n (n-1) m`` rows."""
         return Ties(self.epsilon, len(inputs))
 
     def audit(self, channel: Any) -> Audit:

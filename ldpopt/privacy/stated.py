@@ -1,7 +1,7 @@
-"""Notions as plain tables, and back: the one codec of model files and certificates.
+"""Conversion of notions to plain tables and back, for model files and certificates.
 
 A table holds what TOML and JSON know: numbers, text, lists and tables. By default its keys are the parameters of the
-notion's class; a notion whose parameters are richer (a graph) overrides ``stated``, ``from_stated`` and ``keys``.
+notion's class; a notion with other parameters (such as a graph) overrides ``stated``, ``from_stated`` and ``keys``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def kinds() -> tuple[str, ...]:
 
 
 def kind_of(privacy: Any) -> str:
-    """Name under which a notion is stated; empty where its class is not known."""
+    """Kind of a notion; empty if its class is not known."""
     own = next((name for name, notion in _own().items() if notion is type(privacy)), "")
     return own or next((name for name, notion in installed().items() if notion is type(privacy)), "")
 
@@ -60,7 +60,7 @@ def notion_of(name: Any) -> type:
     Raises
     ------
     MisstatedError
-        If there is none; the nearest known kind is named.
+        If the kind is unknown; the message names the nearest known one.
     """
     if isinstance(name, str) and name in _own():
         return _own()[name]
@@ -91,7 +91,7 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
     what = type(privacy).__name__
     if not name:
         do = "install it under the entry-point group ldpopt.privacy, as a dataclass of plain values"
-        raise StatementError(f"the privacy notion {what} has no form in a file", do=do)
+        raise StatementError(f"the privacy notion {what} cannot be written to a file", do=do)
     table = privacy.stated(inputs) if is_declared(privacy) else plain_fields(privacy)
     if not isinstance(table, dict) or not all(isinstance(key, str) for key in table):
         raise StatementError(f"{what}.stated() returned {short_repr(table)}, not a dict of keys and plain values")

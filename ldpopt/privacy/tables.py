@@ -1,4 +1,4 @@
-"""Plain tables: what TOML and JSON hold, and the fields of a notion written as such."""
+"""Plain tables of values that TOML and JSON can hold, and their conversion to the fields of a notion."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plain_fields(privacy: Any) -> dict[str, Any]:
     """
     if not is_dataclass(privacy):
         do = "make it a dataclass of plain values, or give it stated() and from_stated()"
-        raise StatementError(f"the privacy notion {type(privacy).__name__} has no form in a file", do=do)
+        raise StatementError(f"the privacy notion {type(privacy).__name__} cannot be written to a file", do=do)
     values = {field.name: getattr(privacy, field.name) for field in fields(privacy) if field.init}
     return {name: plain(value) for name, value in values.items() if value is not None}
 
@@ -59,14 +59,14 @@ def read_fields(notion: type, table: Table) -> Any:
 
 
 def required(table: Table, name: str) -> Any:
-    """Value of a key that has to be there."""
+    """Value of a required key."""
     if name not in table:
         raise MisstatedError(f"the key privacy.{name} is missing", name, do="add it")
     return table[name]
 
 
 def plain(value: Any) -> Any:
-    """Return a value as files hold it."""
+    """Convert a value to a type that files can hold."""
     if isinstance(value, Budget):
         return plain_budget(value)
     if isinstance(value, (np.ndarray, np.generic)):
@@ -75,7 +75,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_budget(epsilon: Budget) -> float | str:
-    """State a number where the budget is that float exactly, else the text of its exact value."""
+    """Return a number if the budget is exactly that float, else the text of its exact value."""
     if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
         return epsilon.text
     return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)

@@ -1,4 +1,4 @@
-r"""Ties: which inputs a notion ties, how closely, and for which outputs: the shape that programs and repairs use."""
+r"""Ties: the pairs of inputs that a notion ties, their distances, and the outputs that are tied."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ class Ties:
     distance : float array or None
         ``d`` of each pair, positive.
     delta : float
-        Slack of every entry.
+        Slack of every entry, in [0, 1].
     is_shared : bool
-        Whether a pair's outputs share one ``delta`` (an event-wise notion): then the ties are its relaxation.
+        Whether all outputs of a pair share one ``delta`` (an event-wise notion); the ties are then a relaxation.
     capped : bool array, shape (n,), or None
         Without pairs: the inputs ``x`` that are tied to all others; None for every input.
     owner : int array, shape (m,), or None
-        For each output the only input that may report it, or -1 for an output that the ties are about; None if all
-        outputs are.
+        For each output the only input that may report it, or -1 if the output is tied; None if all outputs are tied.
     """
 
     budget: Budget
@@ -63,12 +62,12 @@ class Ties:
 
     @property
     def is_compact(self) -> bool:
-        """Whether extremes of columns describe the ties, so that they have a compact program."""
+        """Whether minima and maxima of columns describe the ties, so that a compact program exists."""
         return self.first is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pairs of inputs are tied alike, for every output: then column minima describe the notion."""
+        """Whether all pairs of inputs are tied alike, for every output."""
         return self.first is None and self.capped is None and self.owner is None
 
     @property
@@ -81,29 +80,29 @@ class Ties:
         tied = dict(zip(zip(first, second, strict=True), distance, strict=True))
         return all(tied.get((k, x)) == d for (x, k), d in tied.items())
 
-    def caps(self) -> Mask:
+    def capped_inputs(self) -> Mask:
         """Inputs whose entries bound those of all others, shape (n,); for ties without pairs."""
         return np.ones(self.n, bool) if self.capped is None else self.capped
 
-    def shared(self, m: int) -> Mask:
-        """Outputs that the ties are about, shape (m,): those without an owner."""
+    def tied_outputs(self, m: int) -> Mask:
+        """Outputs whose entries are tied, shape (m,): those without an owner."""
         return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
 
     def allowed(self, m: int) -> Mask:
-        """Entries that may be positive, shape (n, m): an output with an owner is reported by nobody else."""
+        """Entries that may be positive, shape (n, m): only its owner reports an output with an owner."""
         if self.owner is None:
             return np.ones((self.n, m), bool)
         return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
 
     def pairs(self) -> tuple[Int, Int]:
-        """Ordered pairs, written out."""
+        """Ordered pairs of tied inputs, also if `first` and `second` are None."""
         if self.first is not None and self.second is not None:
             return self.first, self.second
-        first, second = np.nonzero(~np.eye(self.n, dtype=bool) & self.caps()[:, None])
+        first, second = np.nonzero(~np.eye(self.n, dtype=bool) & self.capped_inputs()[:, None])
         return first, second
 
     def ratio(self, *, up: bool) -> Float:
-        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below (shape () where all are alike)."""
+        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below; shape () if all are equal."""
         if self.distance is None:
             b = self.budget.b
             return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
@@ -114,12 +113,12 @@ class Ties:
     def rows(self, n_outputs: int) -> RowBlock:
         r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients lie in [-1, 1].
 
-        The ratio is rounded down: what the row excludes is excluded for the real ``e**epsilon`` as well, so a bound
-        that holds under these rows holds for the notion. Entries that have to be 0 follow, one row each.
+        The ratio is rounded down: every channel that is private for the real ``e**epsilon`` satisfies the rows, so a
+        bound under these rows holds for the notion. The last rows are for entries that must be 0, one row each.
         """
         first, second = self.pairs()
         ratio = np.broadcast_to(self.ratio(up=False), first.shape)
-        outputs = np.flatnonzero(self.shared(n_outputs))
+        outputs = np.flatnonzero(self.tied_outputs(n_outputs))
         size, m = len(first) * len(outputs), len(outputs)
         entry = np.empty((len(first), m, 2), np.int64)
         entry[:, :, 0], entry[:, :, 1] = first[:, None], second[:, None]
@@ -140,11 +139,11 @@ class Ties:
             np.concatenate([upper, np.zeros(len(zero_x))]),
         )
 
-    def event_rows(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
+    def rows_of_events(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
         """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at distance 1.
 
-        ``b = e**-epsilon`` is rounded down, so that no private channel is cut off. ``member`` says for each row which
-        outputs its event has, shape (rows, m).
+        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), says
+        which outputs belong to each row's event.
         """
         b, size = self.budget.b, len(first)
         row, y = np.nonzero(member)

@@ -21,7 +21,7 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class UtilityOptimizedLDP(TiedNotion):
-    r"""Sensitive answers are protected from all others; other answers may be told.
+    r"""Sensitive answers are protected; other answers may be revealed.
 
     Protected reports obey :math:`P(x, y) \le e^\epsilon P(x', y)` for all inputs. Every other report is invertible: it
     has the label of an input that is not sensitive, and no other input gives it.
@@ -31,7 +31,7 @@ class UtilityOptimizedLDP(TiedNotion):
     epsilon : float or str
         Nats in [0, 10000], or ``"log(p/q)"``.
     sensitive : sequence of hashable
-        Labels of the sensitive inputs; all of them make this pure privacy.
+        Labels of the sensitive inputs; if all inputs are sensitive, this is pure privacy.
     protected : sequence of hashable, optional
         Labels of the protected reports; default: the sensitive labels, and every output that is not an input's label.
 
@@ -42,8 +42,8 @@ class UtilityOptimizedLDP(TiedNotion):
 
     Notes
     -----
-    The definition calls an invertible report positive for exactly one input. A report that is never given is allowed
-    here: it tells nothing.
+    The definition calls an invertible report positive for exactly one input. Here an invertible report may also
+    have probability 0 for all inputs.
 
     References
     ----------
@@ -72,7 +72,7 @@ class UtilityOptimizedLDP(TiedNotion):
         object.__setattr__(self, "protected", reports)
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
-        """Refuse labels that are not in the alphabets, and inputs without a report of their own or a protected one."""
+        """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a protected report."""
         self._owners(inputs, outputs)
 
     def ties(
@@ -83,22 +83,22 @@ class UtilityOptimizedLDP(TiedNotion):
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write the ties of outputs that are named as the inputs.
+        """Write the ties for outputs that have the labels of the inputs.
 
         Raises
         ------
         NotRepresentableError
-            If there are more or fewer outputs, whose names matter; `ties` takes them.
+            If there are more or fewer outputs: their labels matter, and only `ties` takes labels.
         """
         if n_outputs == len(inputs):
             return self.ties(inputs).rows(n_outputs)
         if set(inputs) == set(self.sensitive) and self.protected is None:
-            return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # whatever they are named, all are protected
+            return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # all outputs are protected, whatever their labels
         what = f"which reports are protected depends on their labels, and {n_outputs} outputs are not those of the "
         raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="ask for ties(inputs, outputs).rows(n_outputs)")
 
     def audit(self, channel: Any) -> Audit:
-        """Decide the claim from the channel's numbers, exactly; a plain array has positions for labels."""
+        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""
         inputs, is_labelled = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         outputs = channel.outputs if is_labelled else range(len(channel[0]))
@@ -112,7 +112,7 @@ class UtilityOptimizedLDP(TiedNotion):
         return one_sided_divergence(channel, self.epsilon, None, {y: place[y] for y in others})
 
     def _owners(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Int:
-        """Input that alone may give each report, or -1 for a protected one, shape (m,)."""
+        """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")
         place = {label: x for x, label in enumerate(inputs)}

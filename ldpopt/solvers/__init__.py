@@ -1,6 +1,6 @@
-"""Any linear program, and nothing of privacy: programs with names, and one file for each solver.
+"""Linear programs with names, and one file for each solver; nothing here depends on privacy.
 
-In: a `LinearProgram`. Out: an `Outcome` with its `Status` in our own words; `find` returns a solver by name.
+In: a `LinearProgram`. Out: an `Outcome` with a `Status`; `find` returns a solver by name.
 """
 
 from ldpopt.solvers.registry import find, installed, missing

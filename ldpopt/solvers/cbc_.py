@@ -1,4 +1,4 @@
-"""CBC through PuLP: it answers in a text file of eight digits, so its answer is refined by solving for the rest."""
+"""CBC through PuLP: its answers have eight digits, so they are improved by iterative refinement."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _STATUS = {
 
 
 class Cbc(Solver):
-    """COIN-OR CBC's simplex, an independent second opinion."""
+    """COIN-OR CBC's simplex method, independent of HiGHS."""
 
     name = "cbc"
     in_process_nonzeros = 2_000
-    """It takes half a second for as many, most of it for the text files."""
+    """A program of this size takes half a second, most of it for text files."""
 
     def __init__(self) -> None:
         self._command = _command()
@@ -67,15 +67,15 @@ class Cbc(Solver):
 
 
 def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, Any]:
-    """Values and duals in the program's order; a row written as two sides has the sum of their duals."""
+    """Values and duals in the program's order; a two-sided row has the sum of the duals of its two sides."""
     by_name = {v.name: v for v in problem.variables()}
 
     columns = [by_name[f"x{j}"] for j in range(program.shape[1])]
     point = np.array([v.varValue for v in columns], float)
     duals = np.zeros(program.shape[0])
     for row in range(len(duals)):
-        for _, _, mark in pulp_sides(float(program.row_lower[row]), float(program.row_upper[row])):
-            dual = problem.constraints[f"r{row}{mark}"].pi
+        for _, _, suffix in pulp_sides(float(program.row_lower[row]), float(program.row_upper[row])):
+            dual = problem.constraints[f"r{row}{suffix}"].pi
             if dual is None:
                 return point, None, None
             duals[row] += dual
@@ -84,7 +84,7 @@ def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, An
 
 
 def _command() -> Any:
-    """Return the CBC that PuLP brings, or one on the system's path."""
+    """Return the CBC that comes with PuLP, or one on the system's path."""
     for name in ("PULP_CBC_CMD", "COIN_CMD"):
         command = getattr(pulp, name, None)
         if command is not None and command(msg=False).available():
@@ -93,7 +93,8 @@ def _command() -> Any:
     if path:
         return lambda **options: pulp.COIN_CMD(path=path, **options)
     raise SolverNotFoundError(
-        "solver 'cbc' needs the program cbc, which this PuLP does not bring", do='pip install cbcbox, or "pulp<4"'
+        "solver 'cbc' needs the program cbc, which this version of PuLP does not contain",
+        do='pip install cbcbox, or "pulp<4"',
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _STATUS = {
     "optimal": Status.OPTIMAL,
-    "optimal_inaccurate": Status.OPTIMAL,  # the certificate says how far off it is
+    "optimal_inaccurate": Status.OPTIMAL,  # the certificate measures the gap
     "infeasible": Status.INFEASIBLE,
     "unbounded": Status.UNBOUNDED,
     "user_limit": Status.LIMIT,
@@ -27,18 +27,18 @@ _STATUS = {
 
 _TIME_LIMIT = {"CLARABEL": "time_limit", "HIGHS": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
 
-_TIGHT: dict[str, dict[str, Any]] = {
+_TOLERANCES: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500},
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000},
     "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000, "polishing": True},
 }
-"""Tolerances where a solver's own default would be felt after the repair."""
+"""Options for solvers whose default tolerances are too large."""
 
 
 class Cvxpy(Solver):
-    """cvxpy with a solver named by us: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` another.
+    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS.
 
-    It takes more than a second to import, which no time limit could end in the user's own process.
+    Its import takes more than a second, which a time limit can stop only in another process.
     """
 
     def __init__(self, solver: str = "CLARABEL") -> None:
@@ -53,7 +53,7 @@ class Cvxpy(Solver):
         Raises
         ------
         SolverNotFoundError
-            If it does not have the solver.
+            If cvxpy does not have the solver.
         """
         import cvxpy as cp
 
@@ -70,13 +70,13 @@ class Cvxpy(Solver):
         import cvxpy as cp
 
         rows, problem, point = _model(program)
-        settings = {**_TIGHT.get(self._solver, {}), **options}
-        if time_limit is not None and self._solver in _TIME_LIMIT:  # the others are stopped from outside
-            left = time_limit - (time.perf_counter() - began)
-            settings[_TIME_LIMIT[self._solver]] = max(left, 0.01)
+        settings = {**_TOLERANCES.get(self._solver, {}), **options}
+        if time_limit is not None and self._solver in _TIME_LIMIT:  # the other solvers are killed at the limit
+            seconds_left = time_limit - (time.perf_counter() - began)
+            settings[_TIME_LIMIT[self._solver]] = max(seconds_left, 0.01)
         try:
             with warnings.catch_warnings():
-                # Inaccuracy is told by the status, and measured by the certificate.
+                # The status reports inaccuracy, and the certificate measures it.
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
@@ -93,7 +93,7 @@ class Cvxpy(Solver):
 
 
 def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Problem, cp.Variable]:
-    """Vectorised: one variable, at most three constraints, each with the rows and sign of its dual."""
+    """Build one vector variable and at most three vector constraints, each with its rows and the sign of its dual."""
     import cvxpy as cp
 
     point = cp.Variable(program.shape[1])
@@ -106,8 +106,8 @@ def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Probl
     rows = []
     for index, side, sign in kinds:
         if len(index):
-            part = program.matrix[index]
-            rows.append((relation(part @ point, side[index], sign), index, sign))
+            selected = program.matrix[index]
+            rows.append((relation(selected @ point, side[index], sign), index, sign))
     bounds = []
     for values, sign in ((program.column_lower, -1), (program.column_upper, 1)):
         finite = np.flatnonzero(np.isfinite(values))
@@ -118,7 +118,7 @@ def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Probl
 
 
 def _duals(program: LinearProgram, rows: list[tuple[Any, Any, int]]) -> Any:
-    """Turn cvxpy's multipliers into changes of the optimal value with the right-hand side."""
+    """Convert cvxpy's multipliers to changes of the optimal value per unit of the right-hand side."""
     duals = np.zeros(program.shape[0])
     direction = 1.0 if program.maximize else -1.0
     for row, index, sign in rows:

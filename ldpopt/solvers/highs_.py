@@ -1,4 +1,4 @@
-"""HiGHS, straight through highspy, with its answer refined to roundoff."""
+"""HiGHS through highspy; answers are improved by iterative refinement."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ _STATUS = {
     "kMemoryLimit": Status.LIMIT,
 }
 
-TIGHT: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""As tight as HiGHS allows: privacy is multiplicative, tolerances are not."""
+TOLERANCES: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""The smallest that HiGHS allows: they are absolute, but privacy bounds ratios of small numbers."""
 
 SIMPLEX: dict[str, Any] = {"presolve": "off", "solver": "simplex"}
 
-OTHER_WAYS: tuple[dict[str, Any], ...] = (
+FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
     {"simplex_strategy": 4},
     {"simplex_scale_strategy": 0},
     {"solver": "ipm", "ipm_iteration_limit": 200},
 )
-"""Where the dual simplex ends short of the optimum and refinement fails: primal simplex, unscaled rows, a crossover."""
+"""Tried when refinement fails after the dual simplex: primal simplex, unscaled rows, interior point with crossover."""
 
-WRONG_RESIDUAL = 1e-7
-"""Violation of a row from which a point that HiGHS calls optimal is not taken."""
+MAX_RESIDUAL = 1e-7
+"""Largest violation of a row in a point that is accepted as optimal."""
 
-EXTRA_ITERATIONS = 1000
-"""Iterations, besides one for each row and column, after which improving an answer ends."""
+EXTRA_REFINEMENT_ITERATIONS = 1000
+"""Iterations allowed for refinement, in addition to one for each row and column."""
 
-LEAST_SECONDS, MOST_TIMES = 1.0, 10.0
-"""Improving an answer may take this many seconds, or this many times as long as finding it took, if that is more."""
+MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR = 1.0, 10.0
+"""Refinement may take this many seconds, or this multiple of the time of the first solve, whichever is longer."""
 
 SCALE = 2.0**8
-"""Right-hand sides and costs of 1 are stated as this, which makes the absolute tolerances that much tighter."""
+"""Factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same factor."""
 
 
 class Highs(Solver):
-    """The default solver: simplex on the sparse program, vertices as answers."""
+    """The default solver: sparse simplex, with vertices as answers."""
 
     name = "highs"
     features = frozenset({Feature.WARM_START, Feature.ROUGH})
@@ -81,13 +81,15 @@ class Highs(Solver):
         outcome = _first_answer(program, options, deadline, warm_start)
         if not refined:
             return outcome
-        enough = time.perf_counter() + max(LEAST_SECONDS, MOST_TIMES * (time.perf_counter() - began))
+        refinement_end = time.perf_counter() + max(
+            MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR * (time.perf_counter() - began)
+        )
         start = None if outcome.warm_start is None else _with_slacks(outcome.warm_start)
-        limit = Deadline(min(enough, deadline.moment))
-        return _Improvement(program, outcome, options, limit, start).refined()
+        limit = Deadline(min(refinement_end, deadline.moment))
+        return _Refinement(program, outcome, options, limit, start).refined()
 
     def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
-        """States of columns and of rows, as HiGHS numbers them."""
+        """States of columns and rows, numbered as in HiGHS."""
         states = {"columns": warm_start.col_status, "rows": warm_start.row_status}
         return {f"basis_{kind}": np.array(list(map(int, given)), int) for kind, given in states.items()}
 
@@ -103,20 +105,20 @@ class Highs(Solver):
 
 
 def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
-    """Solve once, and again in another way where the answer cannot be right."""
-    outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, _extended(program, basis))
-    if basis is not None and outcome.point is not None and program.residual(outcome.point) > WRONG_RESIDUAL:
-        # From a basis of nearly parallel rows HiGHS may call optimal what is not even feasible.
-        outcome = _run(program, SCALE, {**TIGHT, **options}, deadline, None)
+    """Solve once, and again with other settings if the answer is wrong or unclear."""
+    outcome = _run(program, SCALE, {**TOLERANCES, **options}, deadline, _with_new_rows(program, basis))
+    if basis is not None and outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL:
+        # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal.
+        outcome = _run(program, SCALE, {**TOLERANCES, **options}, deadline, None)
     if outcome.status in (Status.UNBOUNDED, Status.FAILED):
-        # Unclear ends come from tolerances that are too tight for the program: settle them by HiGHS's own.
+        # The tolerances may be too small for the program: decide with HiGHS's default ones.
         outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
     return outcome
 
 
 @dataclass
-class _Improvement:
-    """Refinement of an answer, within a limit of its own: near an optimum a simplex method may cycle."""
+class _Refinement:
+    """Refinement of an answer, with its own limits: near an optimum a simplex method may cycle."""
 
     program: LinearProgram
     outcome: Outcome
@@ -126,37 +128,37 @@ class _Improvement:
 
     def refined(self) -> Outcome:
         """Solve for residuals until they are roundoff."""
-        return refine(self.program, self.outcome, self._residual, self._other_answers())
+        return refine(self.program, self.outcome, self._residual, self._fallback_answers())
 
     @property
     def _limits(self) -> dict[str, Any]:
-        return {"simplex_iteration_limit": EXTRA_ITERATIONS + sum(self.program.shape)}
+        return {"simplex_iteration_limit": EXTRA_REFINEMENT_ITERATIONS + sum(self.program.shape)}
 
     def _residual(self, step: LinearProgram) -> Outcome:
-        found = _run(step, 1.0, {**TIGHT, **SIMPLEX, **self._limits}, self.deadline, self.start)
+        found = _run(step, 1.0, {**TOLERANCES, **SIMPLEX, **self._limits}, self.deadline, self.start)
         if found.status is not Status.OPTIMAL:
             found = _run(step, 1.0, self._limits, self.deadline, None)
         self.start = found.warm_start
         return found
 
-    def _other_answers(self) -> Iterator[Outcome]:
-        for basis, way in product((self.outcome.warm_start, None), OTHER_WAYS):
+    def _fallback_answers(self) -> Iterator[Outcome]:
+        for basis, fallback in product((self.outcome.warm_start, None), FALLBACK_OPTIONS):
             if self.deadline.is_over:
                 return
-            settings = {**TIGHT, **SIMPLEX, **way, **self._limits, **self.options}
+            settings = {**TOLERANCES, **SIMPLEX, **fallback, **self._limits, **self.options}
             found = _run(self.program, SCALE, settings, self.deadline, basis)
             self.start = None if found.warm_start is None else _with_slacks(found.warm_start)
             yield found
 
 
 def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
-    """Solve with right-hand sides and costs in another unit, and report in the program's own."""
-    largest = float(np.abs(program.objective).max(initial=0.0))
-    cost = scale * 2.0 ** min(-int(np.frexp(largest)[1]), 1000) if largest and scale != 1 else 1.0
+    """Solve with scaled right-hand sides and costs, and return the answer in the program's units."""
+    largest_cost = float(np.abs(program.objective).max(initial=0.0))
+    cost_scale = scale * 2.0 ** min(-int(np.frexp(largest_cost)[1]), 1000) if largest_cost and scale != 1 else 1.0
     sides = ("row_lower", "row_upper", "column_lower", "column_upper")
-    with np.errstate(over="ignore"):  # beyond 1e20 a bound is infinite to HiGHS anyway
+    with np.errstate(over="ignore"):  # HiGHS treats bounds above 1e20 as infinite
         scaled: Any = {name: getattr(program, name) * scale for name in sides}
-    highs = replace(program, objective=program.objective * cost, **scaled).to_highs(named=False)
+    highs = replace(program, objective=program.objective * cost_scale, **scaled).to_highs(named=False)
     for option, value in options.items():
         _set(highs, option, value)
     if deadline.left is not None:
@@ -164,11 +166,11 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
     if basis is not None:
         highs.setBasis(basis)
     highs.run()
-    return _outcome(highs, scale, cost)
+    return _outcome(highs, scale, cost_scale)
 
 
-def _outcome(highs: highspy.Highs, scale: float, cost: float) -> Outcome:
-    """Read the end of a run, in the units of the program."""
+def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
+    """Read the result of a run, in the units of the program."""
     raw = highs.getModelStatus()
     status, text = _STATUS.get(raw.name, Status.FAILED), highs.modelStatusToString(raw)
     solution, found = highs.getSolution(), highs.getBasis()
@@ -177,12 +179,14 @@ def _outcome(highs: highspy.Highs, scale: float, cost: float) -> Outcome:
     point = np.array(solution.col_value) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
-    duals, reduced = (in_floats(np.array(v, np.longdouble) / cost) for v in (solution.row_dual, solution.col_dual))
+    duals, reduced = (
+        in_floats(np.array(v, np.longdouble) / cost_scale) for v in (solution.row_dual, solution.col_dual)
+    )
     return Outcome(status, text, point, duals, reduced, found if found.valid else None)
 
 
-def _extended(program: LinearProgram, basis: highspy.HighsBasis | None) -> highspy.HighsBasis | None:
-    """Carry an earlier basis over: rows added since are basic, so that the dual simplex only has to drive them in."""
+def _with_new_rows(program: LinearProgram, basis: highspy.HighsBasis | None) -> highspy.HighsBasis | None:
+    """Extend an earlier basis: new rows are basic, so that the dual simplex continues from it."""
     if basis is not None:
         added = program.shape[0] - len(basis.row_status)
         basis.row_status = list(basis.row_status) + [highspy.HighsBasisStatus.kBasic] * added
@@ -190,12 +194,12 @@ def _extended(program: LinearProgram, basis: highspy.HighsBasis | None) -> highs
 
 
 def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
-    """Read the same basis where every row is an equation with a slack column of its own."""
-    wider = highspy.HighsBasis()
-    wider.valid = True
-    wider.col_status = list(basis.col_status) + list(basis.row_status)
-    wider.row_status = [highspy.HighsBasisStatus.kLower] * len(basis.row_status)
-    return wider
+    """Return the same basis for the program in which every row is an equation with its own slack column."""
+    extended = highspy.HighsBasis()
+    extended.valid = True
+    extended.col_status = list(basis.col_status) + list(basis.row_status)
+    extended.row_status = [highspy.HighsBasisStatus.kLower] * len(basis.row_status)
+    return extended
 
 
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""LinearProgram: a linear program in matrix form whose rows and columns know where they come from."""
+"""LinearProgram: a linear program in matrix form, with names for rows and columns."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     import pulp
     from scipy.sparse import csr_array
 
-_FOREIGN = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 
 @dataclass(frozen=True)
 class Span:
-    """A run of rows or columns with a name and labels, so that a dual has a meaning.
+    """Consecutive rows or columns with a name and labels.
 
-    ``axes`` are the alphabets that the run is a product of, in row-major order. With a ``block`` they are the inputs
-    and outputs, and a row is named by those that stand in it. A run without axes is numbered.
+    The span is the product of the alphabets ``axes``, in row-major order. With a ``block`` the axes are inputs and
+    outputs, and a row is named by the ones that occur in it. A span without axes is numbered.
     """
 
     name: str
@@ -60,10 +60,10 @@ class Span:
         ends = np.searchsorted(block.row, np.arange(len(block) + 1))
         for row in range(len(block)):
             entries = slice(ends[row], ends[row + 1])
-            letters = list(dict.fromkeys(inputs[x] for x in block.x[entries]))
-            reports = list(dict.fromkeys(outputs[y] for y in block.y[entries]))
-            short = len(letters) <= 3 and len(reports) <= 8
-            yield f"{self.name}[{','.join(letters + reports)}]" if short else f"{self.name}[{row}]"
+            input_names = list(dict.fromkeys(inputs[x] for x in block.x[entries]))
+            output_names = list(dict.fromkeys(outputs[y] for y in block.y[entries]))
+            is_short = len(input_names) <= 3 and len(output_names) <= 8
+            yield f"{self.name}[{','.join(input_names + output_names)}]" if is_short else f"{self.name}[{row}]"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LinearProgram:
     row_lower, row_upper, column_lower, column_upper : float arrays
         Bounds, infinite if there is none.
     rows, columns : tuple of Span
-        Provenance, in order.
+        Names, in order.
     """
 
     objective: Float
@@ -114,11 +114,11 @@ class LinearProgram:
         return csr_array((self.value, self.index, self.start), shape=self.shape)
 
     def row_names(self) -> list[str]:
-        """One readable name a row."""
+        """One readable name for each row."""
         return [name for span in self.rows for name in span.names()]
 
     def column_names(self) -> list[str]:
-        """One readable name a column."""
+        """One readable name for each column."""
         return [name for span in self.columns for name in span.names()]
 
     def residual(self, point: Float) -> float:
@@ -143,7 +143,7 @@ class LinearProgram:
         Raises
         ------
         StatementError
-            If the ending is another, or the file cannot be written.
+            If the path has another ending, or the file cannot be written.
         """
         from tempfile import TemporaryDirectory
 
@@ -152,19 +152,19 @@ class LinearProgram:
             raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")
         target = Path(text)
         try:
-            # HiGHS takes the process down where it cannot write: it gets a folder of its own.
+            # HiGHS ends the process if it cannot write: it writes into a temporary folder.
             with TemporaryDirectory(prefix=".ldpopt-", dir=target.parent) as folder:
                 written = Path(folder) / target.name
-                done = not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
-                if done:
+                is_written = not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
+                if is_written:
                     os.replace(written, target)
         except OSError as error:
             raise StatementError(f"cannot write {text!r}: {error.strerror}", do="name a file in a folder") from None
-        if not done:
+        if not is_written:
             raise StatementError(f"cannot write {text!r}", do="name a file that can be written, not a folder")
 
     def to_highs(self, *, named: bool = True) -> highspy.Highs:
-        """Build a live HiGHS model, silent, ready to ``run()``; names can be left out for speed.
+        """Build a silent HiGHS model, ready to ``run()``; ``named=False`` leaves out the names, which is faster.
 
         Examples
         --------
@@ -187,16 +187,16 @@ class LinearProgram:
             model.col_names_, model.row_names_ = plain_names(self.column_names()), plain_names(self.row_names())
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
-        # Coefficients are e**-epsilon and its complement: the least that HiGHS lets one keep.
+        # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
         if highs.passModel(model) == highspy.HighsStatus.kError:
             raise StatementError(f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns")
         return highs
 
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:
-        """Build a live PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes two rows.
+        """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes two rows.
 
-        PuLP itself changes names further where it must.
+        PuLP may change names further.
         """
         import pulp
 
@@ -212,21 +212,21 @@ class LinearProgram:
         problem.addVariables(variables)
         for row, name in enumerate(rows):
             lower, upper = self.row_lower[row], self.row_upper[row]
-            for sense, side, mark in pulp_sides(float(lower), float(upper)):
+            for sense, side, suffix in pulp_sides(float(lower), float(upper)):
                 terms = slice(self.start[row], self.start[row + 1])
                 pairs = [(variables[j], float(a)) for j, a in zip(self.index[terms], self.value[terms], strict=True)]
-                problem += pulp.LpConstraint(pulp.LpAffineExpression(pairs), sense, name + mark, side)
+                problem += pulp.LpConstraint(pulp.LpAffineExpression(pairs), sense, name + suffix, side)
         return problem
 
     def to_cvxpy(self) -> cvxpy.Problem:
-        """Build a live cvxpy model: one vector variable a column span, one constraint a row span, named alike."""
+        """Build a cvxpy model: a vector variable for each column span, a constraint for each row span."""
         import cvxpy as cp
 
         variables = [cp.Variable(span.stop - span.start, name=span.name) for span in self.columns]
         point = cp.hstack(variables)
         constraints = []
         for span in self.rows:
-            part = self.matrix[span.slice]
+            selected = self.matrix[span.slice]
             lower, upper = self.row_lower[span.slice], self.row_upper[span.slice]
             equal = lower == upper
             for mask, side, sign in (
@@ -235,7 +235,7 @@ class LinearProgram:
                 (~equal & np.isfinite(lower), lower, -1),
             ):
                 if mask.any():
-                    left = part[np.flatnonzero(mask)] @ point
+                    left = selected[np.flatnonzero(mask)] @ point
                     constraints.append(relation(left, side[mask], sign).set_label(span.name))
         for bounds, sign in ((self.column_lower, -1), (self.column_upper, 1)):
             finite = np.flatnonzero(np.isfinite(bounds))
@@ -253,7 +253,7 @@ def relation(left: Any, right: Float, sign: int) -> Any:
 
 
 def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
-    """One-sided rows of a two-sided one: sense (-1, 0, 1), right-hand side, suffix of the name."""
+    """Split a two-sided row: sense (-1, 0, 1), right-hand side and suffix of the name of each one-sided row."""
     if lower == upper:
         return [(0, lower, "")]
     both = np.isfinite(lower) and np.isfinite(upper)
@@ -262,8 +262,8 @@ def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
 
 
 def plain_names(names: list[str]) -> list[str]:
-    """Names that LP and MPS files accept: ASCII, round brackets, no blanks or operators, short, no two the same."""
-    plain = [_FOREIGN.sub("_", name.replace("[", "(").replace("]", ")"))[:200] for name in names]
+    """Convert to names that LP and MPS files accept: ASCII, no blanks or operators, short, and different."""
+    plain = [_INVALID_CHARACTERS.sub("_", name.replace("[", "(").replace("]", ")"))[:200] for name in names]
     if len(set(plain)) < len(plain):
         plain = [f"{name}_{position}" for position, name in enumerate(plain)]
     return plain

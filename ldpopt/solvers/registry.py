@@ -1,4 +1,4 @@
-"""Solvers by name: those of this package, and those that others offer under the entry point ``ldpopt.solvers``."""
+"""Solvers by name: those of this package, and plug-ins under the entry point ``ldpopt.solvers``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BUILT_IN = {
     "cbc": "ldpopt.solvers.cbc_:Cbc",
     "cvxpy": "ldpopt.solvers.cvxpy_:Cvxpy",
 }
-"""Addresses of our solvers; the interior point lives in the room of the channel programs that it is made for."""
+"""Addresses of the built-in solvers; the interior point is in `ldpopt.solving`, as it needs channel programs."""
 
 Offer = tuple[Callable[[], Any], str | None]
-"""How to get a solver's class, and its address ``module:class``, where it has one."""
+"""A function that returns a solver's class, and its address ``module:class``, if it has one."""
 
 
 def find(name: str) -> Solver:
@@ -30,11 +30,13 @@ def find(name: str) -> Solver:
     Raises
     ------
     SolverNotFoundError
-        If there is none, naming those that there are, or what to install. What a package has beneath it, as cvxpy has
-        solvers, is known when it solves.
+        If there is no such solver; the message names the known ones, or what to install. Solvers inside a package, such
+        as those of cvxpy, are checked when they solve.
     """
     head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
-    offered = _own() if head in BUILT_IN else _offered()  # looking for plug-ins reads every installed package's data
+    offered = (
+        _own() if head in BUILT_IN else _offered()
+    )  # a search for plug-ins reads the metadata of every installed package
     if head not in offered:
         names = f"auto, {', '.join(sorted(offered))}, or cvxpy:SOLVER"
         raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=f"name one of {names}")
@@ -49,7 +51,7 @@ def find(name: str) -> Solver:
 
 
 def installed() -> dict[str, str]:
-    """Every solver known here, and either ``"installed"`` or what to install."""
+    """Every known solver, with ``"installed"`` or what to install."""
     found = {}
     for name in sorted(_offered()):
         try:
@@ -79,7 +81,7 @@ def _imported(address: str) -> Any:
 
 
 def _offered() -> dict[str, Offer]:
-    """Ours, and those of installed packages, which cannot replace ours."""
+    """The built-in solvers and those of installed packages, which cannot replace built-in ones."""
     from importlib.metadata import entry_points
 
     points = entry_points(group="ldpopt.solvers")

@@ -1,4 +1,4 @@
-"""What a solver is: it takes a `LinearProgram`, says how it ended in our own words, and declares what it can do."""
+"""The interface of solvers: a solver takes a `LinearProgram`, returns an `Outcome`, and declares its features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Status(Enum):
-    """How a solve ended. Only OPTIMAL claims an optimum, and even that is checked by the certificate."""
+    """How a solve ended. OPTIMAL is the solver's claim; the certificate checks it."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -28,24 +28,24 @@ class Status(Enum):
 
 
 class Feature(Enum):
-    """What a solver can do besides solving, each under a keyword of `Solver.solve`."""
+    """Optional abilities of a solver, each with a keyword of `Solver.solve`."""
 
     WARM_START = "warm_start: starts from an earlier outcome of the same program with fewer rows"
-    ROUGH = "refined=False: answers sooner, with less accuracy"
+    ROUGH = "refined=False: solves faster, with less accuracy"
     GAP = "gap: stops at this relative gap of value and bound"
     OTHER_OUTPUTS = "kept: starts from an earlier outcome of a channel program with other outputs"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a solver said.
+    """The result of a solve.
 
     Attributes
     ----------
     status : Status
-        In our words.
+        How the solve ended.
     raw_status : str
-        In the solver's.
+        The status as the solver states it.
     point : float array or None, shape (columns,)
         Best point found.
     row_duals : float array or None, shape (rows,)
@@ -53,7 +53,7 @@ class Outcome:
     column_duals : float array or None, shape (columns,)
         The same for column bounds: the reduced costs.
     warm_start : object
-        Where the solver ended, in a form of its own, from which it can go on.
+        Final state of the solver, in its own format, from which a later solve can start.
     """
 
     status: Status
@@ -68,19 +68,19 @@ class Solver(ABC):
     """One solver of linear programs.
 
     A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
-    where something is missing. A solver runs in a process of its own, where it can be stopped and may crash; it is
-    given the program's numbers without names. `in_process_nonzeros` states up to which size it runs in this process.
+    if something is missing. A solver runs in a child process, which can be killed or crash; it gets the program
+    without names. Programs of at most `in_process_nonzeros` are solved in this process.
     """
 
     name: str
     features: ClassVar[frozenset[Feature]] = frozenset()
     in_process_nonzeros: float = 0
-    """Non-zeros of a program that it solves in a fraction of a second; infinite for a solver that keeps its time limit
-    by itself and is written in Python, which hears Ctrl-C."""
+    """Largest number of non-zeros that take a fraction of a second; infinite for a solver in Python that keeps its time
+    limit by itself, and that Ctrl-C ends."""
 
     @abstractmethod
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
-        """Solve, passing the options on.
+        """Solve with these options.
 
         Raises
         ------
@@ -89,20 +89,20 @@ class Solver(ABC):
         """
 
     def load(self) -> None:
-        """Import what takes long; called in the solver's own process."""
+        """Run imports that take long; called in the child process."""
         return
 
     def pack_warm_start(self, warm_start: Any) -> Arrays:
-        """Write a warm start as arrays of numbers, for its way to another process; default: none."""
+        """Write a warm start as arrays of numbers, to send it to another process; default: nothing."""
         return {}
 
     def unpack_warm_start(self, arrays: Arrays) -> Any:
-        """Read what `pack_warm_start` wrote; None without one."""
+        """Read what `pack_warm_start` wrote; None if there is no warm start."""
         return None
 
 
 class PlainSolver(Solver):
-    """A plug-in that does not derive from `Solver`, but has a name and a method ``solve``."""
+    """Wrapper of a plug-in that has a name and a method ``solve`` but is no subclass of `Solver`."""
 
     def __init__(self, solver: Any) -> None:
         name, solve = getattr(solver, "name", None), getattr(solver, "solve", None)
@@ -133,7 +133,7 @@ class InProcess(Solver):
 
 
 def read_solver(given: Any) -> Solver:
-    """Return a solver as it is, or wrapped.
+    """Return a solver; an object of another class is wrapped.
 
     Raises
     ------
@@ -144,12 +144,12 @@ def read_solver(given: Any) -> Solver:
 
 
 def checked(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
-    """Return what a solver gave, if it is an outcome of this program.
+    """Check that the result of a solver is an outcome of this program, and return it.
 
     Raises
     ------
     LdpoptError
-        If it is anything else; the message names the solver, the part and what it was.
+        If it is not; the message names the solver, the field and its value.
     """
     if not isinstance(outcome, Outcome):
         raise _wrong(solver, f"{short_repr(outcome)}, which is not an Outcome")

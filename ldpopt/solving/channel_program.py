@@ -1,4 +1,4 @@
-"""ChannelProgram: a linear program over the entries of a channel, which knows how it was made."""
+"""ChannelProgram: a linear program over the entries of a channel, with the data that it was made from."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Structure:
     maximize : bool
         Direction.
     b, beta, delta : float
-        Of the compact form: :math:`e^{-\epsilon}` rounded down, its complement rounded up, slack.
+        Of the compact form: :math:`e^{-\epsilon}` rounded down, :math:`1 - e^{-\epsilon}` rounded up, slack.
     ties : Ties or None
-        What the compact form was made from.
+        The ties of the compact form.
     """
 
     form: Form
@@ -48,7 +48,7 @@ class Structure:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is a compact form that caps every input in every column: what pricing and interior points take."""
+        """Whether it is a compact form with caps for every input and output, as pricing and interior points need it."""
         return self.form == "compact" and (self.ties is None or self.ties.is_complete)
 
     @property
@@ -79,7 +79,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class ChannelProgram(LinearProgram):
-    """A linear program that was made from a problem: its `structure` reads a channel out of a point."""
+    """The linear program of a problem; its `structure` reads a channel out of a point."""
 
     structure: Structure
 
@@ -90,7 +90,7 @@ class ChannelProgram(LinearProgram):
 
 
 def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:
-    """Sum duplicates and sort triplets into compressed rows."""
+    """Sum duplicate triplets and sort them into compressed rows."""
     key, inverse = np.unique(row * n_columns + column, return_inverse=True)
     summed = np.bincount(inverse, value, len(key))
     key, summed = key[summed != 0], summed[summed != 0]
@@ -99,7 +99,7 @@ def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -
 
 
 def program_blocks(program: LinearProgram, values: Any) -> dict[str, Float]:
-    """Split a vector over the rows by block name; blocks added in rounds are joined."""
+    """Split a vector over the rows by block name; blocks of one name are joined."""
     parts: dict[str, list[Float]] = {}
     for span in program.rows:
         parts.setdefault(span.name, []).append(values[span.slice])

@@ -1,14 +1,14 @@
 r"""From a problem to its linear program: the only place where ``(x, y)`` becomes a column number.
 
-Two forms of one polytope are kept, because each checks the other:
+The same polytope has two forms, which check each other:
 
 * ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output (Zhou, Lu and Wu 2019,
   eq. (20): ``n**2 (n-1)`` rows);
 * ``"compact"``, where all pairs are tied alike: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
   ``P[x, y] = Q[x, y] + b M[y]``, so that ``b M[y]`` is at most the column's minimum; ``n m`` rows
   ``Q[x, y] - beta M[y] <= delta``. With ``b = exp(-epsilon)`` and ``beta = 1 - b`` every coefficient lies in [0, 1].
-  Where only some inputs are tied to all others, only they have these rows; an output that one input alone may report
-  has ``M[y] = 0`` and zeros elsewhere.
+  If only some inputs are tied to all others, only they have these rows. If only one input may report an output, then
+  ``M[y] = 0`` and the output's other entries are 0.
 
 ``b`` is rounded down and ``beta`` up, so that a program is a relaxation of the problem for the real ``e**epsilon``: a
 bound proved for the program, its floats read exactly, holds for the problem.
@@ -30,8 +30,8 @@ from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Form, Structure, compress
 from ldpopt.statement.problem import Problem
 
-USUAL = 10
-"""Powers of two by which a worst case's utility may differ from 1 and still be stated in its own unit."""
+MAX_UNSCALED_EXPONENT = 10
+"""Largest binary exponent of a worst case's utility that is not scaled."""
 
 BYTES_PER_NONZERO = 200
 """Memory that a simplex solver takes for each non-zero of a program, factors included (measured with HiGHS)."""
@@ -39,7 +39,7 @@ BYTES_PER_NONZERO = 200
 
 @dataclass(frozen=True)
 class Size:
-    """How large a form of the program is: counted, not built."""
+    """Numbers of rows, columns and non-zeros of a form of the program."""
 
     form: str
     rows: float
@@ -53,7 +53,7 @@ class Size:
 
 
 def default_form(problem: Problem) -> Form:
-    """Compact wherever extremes of columns describe the ties."""
+    """Compact if all tied pairs are tied alike."""
     ties = problem.ties()
     return "compact" if ties is not None and ties.is_compact else "pairwise"
 
@@ -74,7 +74,7 @@ def size(problem: Problem, form: Form) -> Size:
     ties = problem.ties()
     if form == "compact":
         ties = _compact_ties(problem)
-        caps = float(np.count_nonzero(ties.caps()) * np.count_nonzero(ties.shared(m)))
+        caps = float(np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m)))
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
@@ -88,22 +88,22 @@ def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     if ties.is_shared:
         events = 2.0**m if m < 1000 else np.inf
         return pairs * (events - 2) + zeros, pairs * m * events + zeros
-    shared = float(np.count_nonzero(ties.shared(m)))
+    shared = float(np.count_nonzero(ties.tied_outputs(m)))
     return pairs * shared + zeros, pairs * 2 * shared + zeros
 
 
 def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
-    """Set up the linear program of a problem.
+    """Build the linear program of a problem.
 
     Parameters
     ----------
     problem : Problem
         The statement.
     form : {"compact", "pairwise"}, optional
-        Default: the compact form wherever the notion has one. For an event-wise delta the compact form is the
-        entry-wise relaxation, to which `solve` adds violated events; the pairwise form lists all events.
+        For an event-wise delta the compact form is the entry-wise relaxation, to which `solve` adds violated events;
+        the pairwise form lists all events. Default: compact if the notion has a compact form.
     deadline : Deadline, optional
-        The clock of the whole call. Default: ``NO_LIMIT``.
+        Deadline of the whole call; default: ``NO_LIMIT``.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in ("compact", "pairwise"):
         raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')
-    problem.ties(deadline)  # may take long; kept for the steps below
+    problem.ties(deadline)  # may take long; the result is kept for the steps below
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
     program = _compact(problem) if form == "compact" else _pairwise(problem)
@@ -169,7 +169,7 @@ def _compact_ties(problem: Problem) -> Ties:
 
 
 def _n_pairs(ties: Ties) -> float:
-    return float(np.count_nonzero(ties.caps()) * (ties.n - 1) if ties.first is None else len(ties.first))
+    return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.first is None else len(ties.first))
 
 
 def _n_allowed(ties: Ties, m: int) -> int:
@@ -180,7 +180,7 @@ def _compact(problem: Problem) -> ChannelProgram:
     ties = _compact_ties(problem)
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     structure = Structure.of_ties(ties, _weighted(problem), problem.utility.sense == "gain")
-    capped, shared = np.flatnonzero(ties.caps()), np.flatnonzero(ties.shared(m))
+    capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
@@ -201,7 +201,7 @@ def _compact(problem: Problem) -> ChannelProgram:
             np.concatenate([np.ones(n), np.full(size, -np.inf)]),
             np.concatenate([np.ones(n), np.full(size, structure.delta)]),
             np.zeros(n * m + m),
-            np.where(np.append(ties.allowed(m).reshape(-1), ties.shared(m)), np.inf, 0.0),
+            np.where(np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m)), np.inf, 0.0),
             (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
             (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
             structure,
@@ -234,16 +234,16 @@ def _pairwise(problem: Problem) -> ChannelProgram:
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
-    """Add a free column ``worst`` and the rows that keep it on the right side of every input's expectation.
+    """Add a free column ``worst`` and the rows that bound it by every input's expectation.
 
-    Utilities far from 1 are stated in a unit of their own: solvers drop coefficients that are small.
+    Utilities far from 1 are scaled by a power of two: solvers drop small coefficients.
     """
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
-    worth = _of_worst_cases(problem)
+    worth = _worst_case_utility(problem)
     exponent = int(np.frexp(np.abs(worth).max())[1]) - 1
-    exponent = exponent if abs(exponent) > USUAL else 0
+    exponent = exponent if abs(exponent) > MAX_UNSCALED_EXPONENT else 0
     gains = np.ldexp(worth.reshape(-1), -exponent)
     block = RowBlock("worst_case", x, x, y, -gains, np.zeros(n), np.zeros(n))
     start, index, value = program.structure.compressed(block)
@@ -262,8 +262,8 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
     return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
 
 
-def _of_worst_cases(problem: Problem) -> Float:
-    """Set the gains of inputs that are never the worst case near those of the others, whose unit they would spoil."""
+def _worst_case_utility(problem: Problem) -> Float:
+    """Return the utility, with smaller gains for inputs that are never the worst case: large ones spoil the scaling."""
     gain = problem.utility.gain
     best = float(gain.max(axis=1).min())  # no channel gains more in every case
     never = gain.min(axis=1) > best

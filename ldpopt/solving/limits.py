@@ -1,4 +1,4 @@
-"""What was measured: from which size on which method is faster, in one place."""
+"""Measured thresholds: the sizes from which a method is faster."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from ldpopt.foundation.checks import real_number
 
 @dataclass(frozen=True)
 class Limits:
-    """Thresholds of the choice of a method; tests and users may pass their own to `plan` and `solve`.
+    """Thresholds for the choice of a method; `plan` and `solve` take other ones.
 
     Attributes
     ----------
     sifting_entries : int
         Entries of a utility from which output sifting beats simplex on the whole compact program.
     whole_entries : float
-        Entries up to which sifting gives the interior point all outputs at once; more of them for a large epsilon
-        (times the cube root of ``exp(epsilon)``), where more outputs are of use.
+        Entries up to which sifting gives the interior point all outputs at once, times the cube root of
+        ``exp(epsilon)``: more outputs are used for a large epsilon.
     least_beta : float
         Smallest ``1 - exp(-epsilon)`` with a usable interior.
     sifting_rounds : int
-        Restricted programs that sifting solves, at most; 3 to 12 are usual.
+        Largest number of restricted programs that sifting solves; 3 to 12 are usual.
     graph_entries : int
         Entries from which the interior point by outputs beats simplex on a graph or metric.
     graph_least_loss : float
-        Privacy loss along a tie, in nats, up to which the interior is too thin for floats.
+        Largest privacy loss along a tie, in nats, for which the interior is too thin for floats.
     event_inputs : int
-        Inputs from which an interior point over all events may beat row generation.
+        Number of inputs from which the interior point for events may beat row generation.
     event_nonzeros : int
-        Non-zeros from which an event-wise program is no longer enlarged, but handed to that interior point.
+        Number of non-zeros from which an event-wise program is handed to that interior point.
     event_round : int
-        Rounds of row generation after which that interior point is tried on small problems, too.
+        Rounds of row generation after which that interior point is also tried on small problems.
     event_entries : int
-        Entries (inputs times outputs in use) up to which its dense system is kept: a gigabyte and a half.
+        Largest number of entries (inputs times outputs in use) of its dense system, which then takes 1.5 GB.
     generation_rounds : int
-        Rounds of row generation, at most; two to twenty are usual.
+        Largest number of rounds of row generation; 2 to 20 are usual.
     rough_rounds : int
-        Rounds with points that are not refined; later ones decide below the solver's tolerance.
+        Number of first rounds whose points are not refined; later rounds need an accuracy below the solver's tolerance.
     """
 
     sifting_entries: int = 900

@@ -29,7 +29,7 @@ METHODS: tuple[Method, ...] = (
     EventInteriorPoint(),
     Direct(),
 )
-"""All methods that ``solver="auto"`` chooses from."""
+"""The methods from which ``solver="auto"`` chooses."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +66,19 @@ def plan(
     problem : Problem
         The statement.
     solver : str
-        ``"auto"`` chooses by structure and size; any other name leaves only methods that use this solver.
-        Default: ``"auto"``.
+        ``"auto"`` chooses by structure and size; with any other name only methods that use this solver are planned;
+        default: ``"auto"``.
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method.
     limits : Limits, optional
-        Measured thresholds. Default: ``LIMITS``.
+        Measured thresholds; default: ``LIMITS``.
     deadline : Deadline, optional
-        The clock of the whole call. Default: ``NO_LIMIT``.
+        Deadline of the whole call; default: ``NO_LIMIT``.
 
     Returns
     -------
     tuple of Step
-        The first is tried first. A later one is tried only if all before have failed.
+        In the order in which they are tried: each only if all before it have failed.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def plan(
 
     Notes
     -----
-    Only the facts of `ProblemForm` are looked at; no program is built.
+    The choice uses only the facts of `ProblemForm`; no program is built.
 
     Examples
     --------

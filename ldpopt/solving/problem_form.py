@@ -27,9 +27,9 @@ class ProblemForm:
     has_side_rows : bool
         Whether there are side constraints.
     ties : Ties or None
-        Which inputs the notion ties output by output; None for a notion that only writes rows.
+        The pairs of inputs that the notion ties output by output; None for a notion that only writes rows.
     has_generated_rows : bool
-        Whether the compact program is a relaxation, to which the notion adds the rows that are violated.
+        Whether the compact program is a relaxation to which the notion adds violated rows.
     """
 
     n: int
@@ -41,7 +41,7 @@ class ProblemForm:
 
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
-        """Read the facts; a metric's implied pairs are dropped here, which takes the time of ``n**3`` operations."""
+        """Compute the facts; for a metric this drops implied pairs, which takes ``n**3`` operations."""
         n, m = problem.utility.shape
         ties = problem.ties(deadline)
         generated = is_separated(problem.privacy)
@@ -55,19 +55,19 @@ class ProblemForm:
 
     @property
     def default_form(self) -> Form:
-        """Compact wherever all pairs of inputs are tied alike."""
+        """Compact if all tied pairs are tied alike."""
         return "compact" if self.ties is not None and self.ties.is_compact else "pairwise"
 
     @property
     def is_event_wise(self) -> bool:
-        """Whether the reports of a pair share one delta."""
+        """Whether all outputs of a pair share one delta."""
         return self.ties is not None and self.ties.is_complete and self.ties.is_shared and self.ties.delta > 0
 
     @property
     def is_plain_compact(self) -> bool:
         """Whether the program is a plain compact one: all pairs tied alike, an expected value, no further rows."""
-        plain = self.is_expected and not self.has_side_rows and not self.has_generated_rows
-        return plain and self.ties is not None and self.ties.is_complete
+        has_no_rows = self.is_expected and not self.has_side_rows and not self.has_generated_rows
+        return has_no_rows and self.ties is not None and self.ties.is_complete
 
     @cached_property
     def is_mutual(self) -> bool:
@@ -75,13 +75,13 @@ class ProblemForm:
         if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
             return False  # ties without pairs have a compact program
         first, second = self.ties.first, self.ties.second
-        there, back = np.unique(first * self.n + second), np.unique(second * self.n + first)
-        return bool(np.array_equal(there, back)) and len(np.unique(first)) == self.n
+        forward, reverse = np.unique(first * self.n + second), np.unique(second * self.n + first)
+        return bool(np.array_equal(forward, reverse)) and len(np.unique(first)) == self.n
 
     @cached_property
     def losses(self) -> tuple[float, float]:
         """Least and largest privacy loss along a tie, in nats."""
         if self.ties is None:
             return 0.0, 0.0
-        far = np.ones(1) if self.ties.distance is None or not len(self.ties.distance) else self.ties.distance
-        return float(self.ties.budget) * float(far.min()), float(self.ties.budget) * float(far.max())
+        distance = np.ones(1) if self.ties.distance is None or not len(self.ties.distance) else self.ties.distance
+        return float(self.ties.budget) * float(distance.min()), float(self.ties.budget) * float(distance.max())

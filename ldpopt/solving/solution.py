@@ -1,4 +1,4 @@
-"""Solution: what a solve ended with, in the utility's own unit, and the audited mechanism."""
+"""Solution: the result of a solve, in the utility's own unit, with the audited mechanism."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Solution:
     problem : Problem
         The statement.
     status : Status
-        How it ended, in our words; OPTIMAL is the solver's claim, `certify` proves it.
+        How the solve ended. OPTIMAL is the solver's claim; `certify` proves it.
     raw_status : str
-        In the solver's words.
+        The status as the solver states it.
     duals : dict of str to float array
         Shadow prices by block of rows: change of the optimal value for each unit of the row's bound.
     reduced_costs : dict of str to float array
         The same by block of columns.
     solver : str
-        Who solved it, and in which form.
+        Name of the solver, and the form of the program.
     runtime : float
-        Wall seconds, from formulation to the audited mechanism.
+        Wall time in seconds, from formulation to the audited mechanism.
     notes : tuple of str
-        What a reader should know: trivial cases, masses that were raised, what the repair cost, and the `steps`.
+        Remarks: trivial cases, raised masses, the cost of the repair, and the `steps`.
     steps : tuple of str
-        The methods that were run, why, and how those ended that did not answer: the `plan` as it went.
+        The methods of the `plan` that were run, why, and how unsuccessful ones ended.
     program : ChannelProgram
-        What was solved, generated rows included.
+        The solved program, with its generated rows.
     outcome : Outcome
         The solver's own numbers, for `certify`.
     """

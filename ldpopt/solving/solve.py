@@ -23,7 +23,7 @@ from ldpopt.solving.solution import Solution, value_of
 from ldpopt.statement.problem import Problem
 
 NOTED_COST = 1e-6
-"""Share of the value from which the cost of the repair is a note."""
+"""Smallest relative cost of the repair that is noted."""
 
 
 def solve(
@@ -43,26 +43,26 @@ def solve(
     problem : Problem
         The statement.
     solver : str
-        Default: ``"auto"``, which follows the `plan`: HiGHS, or interior points made for these programs from about a
-        thousand entries on. Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
-        a plug-in's name.
+        ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
+        more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
+        a plug-in's name; default: ``"auto"``.
     time_limit : float, optional
-        Seconds for the whole call, whatever takes the time; default: no limit.
+        Seconds for the whole call; default: no limit.
     gap : float, optional
-        Relative gap of value and bound at which methods that know their gap may stop; default: the optimum.
+        Relative gap of value and bound at which methods that compute it may stop; default: solve to the optimum.
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one on few outputs and
         prices the others.
     limits : Limits, optional
-        Measured thresholds of the choice. Default: ``LIMITS``.
+        Measured thresholds for the choice of a method; default: ``LIMITS``.
     **options
-        Passed on to the solver under its own names; with ``"auto"`` these are HiGHS's, which is then the solver.
+        Options of the solver under its own names; with ``"auto"`` the solver is then HiGHS.
 
     Returns
     -------
     Solution
-        With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. Where there is none
-        (infeasible), ``status`` says so and asking for the mechanism raises. At a limit it is the best private
+        With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. If there is none
+        (infeasible), ``status`` says so and ``mechanism`` raises. At a limit it is the best private
         mechanism so far, if there was time to find one.
 
     Raises
@@ -70,9 +70,9 @@ def solve(
     StatementError, NotRepresentableError
         If the problem is ill posed or too large.
     SolverNotFoundError, SolverOptionError
-        If the solver is not there, or refuses an option.
+        If the solver is not installed, or refuses an option.
     PrivacyViolationError
-        If the audit disagrees; such a mechanism is never returned.
+        If the audit finds a violation; such a mechanism is never returned.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def solve(
     try:
         steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
         form_of = ProblemForm.of(problem, deadline)
-        raw, told = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
+        raw, step_notes = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
     except OutOfTimeError as error:
         return _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}", began)
-    solution = replace(_read(problem, raw, (*_notes(problem), *told)), steps=tuple(told))
+    solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.channel is not None:
@@ -105,14 +105,14 @@ def solve(
 
 
 def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str]]:
-    """Try the methods in their order, and note each that was tried, why, and how it failed.
+    """Try the methods in order, and note each one, why it was chosen, and how it failed.
 
     Parameters
     ----------
     steps : tuple of Step
         From `plan`.
     task : Task
-        The problem, and what holds for every method.
+        The problem, and the settings for every method.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def _rounds_note(raw: RawSolution, step: Step) -> list[str]:
 
 
 def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str]) -> RawSolution:
-    """Run one method, and those that it hands over to."""
+    """Run one method, and the methods to which it hands the problem over."""
     methods = {other.method.name: other.method for other in steps}
     raw = step.method.solve(task)
     while isinstance(raw, Switch):
@@ -195,10 +195,10 @@ def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solutio
     )
 
 
-def _out_of_time(problem: Problem, told: str, began: float) -> Solution:
-    """Answer for a time limit that was over before any method could start."""
+def _out_of_time(problem: Problem, step_notes: str, began: float) -> Solution:
+    """Solution when the time limit is over before any method could start."""
     notes, seconds = _notes(problem), time.perf_counter() - began
-    return Solution(problem, Status.LIMIT, told, "no solver", seconds, {}, {}, notes)
+    return Solution(problem, Status.LIMIT, step_notes, "no solver", seconds, {}, {}, notes)
 
 
 def _described(problem: Problem, raw: RawSolution) -> str:
@@ -208,7 +208,7 @@ def _described(problem: Problem, raw: RawSolution) -> str:
 
 
 def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
-    """Blocks that exclude each other: leave out each in turn, and keep those without which the rest is feasible."""
+    """Conflicting blocks: leave out each in turn, and keep it if the rest is feasible without it."""
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
     for block in problem.constraints:
@@ -229,7 +229,7 @@ def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, .
 
 
 def _notes(problem: Problem) -> tuple[str, ...]:
-    """Remarks on the problem itself."""
+    """Notes about the problem itself."""
     notes = []
     ties = problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
@@ -248,7 +248,7 @@ def _notes(problem: Problem) -> tuple[str, ...]:
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:
-    """Note what making the channel exactly private has cost, where that can be felt."""
+    """Note the cost of making the channel exactly private, if it is at least `NOTED_COST`."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     before, after = (value_of(problem, one) for one in (channel, fixed.mechanism.channel))
     cost = sign * (before - after)

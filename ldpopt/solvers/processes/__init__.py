@@ -1,1 +1,1 @@
-"""Solvers that can be stopped: a process of their own, and the numbers that travel to it and back."""
+"""Solvers in child processes, which can be killed at a time limit."""

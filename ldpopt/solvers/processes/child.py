@@ -1,4 +1,4 @@
-"""The process that a solver runs in: it reads programs from its parent, and ends when the parent does."""
+"""The child process of a solver: it reads programs from its parent, and ends when the parent ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTCOME = ("point", "row_duals", "column_duals")
 
 def serve() -> None:
     """Answer one program after another until the parent closes the pipe."""
-    # A solver that prints, prints to stderr: stdout is the way of the answers.
+    # Text that a solver prints goes to stderr, because answers go through stdout.
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -36,15 +36,15 @@ def serve() -> None:
             with _ending_with(requests):
                 answer = _answer(facts, arrays)
             send(replies, *answer)
-    # Not by way of the interpreter's own end: there is nothing to clean up, and the parent may be waiting.
+    # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be waiting.
     os._exit(0)
 
 
 def _print_at_once() -> None:
-    """Write each line as it is printed: this process ends without notice, and what waits in a buffer would be lost."""
+    """Flush every printed line: this process may be killed, and buffered text would be lost."""
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    if sys.platform == "win32":  # pragma: no cover - there, stdout of C is not a symbol
+    if sys.platform == "win32":  # pragma: no cover - C has no symbol stdout there
         return
     import ctypes
 
@@ -67,7 +67,7 @@ def unpacked(solver: Solver, facts: Mapping[str, Any], arrays: Arrays) -> Outcom
     Raises
     ------
     Exception
-        What the solver raised: of the same class where it is one of ours or of Python.
+        The error of the solver; of the same class if it is a class of ldpopt or of Python.
     """
     if "error" in facts:
         raise rebuilt(facts)
@@ -104,7 +104,7 @@ def _solver(address: str, detail: str) -> Solver:
 
 
 def rebuilt(facts: Mapping[str, Any]) -> Exception:
-    """Return an error of the child as the same error here."""
+    """Rebuild an error of the child in this process."""
     import builtins
 
     known = getattr(errors, facts["error"], None)
@@ -121,11 +121,11 @@ def rebuilt(facts: Mapping[str, Any]) -> Exception:
 
 @contextmanager
 def _ending_with(requests: IO[bytes]) -> Iterator[None]:
-    """End this process, and those that a solver has started, as soon as the parent is gone.
+    """End this process, and those that a solver has started, when the parent ends.
 
-    The system itself sends SIGIO when the pipe closes: a solver deep in its own code needs not be asked.
+    The system sends SIGIO when the pipe closes, which also ends a solver that runs compiled code.
     """
-    if sys.platform == "win32":  # pragma: no cover - there, an orphan ends when it has solved its program
+    if sys.platform == "win32":  # pragma: no cover - an orphan ends there after its program
         yield
         return
     import fcntl
@@ -136,7 +136,7 @@ def _ending_with(requests: IO[bytes]) -> Iterator[None]:
     fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(pipe, fcntl.F_SETFL, plain | os.O_ASYNC)
     try:
-        if select.select([pipe], [], [], 0)[0]:  # it was gone already
+        if select.select([pipe], [], [], 0)[0]:  # the parent ended before
             raise EOFError
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Numbers through a pipe: one JSON header and raw arrays. No code travels, so nothing that arrives can run."""
+"""Messages through a pipe: a JSON header and raw arrays of numbers. A message contains no code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send(stream: IO[bytes], facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write facts (JSON's own types) and arrays of numbers.
+    """Write facts (types of JSON) and arrays of numbers.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Read a numpy number or array as JSON's own types."""
+    """Convert a numpy number or array to types of JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a plain value")

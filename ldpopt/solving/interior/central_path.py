@@ -1,4 +1,4 @@
-"""The central path of a compact channel program: where it starts, how it is followed, how it goes on elsewhere."""
+"""The central path of a compact channel program: its start, its steps, and warm starts with other outputs."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ STALLED_GAP = 1e-6
 """Gap accepted as optimal when the iteration has stalled; a larger one is a failure."""
 
 STEP_TO_BOUNDARY = 0.995
-"""Share of the way to the boundary that a step goes, at least."""
+"""Smallest share of the distance to the boundary that a step goes."""
 
 STEP_BACKOFF = 0.03
-"""What a step leaves of that way, times the share of the gap that the affine step leaves, where that is less."""
+"""A step leaves this share of the distance to the boundary, times the gap share of the affine step, if that is less."""
 
 CENTERING_POWER = 6
-"""The corrector aims at the current products times this power of the affine step's share."""
+"""The corrector aims at the current products times this power of the share that the affine step leaves."""
 
 CHECKPOINTS = 6
-"""Points along the path that are kept, to start from with other outputs; their products are a factor 5 apart."""
+"""Largest number of points of the path that are kept for warm starts; their products differ by a factor of 5."""
 
 CHECKPOINT_NUMBERS = 1 << 24
-"""Numbers kept for checkpoints, at most."""
+"""Largest number of floats kept for checkpoints."""
 
 MAX_ADDED = 1.0
-"""Masses that new outputs may have, as a share of those there are, where a path starts from a checkpoint."""
+"""Largest mass of new outputs at a warm start, as a share of the mass of the old ones."""
 
 LOST_MASS = 0.01
-"""Probability that an input may lose there, with outputs that are left out."""
+"""Largest probability that an input may lose at a warm start, with the outputs that are left out."""
 
-SMALLEST = 2.0**-52
-"""``b`` is not taken below this: what an exact ``b`` could add is less than roundoff."""
+MIN_B = 2.0**-52
+"""Smallest ``b`` that is used; a smaller one would change the result by less than roundoff."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class BestPoint:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point passed, in the units of the program, and where each output of the path's program stands in it, or -1."""
+    """A point of the path in the units of the program; ``column`` is the position of each output in it, or -1."""
 
     mu: float
     s: Float
@@ -72,7 +72,7 @@ class Checkpoint:
 
 
 class CentralPath(Iterate):
-    """The central path of a program, as far as it has been followed; it can be followed further at any time."""
+    """The central path of a program up to the current point; `iterate` continues it at any time."""
 
     def __init__(
         self,
@@ -80,33 +80,35 @@ class CentralPath(Iterate):
         b: float,
         beta: float,
         delta: float,
-        former: CentralPath | None = None,
+        earlier_path: CentralPath | None = None,
         kept: Int | None = None,
     ) -> None:
         self.offset = costs.max(axis=1)
         shifted = costs - self.offset[:, None]
         self.unit = float(-shifted.min(initial=0.0)) or 1.0
         self.c = shifted / self.unit
-        self.stake = float(-self.c.min(axis=1).sum()) / 100
-        self.b, self.beta, self.delta = max(b, SMALLEST), beta, delta
-        self.taken = 0
+        self.least_scale = float(-self.c.min(axis=1).sum()) / 100
+        self.b, self.beta, self.delta = max(b, MIN_B), beta, delta
+        self.steps_taken = 0
         self.checkpoints: list[Checkpoint] = []
-        # With slack every output is of use at once, whatever its M would be.
-        at_once = kept is not None and bool(delta) and bool((kept < 0).any())
-        self.resumed = former is not None and kept is not None and not at_once and self._resume(former, kept)
+        # With slack every new output is used immediately, whatever its M would be.
+        uses_new_outputs = kept is not None and bool(delta) and bool((kept < 0).any())
+        self.resumed = (
+            earlier_path is not None and kept is not None and not uses_new_outputs and self._resume(earlier_path, kept)
+        )
         if not self.resumed:
             self._start()
         if not self.c.any():
             # Every channel is as good as any, and the multipliers are known.
             self.y[:], self.z[:] = 0.0, 0.0
-        self.best = self._read(math.inf if self.c.any() else 0.0)
+        self.best = self._best_point(math.inf if self.c.any() else 0.0)
 
     def _start(self) -> None:
-        """Uniform channel between floor and cap, half-way at most; multipliers with some room."""
+        """Start with a uniform channel between floor and cap, and with multipliers strictly inside their bounds."""
         n, k = self.c.shape
         b, beta = self.b, self.beta
         near = max(b, 1e-2)
-        # Half-way on the logarithmic scale; where the slack outweighs the ratio, on the linear one.
+        # The midpoint on the logarithmic scale; on the linear scale if the slack matters more than the ratio.
         half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
         self.m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
         self.s = np.full((n, k), 1 / k - b * self.m[0])
@@ -115,30 +117,32 @@ class CentralPath(Iterate):
         self.y = np.full(n, room)
         excess = (self.y[:, None] - self.c).mean(axis=0)
         ratio = b / beta if beta else 1.0
-        # With slack the balance of an output may be left to h, where beta is too small for z to keep it.
+        # With slack, h balances an output if beta is so small that z cannot.
         share = min(1 / ratio, n / (n + 1)) if self.delta else 1.0
         self.z = np.full((n, k), 1.0) * np.maximum(share * ratio * excess, 1e-3 * room)
         self.w = self.y[:, None] + self.z - self.c
         self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
-    def _resume(self, former: CentralPath, kept: Int) -> bool:
-        """Begin at the last point of another path at which the outputs that come or go matter little."""
+    def _resume(self, earlier_path: CentralPath, kept: Int) -> bool:
+        """Start at the last point of another path where the added and removed outputs have little mass."""
         earlier = [
             replace(checkpoint, column=np.where(kept < 0, -1, checkpoint.column[kept]))
-            for checkpoint in former.checkpoints
+            for checkpoint in earlier_path.checkpoints
         ]
         while earlier:
             checkpoint = earlier.pop()
             masses, new = self._masses(checkpoint), checkpoint.column < 0
-            lost = np.delete(checkpoint.s + self.b * checkpoint.m, checkpoint.column[~new], axis=1).sum(axis=1).max()
-            if masses[new].sum() <= MAX_ADDED * checkpoint.m.sum() and lost <= LOST_MASS:
+            lost_mass = (
+                np.delete(checkpoint.s + self.b * checkpoint.m, checkpoint.column[~new], axis=1).sum(axis=1).max()
+            )
+            if masses[new].sum() <= MAX_ADDED * checkpoint.m.sum() and lost_mass <= LOST_MASS:
                 self.checkpoints = earlier
-                self._begin(checkpoint, masses)
+                self._start_from(checkpoint, masses)
                 return True
         return False
 
     def _masses(self, checkpoint: Checkpoint) -> Float:
-        """What each output's ``M`` would be near the checkpoint: infinite for one that is worth more."""
+        """Estimate each output's ``M`` near the checkpoint; infinite for an output that violates the bound there."""
         masses = checkpoint.m[checkpoint.column].copy()
         new = checkpoint.column < 0
         if new.any():
@@ -149,8 +153,8 @@ class CentralPath(Iterate):
             )
         return masses
 
-    def _begin(self, checkpoint: Checkpoint, masses: Float) -> None:
-        """Take over the checkpoint's pairs, and put those of new outputs on the path exactly."""
+    def _start_from(self, checkpoint: Checkpoint, masses: Float) -> None:
+        """Copy the checkpoint's pairs, and place the pairs of new outputs exactly on the path."""
         new, column = checkpoint.column < 0, checkpoint.column
         self.m, self.y, mu = masses, (checkpoint.y - self.offset) / self.unit, checkpoint.mu / self.unit
         self.s, self.t = checkpoint.s[:, column].copy(), checkpoint.t[:, column].copy()
@@ -167,7 +171,7 @@ class CentralPath(Iterate):
             self.h[new] = mu / self.m[new] if self.delta else 0.0
 
     def _keep_checkpoint(self) -> None:
-        """Keep this point, where the products have become much smaller since the last."""
+        """Keep this point if the products are much smaller than at the last one that was kept."""
         mu = self.products * self.unit / self.s.size / 2
         if self.checkpoints and mu > self.checkpoints[-1].mu / 5:
             return
@@ -178,7 +182,7 @@ class CentralPath(Iterate):
         self.checkpoints = self.checkpoints[-most:]
 
     def iterate(self, gap: float, steps: int, deadline: Deadline) -> Status:
-        """Take steps until the gap is small enough, time is over, or nothing improves any more."""
+        """Take steps until the gap is small enough, time is over, or the gap no longer improves."""
         stale = 0
         while self.best.gap > gap and steps and stale < NON_IMPROVING_STEPS:
             if deadline.is_over:
@@ -186,34 +190,34 @@ class CentralPath(Iterate):
             if not self._step():
                 stale = NON_IMPROVING_STEPS
                 break
-            self.taken, steps = self.taken + 1, steps - 1
+            self.steps_taken, steps = self.steps_taken + 1, steps - 1
             stale = self._keep_best(gap, stale)
-        return self._ended(gap, stalled=stale >= NON_IMPROVING_STEPS)
+        return self._final_status(gap, stalled=stale >= NON_IMPROVING_STEPS)
 
-    def _ended(self, gap: float, *, stalled: bool) -> Status:
-        """How the best point counts after the last step."""
+    def _final_status(self, gap: float, *, stalled: bool) -> Status:
+        """Status of the best point after the last step."""
         if not math.isfinite(self.best.gap):
-            self.best = self._read(self._gap())
+            self.best = self._best_point(self._gap())
         if self.best.gap <= max(gap, STALLED_GAP if stalled else 1e-9):
             return Status.OPTIMAL
         return Status.FAILED if stalled else Status.LIMIT
 
     def _keep_best(self, gap: float, stale: int) -> int:
-        """Keep this point if its gap is the smallest so far; return how many steps have not made it smaller."""
+        """Keep this point if its gap is the smallest so far; return the number of steps since the last improvement."""
         if self.products > max(3 * gap, 1e-9) * self.scale:
             return stale
         found = self._gap()
         if found < self.best.gap:
-            self.best = self._read(found)
+            self.best = self._best_point(found)
             return 0
         return stale + (self.products <= 1e-9 * self.scale)
 
     @property
     def scale(self) -> float:
-        """What a relative gap is relative to."""
-        return max(abs(float(self.y.sum() + self.offset.sum() / self.unit)), self.stake, 1e-300)
+        """Denominator of relative gaps."""
+        return max(abs(float(self.y.sum() + self.offset.sum() / self.unit)), self.least_scale, 1e-300)
 
-    def _read(self, gap: float) -> BestPoint:
+    def _best_point(self, gap: float) -> BestPoint:
         y = self.y * self.unit + self.offset
         return BestPoint(self.s.copy(), self.m.copy(), y, self.z * self.unit, gap)
 

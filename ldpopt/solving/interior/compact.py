@@ -1,4 +1,4 @@
-r"""The interior point for compact channel programs: one small dense system for each step, whatever the utility.
+r"""The interior point for compact channel programs: one small dense system for each step, for every utility.
 
 For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and the multipliers ``y``, ``z``,
 
@@ -7,8 +7,8 @@ For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and th
     s_{xj} + t_{xj} - \beta M_j = \delta \;[z_{xj}], \qquad \sum_j s_{xj} + b \sum_j M_j = 1 \;[y_x], \qquad
     w_{xj} = y_x + z_{xj} - c_{xj},
 
-the central path is :math:`s w = t z = M h = \mu`. Everything but ``y`` and ``M`` is eliminated entry by entry; what is
-left is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior point"). Predictor and
+the central path is :math:`s w = t z = M h = \mu`. Everything but ``y`` and ``M`` is eliminated entry by entry; the rest
+is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior point"). Predictor and
 corrector are Mehrotra's.
 """
 
@@ -30,14 +30,14 @@ from ldpopt.solving.interior.central_path import CentralPath
 from ldpopt.solving.interior.threads import few_threads
 
 GAP = 1e-11
-"""Relative gap at which to stop: that of a safe bound to the value of a feasible channel."""
+"""Relative gap at which to stop, between a valid bound and the value of a feasible channel."""
 
-STEPS = 300
-"""Steps at most; 10 to 30 are usual."""
+MAX_STEPS = 300
+"""Largest number of steps; 10 to 30 are usual."""
 
 
 class Interior(Solver):
-    """Primal-dual interior point for pure and entry-wise budgets; stops on the gap of its own safe bound."""
+    """Primal-dual interior point for pure and entry-wise budgets; it stops at the gap to its own valid bound."""
 
     name = "interior"
     features = frozenset({Feature.WARM_START, Feature.OTHER_OUTPUTS, Feature.GAP})
@@ -51,13 +51,13 @@ class Interior(Solver):
         warm_start: Any = None,
         kept: Int | None = None,
         gap: float = GAP,
-        steps: int = STEPS,
+        steps: int = MAX_STEPS,
         **options: Any,
     ) -> Outcome:
         """Solve a compact program, or start from an earlier outcome's ``warm_start``.
 
-        With ``kept`` that outcome was of a program with other outputs: ``kept[j]`` is where output ``j`` stood in it,
-        or -1.
+        With ``kept`` that outcome is of a program with other outputs: ``kept[j]`` is the position of output ``j``
+        there, or -1.
 
         Raises
         ------
@@ -72,9 +72,9 @@ class Interior(Solver):
         costs = sign * structure.weighted
         deadline = Deadline.after(time_limit)
         new_path = partial(CentralPath, costs, structure.b, structure.beta, structure.delta)
-        former = warm_start if isinstance(warm_start, CentralPath) else None
-        path = former if former is not None and kept is None else new_path(former, kept)
-        # What overflows is told by the gap, or by a direction that is not finite.
+        earlier_path = warm_start if isinstance(warm_start, CentralPath) else None
+        path = earlier_path if earlier_path is not None and kept is None else new_path(earlier_path, kept)
+        # An overflow shows in the gap, or in a direction that is not finite.
         with few_threads(costs.shape[1]), np.errstate(all="ignore"):
             status = path.iterate(gap, steps, deadline)
             if status is not Status.OPTIMAL and path.resumed and not deadline.is_over:
@@ -86,7 +86,7 @@ class Interior(Solver):
         rows = np.concatenate([y, z.reshape(-1)])
         below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
-        return Outcome(status, f"{path.taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, path)
+        return Outcome(status, f"{path.steps_taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, path)
 
 
 def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:

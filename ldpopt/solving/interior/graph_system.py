@@ -1,4 +1,4 @@
-"""The Newton system of the interior point for graphs and metrics: a block for each output, joined by the row sums."""
+"""The Newton system of the interior point for graphs and metrics: one block for each output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky
 class GraphProgram:
     """The program by outputs: ``cost`` or, in the worst case, ``gain`` of shape (m, n); ordered pairs and their ratio.
 
-    Numbers are divided by ``unit``, the largest of them.
+    Costs and gains are divided by ``unit``, the largest of them.
     """
 
     cost: Float
@@ -55,7 +55,7 @@ class GraphProgram:
         return self.cost if self.gain is None else self.gain * prior
 
     def start(self) -> GraphPoint:
-        """Uniform reports are private with room to spare; all products of slack and multiplier are the same."""
+        """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
         m, n = self.shape
         t = np.repeat(((1 - self.ratio) / m)[None], m, axis=0)
         if self.gain is None:
@@ -70,7 +70,7 @@ class GraphProgram:
         return GraphPoint(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
 
     def distance(self, at: GraphPoint) -> tuple[float, float]:
-        """How far the value of a point is from the bound of its multipliers, also as a share."""
+        """Gap between the value of a point and the bound of its multipliers, absolute and relative."""
         p = np.maximum(at.p, 0.0)
         p = p / p.sum(axis=0)
         cost = self.cost if self.gain is None else self.gain * (at.prior / at.prior.sum())
@@ -78,15 +78,15 @@ class GraphProgram:
         bound = float((cost + self.adjoint(at.ties)).max(axis=0).sum())
         spread = float((cost.max(axis=0) - cost.min(axis=0)).sum())
         residual = float(np.abs(1 - at.p.sum(axis=0)).max())
-        apart = max(bound - value, 0.0) if residual < 1e-6 and math.isfinite(bound - value) else math.inf
-        return apart, apart / max(abs(bound), spread / 100, 1e-300)
+        distance = max(bound - value, 0.0) if residual < 1e-6 and math.isfinite(bound - value) else math.inf
+        return distance, distance / max(abs(bound), spread / 100, 1e-300)
 
 
 @dataclass(frozen=True)
 class GraphPoint(Point):
     """A point of the iteration, or a step: entries, slacks of ties and expectations; their multipliers.
 
-    Entries and row sums' multipliers ``sums`` are free, as is the worst case's value ``worst``.
+    Entries and row sums' multipliers ``sums`` are free, and so is the worst case's value ``worst``.
     """
 
     p: Float
@@ -111,24 +111,24 @@ class GraphPoint(Point):
 
 
 class GraphSystem(NewtonSystem[GraphPoint]):
-    """The linear system of one iteration, factored."""
+    """The factored linear system of one iteration."""
 
     def __init__(self, data: GraphProgram, at: GraphPoint) -> None:
         self.data, self.at = data, at
-        self.weight = at.ties / at.t
-        self.left_sum = 1 - at.p.sum(axis=0)
-        self.left_tie = data.apply(at.p) - at.t
-        self.left_dual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
-        self.left_prior = 0.0 if data.gain is None else 1 - float(at.prior.sum())
+        self.tie_weight = at.ties / at.t
+        self.sum_residual = 1 - at.p.sum(axis=0)
+        self.tie_residual = data.apply(at.p) - at.t
+        self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
+        self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
         if data.gain is not None:
-            self.left_worst = (data.gain * at.p).sum(axis=0) - at.worst - at.e
+            self.worst_residual = (data.gain * at.p).sum(axis=0) - at.worst - at.e
         self._factor()
 
     def _factor(self) -> None:
-        """Factor each output's matrix and add up their inverses for what joins the outputs."""
+        """Factor each output's matrix, and add up their inverses to the Schur complement that couples the outputs."""
         (m, n), gain = self.data.shape, self.data.gain
         row, column, off, diagonal = self._laplacians()
-        joined = np.zeros((n, n) if gain is None else (2 * n, 2 * n))
+        schur = np.zeros((n, n) if gain is None else (2 * n, 2 * n))
         matrix, own = np.zeros((n, n), order="F"), np.arange(n)
         self.factors: list[tuple[Float, Float]] = []
         for j in range(m):
@@ -139,15 +139,15 @@ class GraphSystem(NewtonSystem[GraphPoint]):
             self.factors.append((factor, scale))
             inverted, _ = dpotri(factor, lower=1)
             inverted = scale[:, None] * (inverted + np.tril(inverted, -1).T) * scale
-            joined[:n, :n] += inverted
+            schur[:n, :n] += inverted
             if gain is not None:
-                joined[:n, n:] -= inverted * gain[j]
-                joined[n:, n:] += gain[j][:, None] * inverted * gain[j]
+                schur[:n, n:] -= inverted * gain[j]
+                schur[n:, n:] += gain[j][:, None] * inverted * gain[j]
         if gain is not None:
-            joined[n:, :n] = joined[:n, n:].T
-            joined[own + n, own + n] += self.at.e / self.at.prior
-        self.join_scale = 1 / np.sqrt(np.diag(joined))
-        self.join = cholesky(np.asfortranarray(joined * self.join_scale * self.join_scale[:, None]))
+            schur[n:, :n] = schur[:n, n:].T
+            schur[own + n, own + n] += self.at.e / self.at.prior
+        self.schur_scale = 1 / np.sqrt(np.diag(schur))
+        self.schur_factor = cholesky(np.asfortranarray(schur * self.schur_scale * self.schur_scale[:, None]))
 
     def _laplacians(self) -> tuple[Int, Int, Float, Float]:
         """Pairs of inputs, and for each output their weights off the diagonal and the weights on it."""
@@ -155,58 +155,65 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         low, high = np.minimum(data.first, data.second), np.maximum(data.first, data.second)
         key, inverse = np.unique(low * n + high, return_inverse=True)
         pairs = np.arange(len(inverse))
-        off = by_rows(csr_array((-data.ratio, (inverse, pairs)), shape=(len(key), len(pairs))), self.weight)
+        off = by_rows(csr_array((-data.ratio, (inverse, pairs)), shape=(len(key), len(pairs))), self.tie_weight)
         squares = np.concatenate([np.ones(len(pairs)), data.ratio**2])
         place = (np.concatenate([data.second, data.first]), np.concatenate([pairs, pairs]))
-        diagonal = by_rows(csr_array((squares, place), shape=(n, len(pairs))), self.weight)
+        diagonal = by_rows(csr_array((squares, place), shape=(n, len(pairs))), self.tie_weight)
         return key // n, key % n, off, diagonal
 
-    def _by_output(self, right: Float) -> Float:
+    def _solve_outputs(self, right: Float) -> Float:
         """Solve every output's system, right-hand sides of shape (m, n)."""
         parts = zip(self.factors, right, strict=True)
         return np.stack([scale * dpotrs(factor, scale * one, lower=1)[0] for (factor, scale), one in parts])
 
-    def _joined(self, right: Float) -> Float:
-        return np.asarray(self.join_scale * dpotrs(self.join, self.join_scale * right, lower=1)[0])
+    def _solve_schur(self, right: Float) -> Float:
+        return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
 
-    def _coupled(
+    def _solve_coupled(
         self, right: Float, sums: Float, worst: Float | None, prior: float
     ) -> tuple[Float, Float, Float, Float]:
         """Solve all outputs together with the row sums and, in the worst case, the expectations."""
         data = self.data
-        free = self._by_output(right)
+        uncoupled = self._solve_outputs(right)
         if data.gain is None or worst is None:
-            y = self._joined(free.sum(axis=0) - sums)
-            return free - self._by_output(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
+            y = self._solve_schur(uncoupled.sum(axis=0) - sums)
+            return uncoupled - self._solve_outputs(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
         n = data.shape[1]
-        base = self._joined(np.concatenate([free.sum(axis=0) - sums, -(data.gain * free).sum(axis=0) + worst]))
-        along = self._joined(np.concatenate([np.zeros(n), np.ones(n)]))
-        shift = (prior - base[n:].sum()) / along[n:].sum()
-        both = base + shift * along
-        y, pi = both[:n], both[n:]
-        return free - self._by_output(y - data.gain * pi), y, pi, np.array([shift])
+        base = self._solve_schur(
+            np.concatenate([uncoupled.sum(axis=0) - sums, -(data.gain * uncoupled).sum(axis=0) + worst])
+        )
+        unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
+        shift = (prior - base[n:].sum()) / unit_response[n:].sum()
+        combined = base + shift * unit_response
+        y, pi = combined[:n], combined[n:]
+        return uncoupled - self._solve_outputs(y - data.gain * pi), y, pi, np.array([shift])
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined once."""
         data, at, (aim_tie, aim_worst) = self.data, self.at, aims
-        right = data.adjoint(aim_tie / at.t - self.weight * self.left_tie) + self.left_dual
-        worst = None if data.gain is None else aim_worst / at.prior - self.left_worst
-        p, y, prior, w = self._coupled(right, self.left_sum, worst, self.left_prior)
-        drift = self.left_dual - y + data.adjoint(self._ties(p, aim_tie))
-        rest = None
+        right = data.adjoint(aim_tie / at.t - self.tie_weight * self.tie_residual) + self.dual_residual
+        worst = None if data.gain is None else aim_worst / at.prior - self.worst_residual
+        p, y, prior, w = self._solve_coupled(right, self.sum_residual, worst, self.prior_residual)
+        entry_residual = self.dual_residual - y + data.adjoint(self._tie_step(p, aim_tie))
+        expectation_residual = None
         if data.gain is not None and worst is not None:
-            drift = drift + data.gain * prior
-            rest = worst - (data.gain * p).sum(axis=0) + w - at.e / at.prior * prior
-        more = self._coupled(drift, self.left_sum - p.sum(axis=0), rest, self.left_prior - float(prior.sum()))
-        p, y, prior, w = p + more[0], y + more[1], prior + more[2], w + more[3]
-        t, e = data.apply(p) + self.left_tie, np.zeros(0)
+            entry_residual = entry_residual + data.gain * prior
+            expectation_residual = worst - (data.gain * p).sum(axis=0) + w - at.e / at.prior * prior
+        change = self._solve_coupled(
+            entry_residual,
+            self.sum_residual - p.sum(axis=0),
+            expectation_residual,
+            self.prior_residual - float(prior.sum()),
+        )
+        p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
+        t, e = data.apply(p) + self.tie_residual, np.zeros(0)
         if data.gain is not None:
-            e = (data.gain * p).sum(axis=0) - w + self.left_worst
-        return GraphPoint(p, t, e, w, self._ties(p, aim_tie), prior, y)
+            e = (data.gain * p).sum(axis=0) - w + self.worst_residual
+        return GraphPoint(p, t, e, w, self._tie_step(p, aim_tie), prior, y)
 
-    def _ties(self, p: Float, aim: Float) -> Float:
+    def _tie_step(self, p: Float, aim: Float) -> Float:
         """Multipliers of the ties in the step that has these entries."""
-        return np.asarray((aim - self.at.ties * (self.data.apply(p) + self.left_tie)) / self.at.t)
+        return np.asarray((aim - self.at.ties * (self.data.apply(p) + self.tie_residual)) / self.at.t)
 
 
 def by_rows(matrix: Any, rows: Float) -> Float:

@@ -1,9 +1,9 @@
-r"""Interior point for channels tied pair by pair: graphs and metrics, where every output is a block of its own.
+r"""Interior point for channels tied pair by pair: graphs and metrics, one block for each output.
 
 Privacy rows ``P[k, y] - r P[i, y] >= 0`` stay within an output; only the row sums (and, for a worst case, the inputs'
-expectations) join the outputs. So a Newton step factors one matrix of order ``n`` for each output, a graph Laplacian
-with weights, and one of order ``n`` (or ``2 n``) for what joins them: ``O(m n^3)``, instead of the ``n m`` columns of a
-general method. Theory: docs, "Graphs and metrics: an interior point by outputs".
+expectations) couple the outputs. So a Newton step factors one matrix of order ``n`` for each output, a graph Laplacian
+with weights, and one of order ``n`` (or ``2 n``) that couples them. This takes ``O(m n^3)`` operations; a
+general method has ``n m`` columns. Theory: docs, "Graphs and metrics: an interior point by outputs".
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.interior.graph_system import GraphPoint, GraphProgram, GraphSystem
-from ldpopt.solving.interior.steps import Followed, follow
+from ldpopt.solving.interior.steps import PathResult, follow_path
 from ldpopt.solving.interior.threads import few_threads
 
 GAP = 1e-11
-"""Distance of bound and value, over the larger of the bound and a hundredth of the spread, that ends the iteration."""
+"""Relative gap at which to stop: over the bound, or over a hundredth of the range of costs if that is larger."""
 
-MOST_STEPS = 120
-"""Iterations; 10 to 45 are usual."""
+MAX_STEPS = 120
+"""Largest number of iterations; 10 to 45 are usual."""
 
 STALLED_STEPS = 5
-"""Iterations without a better point after which the best one is returned."""
+"""Iterations without a smaller gap before stopping."""
 
-LEAST_LOSS = 1e-3
-"""Privacy loss along a tie below which the inside of the cones is too thin for floats."""
+MIN_LOSS = 1e-3
+"""Smallest privacy loss along a tie for which floats resolve the interior of the cones."""
 
-SOLVED = 1e-9
-"""Gap up to which an answer counts as optimal."""
+ACCEPTED_GAP = 1e-9
+"""Gap accepted as optimal."""
 
 
 class GraphInterior(Solver):
-    """Interior point by outputs for graph and metric privacy; its point is in the middle of the optimal face."""
+    """Interior point by outputs for graph and metric privacy; its answer is in the middle of the optimal face."""
 
     name = "graph interior"
     features = frozenset({Feature.GAP})
@@ -53,7 +53,7 @@ class GraphInterior(Solver):
         *,
         time_limit: float | None = None,
         gap: float = GAP,
-        steps: int = MOST_STEPS,
+        steps: int = MAX_STEPS,
         **options: Any,
     ) -> Outcome:
         """Solve a pairwise program of ties; the best point so far is returned, whatever ended the iteration.
@@ -75,7 +75,7 @@ class GraphInterior(Solver):
             what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
             raise NotRepresentableError(what, do='use solver="highs"')
         with few_threads(data.shape[1]):
-            found = follow(
+            found = follow_path(
                 data.start(),
                 data.distance,
                 lambda at: GraphSystem(data, at),
@@ -84,7 +84,7 @@ class GraphInterior(Solver):
                 stalled_steps=STALLED_STEPS,
                 deadline=deadline,
             )
-        return _outcome(program, data, found, max(gap, SOLVED))
+        return _outcome(program, data, found, max(gap, ACCEPTED_GAP))
 
 
 def read_program(program: LinearProgram) -> GraphProgram | None:
@@ -97,13 +97,13 @@ def read_program(program: LinearProgram) -> GraphProgram | None:
         return None
     (n, m), block = program.structure.shape, spans["privacy"].block
     pairs = None if block is None or n < 2 else _pairs(block, m)
-    if pairs is None or not _is_mutual(pairs[0], pairs[1], n):
+    if pairs is None or not _has_mutual_pairs(pairs[0], pairs[1], n):
         return None
     gain = _gain(program, spans["worst_case"].slice) if "worst_case" in spans else None
-    return _in_unit(program, gain, pairs)
+    return _scaled(program, gain, pairs)
 
 
-def _in_unit(program: ChannelProgram, gain: Float | None, pairs: tuple[Int, Int, Float]) -> GraphProgram | None:
+def _scaled(program: ChannelProgram, gain: Float | None, pairs: tuple[Int, Int, Float]) -> GraphProgram | None:
     """Scale the objective to a largest weight of 1; None if it is zero or not finite."""
     cost = (1.0 if program.maximize else -1.0) * program.structure.weighted.T
     unit = float(np.abs(cost if gain is None else gain / program.structure.shape[0]).max())
@@ -124,18 +124,18 @@ def _pairs(block: RowBlock, m: int) -> tuple[Int, Int, Float] | None:
         and (block.y.reshape(size, m, 2) == np.arange(m)[None, :, None]).all()
         and (ratio == ratio[:, :1]).all()
         and (ratio[:, 0, 1] == -1).all()
-        and ((ratio[:, 0, 0] > 0) & (ratio[:, 0, 0] < 1 - LEAST_LOSS)).all()
+        and ((ratio[:, 0, 0] > 0) & (ratio[:, 0, 0] < 1 - MIN_LOSS)).all()
     )
     return (pairs[:, 0, 0], pairs[:, 0, 1], ratio[:, 0, 0].copy()) if alike else None
 
 
-def _is_mutual(first: Int, second: Int, n: int) -> bool:
+def _has_mutual_pairs(first: Int, second: Int, n: int) -> bool:
     """Whether every tie has its reverse and every input a tie.
 
-    Then all entries are non-negative by themselves, and every output's matrix is positive definite.
+    Then the ties imply that all entries are non-negative, and every output's matrix is positive definite.
     """
-    there, back = np.sort(first * n + second), np.sort(second * n + first)
-    return bool(np.array_equal(np.unique(there), np.unique(back))) and len(np.unique(first)) == n
+    forward, reverse = np.sort(first * n + second), np.sort(second * n + first)
+    return bool(np.array_equal(np.unique(forward), np.unique(reverse))) and len(np.unique(first)) == n
 
 
 def _gain(program: ChannelProgram, rows: slice) -> Float:
@@ -145,7 +145,7 @@ def _gain(program: ChannelProgram, rows: slice) -> Float:
     return np.asarray((-1.0 if program.maximize else 1.0) * dense[np.arange(n), np.arange(n)].T)
 
 
-def _outcome(program: ChannelProgram, data: GraphProgram, found: Followed[GraphPoint], accepted: float) -> Outcome:
+def _outcome(program: ChannelProgram, data: GraphProgram, found: PathResult[GraphPoint], accepted: float) -> Outcome:
     sign, at = 1.0 if program.maximize else -1.0, found.point
     duals = np.zeros(program.shape[0])
     spans = {span.name: span for span in program.rows}
@@ -158,6 +158,6 @@ def _outcome(program: ChannelProgram, data: GraphProgram, found: Followed[GraphP
         by_input = (data.gain * at.p).sum(axis=0)
         point = np.append(point, sign * data.unit * by_input.min())
     reduced = program.objective - program.matrix.T @ duals
-    status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.is_late else Status.FAILED
-    told = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.is_late else "")
-    return Outcome(status, told, np.maximum(point, program.column_lower), duals, reduced)
+    status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
+    message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
+    return Outcome(status, message, np.maximum(point, program.column_lower), duals, reduced)

@@ -1,7 +1,7 @@
-r"""Newton directions of the interior point for compact programs: one factor for each, a block of inputs at a time.
+r"""Newton directions of the interior point for compact programs: one factorization each, by blocks of inputs.
 
 Pairs are eliminated entry by entry. With :math:`\theta = s/w`, :math:`\tau = t/z`, :math:`v = 1/(\theta + \tau)`
-what is left for ``y`` and ``M`` is
+the equations for ``y`` and ``M`` are
 
 .. math:: D\,dy - A\,dM = f, \qquad A^T dy + K\,dM = q, \qquad A = b + \beta\,\theta v, \quad D = \sum_j \theta v \tau,
 
@@ -20,10 +20,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ldpopt.foundation.checks import Float
 
 BLOCK = 1 << 14
-"""Entries worked on at a time, which stay in a processor's cache."""
+"""Entries of one block of work, which fits in a processor's cache."""
 
-REFINED = 2
-"""Times that a solution of the small system is refined."""
+REFINEMENTS = 2
+"""Steps of iterative refinement for each solution of the small system."""
 
 Aim = Callable[[slice], tuple[Float, Float]]
 
@@ -64,13 +64,13 @@ class Iterate:
 
     @property
     def products(self) -> float:
-        """Sum of all complementary products: the gap, were the point feasible."""
+        """Sum of all complementary products: the gap if the point is feasible."""
         return float(np.einsum("ij,ij->", self.s, self.w) + np.einsum("ij,ij->", self.t, self.z) + self.m @ self.h)
 
 
 @dataclass
-class Move:
-    """A direction, and how many times it leads to the boundary in a full step."""
+class Direction:
+    """A direction; a full step goes ``primal`` and ``dual`` times the distance to the boundary."""
 
     ds: Float
     dt: Float
@@ -88,7 +88,7 @@ class Move:
 
 
 class Newton:
-    """The equations at one point, factored; ``solvable`` says whether they could be."""
+    """The factored Newton equations at one point; ``solvable`` is False if the factorization failed."""
 
     def __init__(self, path: Iterate) -> None:
         self.path = path
@@ -97,13 +97,13 @@ class Newton:
         self.blocks = [slice(first, first + rows) for first in range(0, n, rows)]
         self.theta, self.tau, self.v, self.scaled = (np.empty((n, k)) for _ in range(4))
         self.root = np.empty(n)
-        across = sum(map(self._begin, self.blocks))
+        across = sum(map(self._set_weights, self.blocks))
         self.pivots = path.beta**2 * across + (path.h / path.m if path.delta else 0.0)
-        self.row_lack = 1 - path.s.sum(axis=1) - path.b * path.m.sum()
-        self.column_lack = -(path.b * (path.c.sum(axis=0) - path.y.sum()) + path.beta * path.z.sum(axis=0) + path.h)
+        self.row_residual = 1 - path.s.sum(axis=1) - path.b * path.m.sum()
+        self.output_residual = -(path.b * (path.c.sum(axis=0) - path.y.sum()) + path.beta * path.z.sum(axis=0) + path.h)
         self.solvable = self._factor()
 
-    def _begin(self, r: slice) -> Float:
+    def _set_weights(self, r: slice) -> Float:
         """Weights of the pairs, and the rows of ``A`` over the square root of ``D``."""
         path = self.path
         theta = np.divide(path.s[r], path.w[r], out=self.theta[r])
@@ -123,38 +123,38 @@ class Newton:
         schur[diagonal] += self.pivots
         if not np.isfinite(schur[diagonal]).all() or not (schur[diagonal] > 0).all():
             return False
-        self.equal = 1 / np.sqrt(schur[diagonal])
-        schur *= self.equal[:, None]
-        schur *= self.equal
-        for regular in (1e-15, 1e-13, 1e-11, 1e-9):
-            schur[diagonal] = 1 + regular
+        self.schur_scale = 1 / np.sqrt(schur[diagonal])
+        schur *= self.schur_scale[:, None]
+        schur *= self.schur_scale
+        for ridge in (1e-15, 1e-13, 1e-11, 1e-9):
+            schur[diagonal] = 1 + ridge
             self.factor, failed = dpotrf(schur, lower=1, clean=0)
             if not failed:
                 return True
         return False
 
-    def _linear(self, q: Float, f: Float) -> tuple[Float, Float]:
+    def _solve_schur(self, q: Float, f: Float) -> tuple[Float, Float]:
         """Solve for ``dy`` and ``dM``, refined: every pass corrects both rows of the system."""
         f = f / self.root
         u, dm = np.zeros(len(f)), np.zeros(len(q))
-        for _ in range(1 + REFINED):
+        for _ in range(1 + REFINEMENTS):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
-            move = dpotrs(self.factor, side * self.equal, lower=1)[0] * self.equal
+            move = dpotrs(self.factor, side * self.schur_scale, lower=1)[0] * self.schur_scale
             dm = dm + move
             u = u + top + self.scaled @ move
         return u / self.root, dm
 
-    def solve(self, aim: Aim, eh: Float) -> Move:
-        """Direction for pairs that lack ``aim(rows)`` and outputs that lack ``eh``."""
+    def solve(self, aim: Aim, eh: Float) -> Direction:
+        """Direction for the residuals ``aim(rows)`` of pairs and ``eh`` of outputs."""
         path, (n, k) = self.path, self.path.s.shape
         ds, dt, dw, dz = (np.empty((n, k)) for _ in range(4))
-        move = Move(ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
-        down, across = zip(*(self._gather(move, aim, r) for r in self.blocks), strict=True)
-        q = eh - self.column_lack + path.beta * sum(down)
-        move.dy, move.dm = self._linear(q, np.concatenate(across) - self.row_lack)
-        drop = path.beta * move.dm
-        primal, dual = zip(*(self._spread(move, drop, r) for r in self.blocks), strict=True)
+        move = Direction(ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
+        down, across = zip(*(self._right_sides(move, aim, r) for r in self.blocks), strict=True)
+        q = eh - self.output_residual + path.beta * sum(down)
+        move.dy, move.dm = self._solve_schur(q, np.concatenate(across) - self.row_residual)
+        cap_change = path.beta * move.dm
+        primal, dual = zip(*(self._complete_direction(move, cap_change, r) for r in self.blocks), strict=True)
         move.primal, move.dual = max(0.0, *primal), max(0.0, *dual)
         if path.delta:
             move.dh = eh - (path.h / path.m) * move.dm
@@ -162,20 +162,20 @@ class Newton:
             move.dual = max(move.dual, -float((move.dh / path.h).min()))
         return move
 
-    def _gather(self, move: Move, aim: Aim, r: slice) -> tuple[Float, Float]:
-        """Set ``ds`` and ``dt`` to what these inputs' pairs lack; return their parts of both right-hand sides."""
+    def _right_sides(self, move: Direction, aim: Aim, r: slice) -> tuple[Float, Float]:
+        """Set ``ds`` and ``dt`` to the residuals of these inputs' pairs; return their parts of the right-hand sides."""
         es, et, v = move.ds[r], move.dt[r], self.v[r]
         es[:], et[:] = aim(r)
         across = self.tau[r] * es
         across -= self.theta[r] * et
         return np.einsum("ij,ij->j", v, es + et), np.einsum("ij,ij->i", v, across)
 
-    def _spread(self, move: Move, drop: Float, r: slice) -> tuple[float, float]:
-        """Set the direction of these inputs' pairs; return how many times it leads to the boundary."""
+    def _complete_direction(self, move: Direction, cap_change: Float, r: slice) -> tuple[float, float]:
+        """Set the direction of these inputs' pairs; return its length over the distance to the boundary."""
         dy, ds, dt, dw, dz = move.dy[r, None], move.ds[r], move.dt[r], move.dw[r], move.dz[r]
         rest = ds + dt
-        rest -= drop
-        # Not dw = dy + dz: that would cancel where w is small.
+        rest -= cap_change
+        # dw = dy + dz would lose digits where w is small.
         np.multiply(self.tau[r], dy, out=dw)
         dw += rest
         dw *= self.v[r]
@@ -188,12 +188,12 @@ class Newton:
         least = [float(np.divide(change, value[r], out=rest).min()) for change, value in moved]
         return -min(least[:2]), -min(least[2:])
 
-    def predict(self) -> Move:
-        """Affine direction: towards products of zero."""
+    def predict(self) -> Direction:
+        """Affine direction: aims at products of zero."""
         path = self.path
         return self.solve(lambda r: (-path.s[r], -path.t[r]), -path.h)
 
-    def duality_gap_share(self, affine: Move) -> float:
+    def duality_gap_share(self, affine: Direction) -> float:
         """Share of the products that an affine step to the boundary would leave, never negative."""
         path, (primal, dual) = self.path, affine.lengths(1.0)
         first = np.vdot(path.w, affine.ds) + np.vdot(path.z, affine.dt) + path.h @ affine.dm
@@ -202,10 +202,10 @@ class Newton:
         change = float((primal - dual) * first + primal * dual * second) / path.products
         return max(1 - dual + change, 0.0)
 
-    def correct(self, affine: Move, target: float) -> Move:
+    def correct(self, affine: Direction, target: float) -> Direction:
         """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
 
-        They are taken in the share that the shorter affine step had: with all of them, short steps go astray.
+        These terms are multiplied by the shorter affine step length: in full they spoil short steps.
         """
         path = self.path
         share = min(affine.lengths(1.0))

@@ -1,10 +1,10 @@
-r"""Pricing of outputs: what multipliers of the row sums say about every output of a column-tied program, in floats.
+r"""Pricing of outputs in floats: the reduced cost of every output of a compact program under given row-sum multipliers.
 
 With ``d = costs - y`` the best cone of output ``j`` is worth
 
 .. math:: g_j(y) = \beta \sum_x d_{xj}^+ + b \sum_x d_{xj},
 
-and ``y`` is dual feasible where no :math:`g_j` is positive (docs, "Certificates"). Every :math:`g_j(y + t)` is convex,
+and ``y`` is dual feasible if no :math:`g_j` is positive (docs, "Certificates"). Every :math:`g_j(y + t)` is convex,
 piecewise linear and decreasing in ``t``: Newton's method from the left finds the least feasible shift.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.foundation.checks import Float
 
 CHUNK = 1 << 18
-"""Entries worked on at a time."""
+"""Entries of one block of work."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     r"""Upper bound :math:`\sum_x y_x + n t` with the best shift, plus the slack's share; up to rounding."""
     n = len(duals)
     prices = Prices.of(costs, duals)
-    # A tangent's root lies left of the root, more so for a larger b: the first step may go back, all others go on.
+    # A tangent's root is left of the root, further for a larger b: only the first step may be negative.
     least = max(b, np.finfo(float).eps)
     steps = prices.gains(least, beta) / (beta * prices.count + least * n)
     shift = float(max(steps.max(), 0.0) if delta else steps.max())
@@ -78,18 +78,18 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
 
 
 def project_to_private(channel: Float, b: float, delta: float = 0.0) -> Float:
-    """Return a private channel near this one, shape (n, k), whose ratios and row sums are slightly off; up to rounding.
+    """Return a private channel near one, shape (n, k), whose ratios and row sums are slightly wrong; up to rounding.
 
-    Entries are raised to their floors ``b (max - delta)``, and what rows lack is filled up. Nothing is claimed of the
-    result: it is repaired and audited like any other.
+    Entries are raised to their floors ``b (max - delta)``, and missing row mass is added. The result is private only up
+    to rounding: it is repaired and audited like any other channel.
     """
     top = channel.max(axis=0)
     raised: Float = np.maximum(channel, b * (top - delta))
     sums = raised.sum(axis=1)
-    # Less may be scaled up only where no slack is exceeded by it.
+    # Rows may be scaled up only without slack: with slack, scaling could exceed it.
     total = max(1.0, float(sums.max())) if delta else float(sums.max())
     lack = total / float(sums.min()) - 1
-    # Rows that lack mass take it in one column, whose ratio a share of constant rows makes room for.
+    # Missing mass goes into one column; a share of constant rows keeps that column's ratio.
     room = (1 - b) / max(b, 1e-100)
     share = min(1.0, lack / (room + delta * (1 + room) + 1e-300) + lack)
     raised *= (1 - share) / total

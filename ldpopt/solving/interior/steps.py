@@ -1,4 +1,4 @@
-"""What interior points share: predictor and corrector, the longest step, a Cholesky factor, the loop.
+"""Shared parts of the interior points: predictor and corrector, the longest step, a Cholesky factor, the loop.
 
 Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
 """
@@ -17,10 +17,10 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 
 STEP_TO_BOUNDARY = 0.995
-"""Share of the way to the boundary that a step goes."""
+"""Share of the distance to the boundary that a step goes."""
 
 CORRECTIONS = 2
-"""Further corrections of a step, at most: each brings outlying products of slack and multiplier back."""
+"""Largest number of further corrections of a step; each brings outlying products of slack and multiplier back."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Point(ABC):
     @property
     @abstractmethod
     def slacks(self) -> tuple[Float, ...]:
-        """What stays positive on the primal side."""
+        """Primal numbers that stay positive."""
 
     @property
     @abstractmethod
     def multipliers(self) -> tuple[Float, ...]:
-        """The partners of the slacks, in the same order."""
+        """Multipliers of the slacks, in the same order."""
 
     @property
     def partners(self) -> list[tuple[Float, Float]]:
@@ -59,7 +59,7 @@ class Point(ABC):
         return all(bool(np.isfinite(getattr(self, one.name)).all()) for one in fields(self))
 
     def moved(self, step: Self, primal: float, dual: float) -> Self:
-        """Go these lengths along the primal and the dual part of a step."""
+        """Return the point after a step with these primal and dual lengths."""
         lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
         return type(self)(*(getattr(self, name) + length * getattr(step, name) for name, length in lengths.items()))
 
@@ -72,7 +72,7 @@ P = TypeVar("P", bound=Point)
 
 
 class NewtonSystem(ABC, Generic[P]):
-    """The linear system of one iteration, factored at the point `at`."""
+    """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
 
@@ -97,7 +97,7 @@ class NewtonSystem(ABC, Generic[P]):
         return at.moved(best, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
 
     def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
-        """Lengthen the step as long as corrections of outlying products do so."""
+        """Correct outlying products for as long as that lengthens the step."""
         best = self.direction(aims)
         for _ in range(CORRECTIONS):
             primal, dual = self.at.lengths(best)
@@ -111,28 +111,28 @@ class NewtonSystem(ABC, Generic[P]):
 
 
 @dataclass(frozen=True)
-class Followed(Generic[P]):
+class PathResult(Generic[P]):
     """The best point of an iteration, and how it ended.
 
     Attributes
     ----------
     point : Point
-        With the smallest distance of value and bound.
+        The point with the smallest gap of value and bound.
     gap : float
-        That distance, as a share.
+        Its relative gap.
     steps : int
         Steps taken.
-    is_late : bool
+    timed_out : bool
         Whether the deadline ended it.
     """
 
     point: P
     gap: float
     steps: int
-    is_late: bool
+    timed_out: bool
 
 
-def follow(
+def follow_path(
     start: P,
     measure: Callable[[P], tuple[float, float]],
     system: Callable[[P], NewtonSystem[P]],
@@ -141,36 +141,36 @@ def follow(
     steps: int,
     stalled_steps: int,
     deadline: Deadline,
-) -> Followed[P]:
-    """Follow the central path until value and bound agree, nothing improves, or time is over.
+) -> PathResult[P]:
+    """Follow the central path until value and bound agree, the gap no longer improves, or time is over.
 
     Parameters
     ----------
     start : Point
         With positive slacks and multipliers.
     measure : callable
-        Distance of a point's value from the bound of its multipliers, absolute and as a share.
+        Gap between a point's value and the bound of its multipliers, absolute and relative.
     system : callable
         The Newton system at a point.
     gap : float
-        Share at which to stop.
+        Relative gap at which to stop.
     steps, stalled_steps : int
-        Steps at most, and steps without a smaller distance at most.
+        Largest numbers of steps, and of consecutive steps without a smaller gap.
     deadline : Deadline
         When to stop.
     """
     at, best, (distance, share), stale = start, start, measure(start), 0
     for step in range(steps):
         if share <= gap or stale >= stalled_steps:
-            return Followed(best, share, step, False)
+            return PathResult(best, share, step, False)
         if deadline.is_over:
-            return Followed(best, share, step, True)
+            return PathResult(best, share, step, True)
         moved = system(at).step()
         if moved is None:
-            return Followed(best, share, step, False)
+            return PathResult(best, share, step, False)
         at, now = moved, measure(moved)
         best, (distance, share), stale = (at, now, 0) if now[0] < distance else (best, (distance, share), stale + 1)
-    return Followed(best, share, steps, False)
+    return PathResult(best, share, steps, False)
 
 
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
@@ -184,7 +184,7 @@ def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
 
 
 def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
-    """Lower factor of a symmetric matrix with unit diagonal; if roundoff spoils it, with a slightly larger diagonal."""
+    """Lower factor of a symmetric matrix with unit diagonal; on numerical failure the diagonal is enlarged slightly."""
     while True:
         lifted = matrix.copy(order="F")
         lifted[np.diag_indices(len(lifted))] += ridge

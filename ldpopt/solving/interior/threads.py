@@ -1,4 +1,4 @@
-"""How many threads the linear algebra may use: they cost more than they bring until its matrices are large."""
+"""How many threads the linear algebra may use: for small matrices, one thread is fastest."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 THREADED = 1500
-"""Order of a matrix from which all cores are used."""
+"""Smallest order of a matrix for which all cores are used."""
 
 
 def few_threads(order: int) -> Any:
-    """Keep BLAS to one thread, inside a ``with`` or as a decorator's part, where matrices are of a lower order."""
+    """Limit BLAS to one thread if matrices are of a lower order than `THREADED`; used in a ``with`` statement."""
     return _libraries().limit(limits=1 if order < THREADED else None, user_api="blas")
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Those loaded by now; looking for them takes milliseconds."""
+    """The loaded linear algebra libraries; the search takes milliseconds."""
     return ThreadpoolController()

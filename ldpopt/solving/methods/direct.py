@@ -1,4 +1,4 @@
-"""The direct method: one program, one solver, one answer."""
+"""The direct method: a solver of linear programs solves the whole program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Direct(Method):
         return not form.has_generated_rows or self.program_form == "pairwise"
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """Last: it always works, and methods with a lower rank know more."""
+        """Last: it always works, and the methods with a lower rank are faster where they apply."""
         return 3.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:

@@ -1,4 +1,4 @@
-r"""Event-wise delta in one piece: an interior point on the outputs that matter, all others priced, events read off.
+r"""Event-wise delta without row generation: an interior point on few outputs; the others are priced.
 
 The interior point is given a few outputs. Its multipliers ``y`` of the rows and ``nu`` of the pairs bound the value of
 every channel if each output, used or not, has shares :math:`0 \le \lambda_{ik} \le \nu_{ik}` with
@@ -30,21 +30,21 @@ from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint
-    from ldpopt.solving.interior.steps import Followed
+    from ldpopt.solving.interior.steps import PathResult
 
-USED = 1e-7
-"""Outputs whose largest entry in the relaxation is above this are in the first selection."""
+MIN_USED_ENTRY = 1e-7
+"""An output is in the first selection if its largest entry in the relaxation is above this."""
 
-LEAST_SHORTFALL = 3e-11
-"""Share of the bound by which an output may raise it, through shares that fall short, before it is added."""
+MIN_SHORTFALL = 3e-11
+"""An output is added if the shortfall of its shares may raise the bound by more than this share."""
 
-ENOUGH_GAP = 1e-6
-"""Gap of the interior point up to which its answer is taken; pricing usually narrows it."""
+DEFAULT_GAP = 1e-6
+"""Gap of the interior point that is accepted without a `Switch`; pricing usually reduces it."""
 
 
 @dataclass(frozen=True)
 class EventInteriorPoint(Method):
-    """Solve event-wise problems in one piece, where row generation hands them over."""
+    """Solve event-wise problems that row generation hands over."""
 
     name: ClassVar[str] = "event interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
@@ -59,7 +59,7 @@ class EventInteriorPoint(Method):
         return 2.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """State when."""
+        """State the size or the number of rounds from which on it is used."""
         return (
             f"takes over where the generated rows have more than {limits.event_nonzeros} non-zeros, "
             f"or after {limits.event_round} rounds"
@@ -68,73 +68,73 @@ class EventInteriorPoint(Method):
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Solve from the channel of a relaxation, or from uniform reports."""
         if start is not None:
-            program, channel, enough = start.program, start.channel, start.enough
+            program, channel, accepted_gap = start.program, start.channel, start.accepted_gap
         else:
             program = formulate(task.problem, "compact", task.deadline)
-            channel, enough = np.full(task.problem.utility.shape, 1 / task.form.m), ENOUGH_GAP
-        return _EventSolve(task, program, channel, enough).run()
+            channel, accepted_gap = np.full(task.problem.utility.shape, 1 / task.form.m), DEFAULT_GAP
+        return _EventSolve(task, program, channel, accepted_gap).run()
 
 
 class _EventSolve:
     """One run: the program over all outputs in one unit, and the outputs in use."""
 
-    def __init__(self, task: Task, program: ChannelProgram, channel: Float, enough: float) -> None:
-        from ldpopt.solving.interior.events import Events
+    def __init__(self, task: Task, program: ChannelProgram, channel: Float, accepted_gap: float) -> None:
+        from ldpopt.solving.interior.events import EventProgram
 
         problem, structure = task.problem, program.structure
-        self.task, self.program, self.enough = task, program, enough
+        self.task, self.program, self.accepted_gap = task, program, accepted_gap
         self.sign = 1.0 if program.maximize else -1.0
         matrix = self.sign * (problem.utility.matrix if problem.prior is None else structure.weighted).T
         self.unit = float(np.abs(matrix).max())
-        self.shape, self.use = channel.shape, channel.max(axis=0) > USED
+        self.shape, self.in_use = channel.shape, channel.max(axis=0) > MIN_USED_ENTRY
         usable = 0 < self.unit < inf
         matrix = np.ascontiguousarray(matrix) / (self.unit if usable else 1.0)
         slack = structure.b * structure.delta
-        self.whole = Events(matrix, matrix if problem.prior is None else None, structure.b, slack)
+        self.whole = EventProgram(matrix, matrix if problem.prior is None else None, structure.b, slack)
         self.refusal = "" if usable else "the utility has no scale"
 
     def run(self) -> RawSolution:
-        """Solve on the outputs in use, price all, add those that would help, until none would."""
+        """Solve on the outputs in use, price all outputs, and add those that would help, until none would."""
         while not self.refusal:
-            if self.use.sum() * self.shape[0] > self.task.limits.event_entries:
-                self.refusal = f"{int(self.use.sum())} outputs in use need too large a system"
+            if self.in_use.sum() * self.shape[0] > self.task.limits.event_entries:
+                self.refusal = f"{int(self.in_use.sum())} outputs in use need too large a system"
                 break
-            found = self._solved()
-            if found.is_late:
-                return self._ended(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}")
-            if found.gap > self.enough:
+            found = self._solve_restricted()
+            if found.timed_out:
+                return self._without_channel(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}")
+            if found.gap > self.accepted_gap:
                 self.refusal = f"a gap of {found.gap:.1e} is left"
                 break
-            late, shares, short = self._priced(found.point)
-            if not (late & ~self.use).any():
-                return self._answer(found.point, shares, short)
-            self.use |= late
-        return self._ended(Status.FAILED, self.refusal)
+            added, shares, shortfall = self._price_outputs(found.point)
+            if not (added & ~self.in_use).any():
+                return self._answer(found.point, shares, shortfall)
+            self.in_use |= added
+        return self._without_channel(Status.FAILED, self.refusal)
 
-    def _solved(self) -> Followed[EventPoint]:
+    def _solve_restricted(self) -> PathResult[EventPoint]:
         from ldpopt.solving.interior.events import interior
         from ldpopt.solving.interior.threads import few_threads
 
-        gain = None if self.whole.gain is None else self.whole.gain[self.use]
-        part = replace(self.whole, cost=self.whole.cost[self.use], gain=gain)
+        gain = None if self.whole.gain is None else self.whole.gain[self.in_use]
+        part = replace(self.whole, cost=self.whole.cost[self.in_use], gain=gain)
         with few_threads(prod(part.shape)):
             return interior(part, self.task.deadline)
 
-    def _priced(self, at: EventPoint) -> tuple[Float, Float, Float]:
-        """Outputs that may raise the bound, the shares of every output, and by how much they fall short."""
+    def _price_outputs(self, at: EventPoint) -> tuple[Float, Float, Float]:
+        """Outputs that may raise the bound, the shares of every output, and the shortfalls of the shares."""
         from ldpopt.solving.methods.event_pricing import price
 
-        shares, short = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
+        shares, shortfall = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
         bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
-        return self.shape[0] * short > LEAST_SHORTFALL * bound, shares, short
+        return self.shape[0] * shortfall > MIN_SHORTFALL * bound, shares, shortfall
 
     def _prior(self, at: EventPoint) -> Float:
         return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
-    def _answer(self, at: EventPoint, shares: Float, short: Float) -> RawSolution:
+    def _answer(self, at: EventPoint, shares: Float, shortfall: Float) -> RawSolution:
         channel = np.zeros(self.shape)
-        channel[:, self.use] = at.p.T
-        sums = self.sign * self.unit * (at.sums + float(short.max()))
+        channel[:, self.in_use] = at.p.T
+        sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)
         duals = _duals(program, sums, self.sign * self._prior(at), self.sign * events)
         point = _point(self.task.problem, program, channel)
@@ -142,19 +142,19 @@ class _EventSolve:
         outcome = Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced)
         return RawSolution(program, outcome, channel, 0, "event interior")
 
-    def _ended(self, status: Status, told: str) -> RawSolution:
-        return RawSolution(self.program, Outcome(status, told), None, 0, "event interior")
+    def _without_channel(self, status: Status, message: str) -> RawSolution:
+        return RawSolution(self.program, Outcome(status, message), None, 0, "event interior")
 
 
 def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[ChannelProgram, Float]:
     """Add the events that have multipliers as rows; return their multipliers, too."""
-    from ldpopt.solving.methods.event_pricing import nested
+    from ldpopt.solving.methods.event_pricing import nested_events
 
     ties, n = task.form.ties, task.form.n
     first, second = np.nonzero(~np.eye(n, dtype=bool))
-    pair, weight, member = nested(shares)
+    pair, weight, member = nested_events(shares)
     if len(pair) and isinstance(ties, Ties):
-        program = add_rows(program, ties.event_rows(first[pair], second[pair], member), task.problem)
+        program = add_rows(program, ties.rows_of_events(first[pair], second[pair], member), task.problem)
     return program, weight
 
 

@@ -1,4 +1,4 @@
-"""Pricing of outputs under event-wise delta: shares of the pairs' multipliers, one small linear program an output."""
+"""Pricing of outputs under event-wise delta: one small linear program for each output."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.checks import Float
-from ldpopt.solving.interior.events import Events
+from ldpopt.solving.interior.events import EventProgram
 
 SCALE = 1024.0
-"""Right-hand sides of the pricing programs are stated larger, which makes a solver's tolerances tighter."""
+"""Right-hand sides of the pricing programs are multiplied by this: a solver's tolerances are absolute."""
 
 
-def price(events: Events, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
-    r"""Find shares of the pairs' multipliers for every output, shape (m, pairs), and by how much they fall short.
+def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
+    r"""Find shares of the pairs' multipliers for every output, shape (m, pairs), and the shortfalls of the shares.
 
     Each output's program has ``n`` rows and a column for each pair with a multiplier; outputs with no
     :math:`c_i > y_i` need none.
@@ -27,7 +27,7 @@ def price(events: Events, costs: Float, sums: Float, pairs: Float) -> tuple[Floa
     first, second = events.pairs()
     active = np.flatnonzero(pairs > 1e-14 * max(float(pairs.max(initial=0.0)), 1e-300))
     count = len(active)
-    shares, short = np.zeros((m, len(pairs))), np.zeros(m)
+    shares, shortfall = np.zeros((m, len(pairs))), np.zeros(m)
     entries = np.concatenate([np.full(count, -events.b), np.ones(count), -np.ones(n)])
     row = np.concatenate([first[active], second[active], np.arange(n)])
     column = np.concatenate([np.arange(count), np.arange(count), np.full(n, count)])
@@ -41,14 +41,14 @@ def price(events: Events, costs: Float, sums: Float, pairs: Float) -> tuple[Floa
             continue
         answer = solve_one(aim, A_ub=left, b_ub=right * SCALE, bounds=bounds, method="highs-ds", options=tight)
         if answer.x is None:
-            short[j] = float(-right.min())
+            shortfall[j] = float(-right.min())
             continue
         shares[j, active] = np.clip(answer.x[:count] / SCALE, 0.0, pairs[active])
-        short[j] = max(float((costs[j] - sums - events.adjoint(shares[j : j + 1])[0]).max()), 0.0)
-    return shares, short
+        shortfall[j] = max(float((costs[j] - sums - events.adjoint(shares[j : j + 1])[0]).max()), 0.0)
+    return shares, shortfall
 
 
-def nested(shares: Float) -> tuple[Any, Float, Any]:
+def nested_events(shares: Float) -> tuple[Any, Float, Any]:
     """Write non-negative shares, shape (m, pairs), as sums of weighted nested events: pair, weight, membership."""
     pair, weight, member = [], [], []
     for e in np.flatnonzero(shares.max(axis=0) > 0):

@@ -1,4 +1,4 @@
-"""The interior point for graphs and metrics, as a method: it goes output by output."""
+"""The method for large graphs and metrics: an interior point that factors one small matrix for each output."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 
-MOST_LOSS = 700.0
-"""Privacy loss along a tie beyond which ``exp(-loss)`` is no longer a float that can be divided by."""
+MAX_LOSS = 700.0
+"""Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class GraphInteriorPoint(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Mutual ties of some length, an alphabet of two or more, no side rows, no delta."""
+        """Mutual ties of sufficient length, two or more inputs, no side rows, no delta."""
         least, most = form.losses
-        inside = least > limits.graph_least_loss and most < MOST_LOSS
-        return form.n > 1 and form.is_mutual and inside and not form.has_side_rows
+        has_interior = least > limits.graph_least_loss and most < MAX_LOSS
+        return form.n > 1 and form.is_mutual and has_interior and not form.has_side_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """First for a large channel."""

@@ -1,4 +1,4 @@
-"""What a method is: it says which problems it suits and how soon it would be done, and solves one."""
+"""The interface of methods: which problems a method suits, its rank among the methods, and how it solves a problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldpopt.statement.problem import Problem
 
 @dataclass(frozen=True)
 class Task:
-    """One problem to be solved, and what holds for every method.
+    """One problem to be solved, and the settings for every method.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Task:
 
 @dataclass(frozen=True)
 class RawSolution:
-    """The program with its generated rows, how its last solve ended, the channel found (not yet repaired), and by whom.
+    """The program with its generated rows, the outcome of its last solve, the unrepaired channel, and the solver.
 
-    A channel may be there although a limit was reached: the best one so far.
+    At a limit the channel is the best one so far, if there is one.
     """
 
     program: ChannelProgram
@@ -73,17 +73,17 @@ class Switch:
         Why, in a sentence.
     program, channel : ChannelProgram, float array
         The relaxation solved last, and its optimum.
-    enough : float
+    accepted_gap : float
         Relative gap that the other method has to reach.
     resume : callable
-        Goes on with the first method where the other one fails.
+        Continues with the first method if the other one fails.
     """
 
     to: str
     because: str
     program: ChannelProgram
     channel: Float
-    enough: float
+    accepted_gap: float
     resume: Callable[[], RawSolution | Switch]
 
 
@@ -104,7 +104,7 @@ class Method(ABC):
 
     @abstractmethod
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """Place in the order of methods to try, the fastest first; infinite where it is not worth a try."""
+        """Place in the order of methods to try, the fastest first; infinite if it should not be tried."""
 
     @abstractmethod
     def because(self, form: ProblemForm, limits: Limits) -> str:
@@ -112,7 +112,7 @@ class Method(ABC):
 
     @abstractmethod
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
-        """Solve, from the start if another method hands over."""
+        """Solve; ``start`` is given if another method hands the problem over."""
 
     def __str__(self) -> str:
         """Return the name."""
@@ -120,12 +120,12 @@ class Method(ABC):
 
 
 def found(outcome: Outcome) -> bool:
-    """Whether a solver ended at an optimum and says where."""
+    """Whether a solver found an optimum and returned its point."""
     return outcome.status is Status.OPTIMAL and outcome.point is not None
 
 
 def solver_named(name: str) -> Solver:
-    """Return the solver of a name; the interior point of this room needs no look at installed packages."""
+    """Return the solver of a name; the interior point is found without a search through installed packages."""
     if name != "interior":
         return find(name)
     from ldpopt.solving.interior.compact import Interior

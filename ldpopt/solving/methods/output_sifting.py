@@ -25,30 +25,30 @@ from ldpopt.solving.problem_form import ProblemForm
 GAP = 1e-11
 """Relative gap at which to stop."""
 
-FIRST_GAP = 3e-2
+INITIAL_GAP = 3e-2
 """Gap to which the first restricted program is solved."""
 
 GAP_SHRINK_ADDED = 0.3
-"""Share of the gap at hand to which the next restricted program is solved, where outputs were added."""
+"""The next restricted program is solved to this share of the current gap, if outputs were added."""
 
 GAP_SHRINK_STALLED = 1e-2
-"""Share of the requested gap to which the restricted program is solved further, where no output would help."""
+"""The restricted program is solved further, to this share of its gap, if no output would help."""
 
 ACCEPTED_GAP = 1e-9
 """Relative gap over all outputs that counts as optimal after the last round."""
 
-UNUSED = 1e-6
-"""Outputs reported less often than this, whatever the input, are left out if the optimum does not need them."""
+MAX_UNUSED_ENTRY = 1e-6
+"""Outputs whose probability is at most this for every input are left out if the optimum does not need them."""
 
-STEPS_WITHOUT_UNUSED = 40
-"""Steps for that, at most; one or two are usual."""
+MAX_STEPS_WITHOUT_UNUSED = 40
+"""Largest number of steps of the solve without those outputs; one or two are usual."""
 
 
 @dataclass(frozen=True)
 class OutputSifting(Method):
     """Solve compact programs on few outputs, with any solver inside.
 
-    A solver that can stop at a gap is asked for no more accuracy than a round needs, and starts from the round before.
+    A solver that can stop at a gap solves each round only as accurately as needed, and starts from the round before.
     """
 
     solver: str = "interior"
@@ -80,7 +80,9 @@ class OutputSifting(Method):
             If the program is not a plain compact one, or epsilon is so small that it has no interior.
         """
         if not self.suits(task.form, task.limits):
-            what = f"{task.problem.privacy!r} with this objective and these constraints cannot be sifted by outputs"
+            what = (
+                f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by output sifting"
+            )
             do = 'state a pure or entry-wise budget, an expected value, no side constraints; or use solver="highs"'
             raise NotRepresentableError(what, do=do)
         return _Sifting(task, self.solver).run()
@@ -88,10 +90,10 @@ class OutputSifting(Method):
 
 @dataclass(frozen=True)
 class _Round:
-    """The answer of one restricted program: its channel made private, its multipliers, and its gap over all outputs."""
+    """The answer of one restricted program: its private channel, its multipliers, and its gap over all outputs."""
 
     outcome: Outcome
-    part: Float
+    channel_part: Float
     duals: Float
     gap: float
 
@@ -103,11 +105,11 @@ class _Sifting:
         self.task, self.solver = task, solver_named(solver)
         self.whole = SiftingProblem.of(task.problem)
         self.has_gap = Feature.GAP in self.solver.features
-        self.final = GAP if task.gap is None else task.gap
+        self.final_gap = GAP if task.gap is None else task.gap
         costs = self.whole.costs
         all_at_once = self.has_gap and costs.size * self.whole.b ** (1 / 3) <= task.limits.whole_entries
-        self.chosen = np.arange(costs.shape[1]) if all_at_once else self.whole.first()
-        self.wanted = self.final / 2 if all_at_once else FIRST_GAP
+        self.chosen = np.arange(costs.shape[1]) if all_at_once else self.whole.initial_outputs()
+        self.round_gap = self.final_gap / 2 if all_at_once else INITIAL_GAP
         self.rounds = 0
         self.warm_start: dict[str, Any] = {}
         self.best: tuple[_Round, RawSolution] | None = None
@@ -116,66 +118,67 @@ class _Sifting:
     def run(self) -> RawSolution:
         """Add outputs and accuracy until the gap over all outputs is small enough."""
         for solves in range(self.task.limits.sifting_rounds + 1):
-            now = self._solved()
+            now = self._solve_restricted()
             if isinstance(now, Outcome):
                 return self._unfinished(now)
             added = self.whole.helpful(now.duals, self.chosen)
-            is_accurate = not self.has_gap or self.wanted <= self.final / 2
+            is_accurate = not self.has_gap or self.round_gap <= self.final_gap / 2
             is_last = solves == self.task.limits.sifting_rounds
-            if now.gap <= self.final or (is_accurate and not len(added)) or (is_last and now.gap <= ACCEPTED_GAP):
-                return self._answer(now.outcome, self._drop_unused_outputs(now) if self.has_gap else now.part)
-            self.best = now, self._answer(now.outcome, now.part)
-            self._continue(now, added)
+            if now.gap <= self.final_gap or (is_accurate and not len(added)) or (is_last and now.gap <= ACCEPTED_GAP):
+                return self._answer(now.outcome, self._drop_unused_outputs(now) if self.has_gap else now.channel_part)
+            self.best = now, self._answer(now.outcome, now.channel_part)
+            self._set_up_next_round(now, added)
         assert self.best is not None
-        told = f"a gap of {self.best[0].gap:.1e} after {self.task.limits.sifting_rounds + 1} programs"
-        return self._unfinished(Outcome(Status.LIMIT, told))
+        message = f"a gap of {self.best[0].gap:.1e} after {self.task.limits.sifting_rounds + 1} programs"
+        return self._unfinished(Outcome(Status.LIMIT, message))
 
-    def _solved(self) -> _Round | Outcome:
-        """Solve the restricted program; an outcome is one without an optimum."""
-        asked = {"gap": self.wanted} | self.warm_start if self.has_gap else {}
+    def _solve_restricted(self) -> _Round | Outcome:
+        """Solve the restricted program; an `Outcome` is returned if there is no optimum."""
+        asked = {"gap": self.round_gap} | self.warm_start if self.has_gap else {}
         left = self.task.deadline.left
         outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | asked))
         if not found(outcome) or outcome.point is None or outcome.row_duals is None:
             return outcome
-        part = project_to_private(self.program.structure.channel(outcome.point), self.whole.b, self.whole.delta)
+        channel_part = project_to_private(self.program.structure.channel(outcome.point), self.whole.b, self.whole.delta)
         duals = self.whole.sign * outcome.row_duals[: len(self.whole.costs)]
-        return _Round(outcome, part, duals, self.whole.gap(duals, part, self.chosen))
+        return _Round(outcome, channel_part, duals, self.whole.gap(duals, channel_part, self.chosen))
 
-    def _continue(self, now: _Round, added: Any) -> None:
-        """Ask for more accuracy where no output would help, else for more outputs."""
+    def _set_up_next_round(self, now: _Round, added: Any) -> None:
+        """Ask for more accuracy if no output would help, else add outputs."""
         self.warm_start = {"warm_start": now.outcome.warm_start}
         if not len(added):
-            self.wanted = max(self.wanted * GAP_SHRINK_STALLED, self.final / 2)
+            self.round_gap = max(self.round_gap * GAP_SHRINK_STALLED, self.final_gap / 2)
             return
-        self.wanted, self.rounds = min(self.wanted, max(now.gap * GAP_SHRINK_ADDED, self.final / 2)), self.rounds + 1
+        self.round_gap = min(self.round_gap, max(now.gap * GAP_SHRINK_ADDED, self.final_gap / 2))
+        self.rounds += 1
         self.warm_start["kept"] = np.append(np.arange(len(self.chosen)), np.full(len(added), -1))
         self.chosen = np.concatenate([self.chosen, added])
         self.program = self.whole.program(self.chosen)
 
-    def _answer(self, outcome: Outcome, part: Float) -> RawSolution:
+    def _answer(self, outcome: Outcome, channel_part: Float) -> RawSolution:
         """Write the restricted channel as one over all outputs."""
         channel = np.zeros(self.whole.costs.shape)
-        channel[:, self.chosen] = part
+        channel[:, self.chosen] = channel_part
         return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
 
     def _unfinished(self, outcome: Outcome) -> RawSolution:
-        """Hand out the last round's private channel, with its multipliers, under the status of what ended the run."""
+        """Return the last round's private channel and multipliers, with the status that ended the run."""
         if self.best is None or outcome.status is not Status.LIMIT:
             return RawSolution(self.program, outcome, None, self.rounds, self.solver.name)
         last = self.best[1]
         return replace(last, outcome=replace(last.outcome, status=Status.LIMIT, raw_status=outcome.raw_status))
 
     def _drop_unused_outputs(self, now: _Round) -> Float:
-        """Solve once more for the outputs that matter, and leave the others out if that costs nothing."""
-        part, whole, matter = now.part, self.whole, now.part.max(axis=0) > UNUSED
+        """Solve once more with the used outputs only; keep the result if it costs nothing."""
+        channel_part, whole, matter = now.channel_part, self.whole, now.channel_part.max(axis=0) > MAX_UNUSED_ENTRY
         if matter.all():
-            return part
+            return channel_part
         program = whole.program(self.chosen[matter])
         kept = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(matter)}
         left = self.task.deadline.left
-        outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=STEPS_WITHOUT_UNUSED, **kept)
+        outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=MAX_STEPS_WITHOUT_UNUSED, **kept)
         if not found(outcome) or outcome.point is None:
-            return part
-        swept = np.zeros_like(part)
-        swept[:, matter] = project_to_private(program.structure.channel(outcome.point), whole.b, whole.delta)
-        return swept if whole.gap(now.duals, swept, self.chosen) <= max(2 * now.gap, GAP) else part
+            return channel_part
+        reduced = np.zeros_like(channel_part)
+        reduced[:, matter] = project_to_private(program.structure.channel(outcome.point), whole.b, whole.delta)
+        return reduced if whole.gap(now.duals, reduced, self.chosen) <= max(2 * now.gap, GAP) else channel_part

@@ -1,8 +1,9 @@
-"""Row generation: solve a relaxation, add the rows that its optimum violates, until none is left or none matters.
+"""Row generation: solve a relaxation and add the rows that its optimum violates, until no further row matters.
 
-Between two rounds there is an outer point (the relaxation's optimum) and an inner one (private as far as floats tell).
-Rows are asked for at the outer point, and at a point of the segment close to the inner one: those cut deeper, and the
-inner point moves on where there are none (Ben-Ameur and Neto 2007). So it is known when no row can matter any more.
+Each round has an outer point (the relaxation's optimum) and an inner point (private up to rounding). Violated rows are
+searched for at the outer point and at a second point, on the segment between both and close to the inner one. Rows
+violated there cut deeper; if there are none, the second point becomes the inner point (Ben-Ameur and Neto 2007). When
+both points have the same value, no further row can matter.
 """
 
 from __future__ import annotations
@@ -24,29 +25,29 @@ from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
 from ldpopt.statement.problem import Problem
 
-STEP = 0.1
-"""How far from the inner towards the outer point the second question is asked."""
+SECOND_POINT_SHARE = 0.1
+"""Position of the second point on the segment from the inner to the outer point."""
 
-NEAR = 1e-13
-"""Share of the value by which the inner point may fall short of the bound and count as the optimum."""
+ACCEPTED_GAP = 1e-13
+"""Relative gap between inner and outer point that is accepted as optimal."""
 
-CLOSE_GAP = 1e-10
-"""Gap of the interior point for which long rounds end; a larger one is taken where rounds would never end."""
+STRICT_GAP = 1e-10
+"""Relative gap that the interior point must reach to replace many rounds on a small program."""
 
-ENOUGH_GAP = 1e-6
-"""Gap of the interior point for which a program is no longer enlarged."""
+LOOSE_GAP = 1e-6
+"""Relative gap that the interior point must reach on a large program, or when the rounds are used up."""
 
 
 @dataclass(frozen=True)
 class RowGeneration(Method):
-    """Generate rows that are too many to be written, as they are violated.
+    """Generate violated rows of a notion that has too many rows to write down.
 
     Attributes
     ----------
     solver : str
         A solver of linear programs; one with warm starts goes on from its last basis.
     may_switch : bool
-        Whether large or long event-wise problems are handed to the interior point over all events.
+        Whether event-wise problems with many rows or rounds are handed to the interior point for events.
     """
 
     solver: str = "highs"
@@ -66,7 +67,7 @@ class RowGeneration(Method):
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """Count the rows."""
         events = f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
-        return f"{events} are too many to be written: those that an optimum violates are added"
+        return f"{events} are too many to write down: the violated ones are added"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
         """Generate rows until the relaxation's optimum violates none."""
@@ -83,35 +84,35 @@ class _Generation:
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0
-        # Only the last point is refined; the others only generate rows.
+        # Only the last point is refined: the earlier ones serve to find rows.
         self.is_rough = Feature.ROUGH in self.solver.features
         self.outcome = Outcome(Status.FAILED, "")
         self.relaxed: RawSolution | None = None
 
     def run(self) -> RawSolution | Switch:
-        """Solve and add rows, from where the run is now."""
+        """Solve and add rows, starting from the current program."""
         while self.rounds < self.task.limits.generation_rounds:
-            outcome = self._solved()
+            outcome = self._solve_relaxation()
             if not found(outcome) or outcome.point is None:
                 return self._unfinished(outcome)
             raw = self.program.structure.channel(outcome.point)
             self.relaxed = self._answer(outcome, None)
             outer = _stochastic(raw)
             blocks = self._violated_rows(outer)
-            is_near = self.inner is not None and bool(blocks) and _is_near(self.problem, self.inner, outer)
-            if is_near or not {_key(block) for block in blocks} - self.seen:
+            is_optimal = self.inner is not None and bool(blocks) and _is_optimal(self.problem, self.inner, outer)
+            if is_optimal or not {_key(block) for block in blocks} - self.seen:
                 if not self.is_rough:
-                    return self._answer(outcome, self.inner if is_near else raw)
+                    return self._answer(outcome, self.inner if is_optimal else raw)
                 self.is_rough = False
                 continue
             switch = self._switch(outer, blocks)
             if switch is not None:
                 return switch
             self._add(blocks)
-        told = f"{self.task.limits.generation_rounds} rounds of row generation"
-        return self._unfinished(Outcome(Status.LIMIT, told))
+        message = f"{self.task.limits.generation_rounds} rounds of row generation"
+        return self._unfinished(Outcome(Status.LIMIT, message))
 
-    def _solved(self) -> Outcome:
+    def _solve_relaxation(self) -> Outcome:
         """Solve the relaxation, from the last basis."""
         features = self.solver.features
         warm = {"warm_start": self.outcome.warm_start} if Feature.WARM_START in features else {}
@@ -121,24 +122,24 @@ class _Generation:
         return self.outcome
 
     def _violated_rows(self, outer: Float) -> list[RowBlock]:
-        """Move the inner point on while it stays private; return rows violated near it and at the outer point."""
+        """Move the inner point while it stays private; return the rows violated near it and at the outer point."""
         privacy, inputs = self.problem.privacy, self.problem.inputs
-        # A constant row keeps every notion, but not every side constraint.
+        # Constant rows satisfy every notion, but perhaps not the side constraints.
         if self.inner is None and not self.problem.constraints:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
         block = separated(privacy, outer, inputs)
         if block is None or self.inner is None:
             return [] if block is None else [block]
-        while not _is_near(self.problem, self.inner, outer):
-            middle = STEP * outer + (1 - STEP) * self.inner
-            deep = separated(privacy, middle, inputs)
-            if deep is not None:
-                return [deep, block]
-            self.inner = middle
+        while not _is_optimal(self.problem, self.inner, outer):
+            between = SECOND_POINT_SHARE * outer + (1 - SECOND_POINT_SHARE) * self.inner
+            deeper = separated(privacy, between, inputs)
+            if deeper is not None:
+                return [deeper, block]
+            self.inner = between
         return [block]
 
     def _switch(self, outer: Float, blocks: list[RowBlock]) -> Switch | None:
-        """Hand over where the program is large, or the rounds are many: events may be nearly parallel."""
+        """Hand over if the program is large or the rounds are many, which happens when events are nearly parallel."""
         form, limits = self.task.form, self.task.limits
         if not self.may_switch or form.n < 2 or not self._has_event_interior():
             return None
@@ -148,13 +149,13 @@ class _Generation:
             return None
         self.may_switch = not is_large
         because = f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds of row generation"
-        enough = ENOUGH_GAP if is_large or self.rounds != limits.event_round else CLOSE_GAP
+        accepted_gap = LOOSE_GAP if is_large or self.rounds != limits.event_round else STRICT_GAP
 
         def resume() -> RawSolution | Switch:
             self._add(blocks)
             return self.run()
 
-        return Switch("event interior point", because, self.program, outer, enough, resume)
+        return Switch("event interior point", because, self.program, outer, accepted_gap, resume)
 
     def _has_event_interior(self) -> bool:
         return self.task.form.is_event_wise and not self.task.form.has_side_rows and self.program.structure.b > 0
@@ -172,7 +173,7 @@ class _Generation:
         return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
 
     def _unfinished(self, outcome: Outcome) -> RawSolution:
-        """Hand out the inner point at a limit, with the multipliers of the last relaxation that was solved."""
+        """At a limit, return the inner point with the multipliers of the last solved relaxation."""
         last = self.relaxed
         if outcome.status is not Status.LIMIT or last is None or self.inner is None:
             return self._answer(outcome, None)
@@ -184,15 +185,15 @@ def _key(block: RowBlock) -> bytes:
     return block.x.tobytes() + block.y.tobytes()
 
 
-def _is_near(problem: Problem, inner: Float, outer: Float) -> bool:
+def _is_optimal(problem: Problem, inner: Float, outer: Float) -> bool:
     worth, best = (value_of(problem, channel) for channel in (inner, outer))
     most = np.abs(problem.utility.matrix).max(axis=1)
     size = float(most.max() if problem.prior is None else problem.prior @ most)
-    return abs(best - worth) <= NEAR * max(abs(best), 1e-3 * size)
+    return abs(best - worth) <= ACCEPTED_GAP * max(abs(best), 1e-3 * size)
 
 
 def _stochastic(channel: Float) -> Float:
-    """Take the solver's rounding out of the rows, so that an excess is a matter of the notion alone."""
+    """Remove the solver's rounding errors from the rows: an excess is then a violation of the notion."""
     positive = channel.clip(min=0.0)
     normal: Float = positive / positive.sum(axis=1, keepdims=True)
     return normal

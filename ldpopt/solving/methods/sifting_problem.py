@@ -1,4 +1,4 @@
-"""The whole program as output sifting sees it: which outputs would help, and how far a restricted answer is off."""
+"""The whole problem of output sifting: which outputs would help, and the gap of a restricted answer."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
 INITIAL_OUTPUTS = 24
-"""Outputs to begin with."""
+"""Number of outputs of the first restricted program."""
 
-LEAST_WORTH = 0.1
-"""Outputs are added in a round if they are worth this share of the one worth most; at most as many as there are."""
+MIN_WORTH_SHARE = 0.1
+"""An output is added only if its worth is at least this share of the largest worth."""
 
-LARGEST_OVERLAP = 0.9
-"""Two outputs that would serve more than this share of the same inputs are not added in one round."""
+MAX_OVERLAP = 0.9
+"""Two outputs are not added in one round if they serve more than this share of the same inputs."""
 
-COVER = 2.0
-"""More than that are added while those of a round serve each input less often than this, on average."""
+MIN_COVER = 2.0
+"""A round may add more outputs than there are, until its outputs serve each input this often on average."""
 
-COMPARED = 1000
-"""Outputs that are compared for that, at least."""
+MIN_COMPARED = 1000
+"""Smallest number of outputs that are compared for overlap."""
 
 QUANTILES = (1.0, 0.9, 0.75, 0.5)
-"""Multipliers to begin with: these quantiles of each input's row."""
+"""Initial guesses of the multipliers: these quantiles of each input's row."""
 
 
 @dataclass(frozen=True)
 class SiftingProblem:
-    """The whole program as pricing sees it: costs to be maximized and three numbers."""
+    """The costs of the whole program, to be maximized, and its three numbers."""
 
     problem: Problem
     costs: Float
@@ -65,13 +65,13 @@ class SiftingProblem:
         return formulate(part, "compact")
 
     def worth(self, duals: Float) -> Float:
-        """What each output could add to the bound."""
+        """Amount that each output could add to the bound; at least 0."""
         return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
 
-    def first(self) -> Int:
+    def initial_outputs(self) -> Int:
         """Choose outputs that are priced best by a few guesses of the multipliers, and the best constant answer.
 
-        With an entry-wise slack every output is of use to somebody, as the slack is there for the taking: all of them.
+        With an entry-wise slack all outputs are chosen: each one lets some input use its slack.
         """
         if self.delta:
             return np.arange(self.costs.shape[1])
@@ -82,33 +82,33 @@ class SiftingProblem:
         return np.array(sorted(found))
 
     def helpful(self, duals: Float, chosen: Int) -> Int:
-        """Outputs to add: those worth most, no two alike."""
+        """Outputs to add: those of largest worth, no two with nearly the same inputs."""
         worth = self.worth(duals)
         worth[chosen] = 0.0
-        few = np.flatnonzero(worth)
-        if len(few) <= max(INITIAL_OUTPUTS, len(chosen) // 2):
-            return few
-        order = np.argsort(-worth)[: np.count_nonzero(worth > LEAST_WORTH * worth.max())]
-        return order[self._unlike(self.costs[:, order] > duals[:, None], max(INITIAL_OUTPUTS, len(chosen)))]
+        candidates = np.flatnonzero(worth)
+        if len(candidates) <= max(INITIAL_OUTPUTS, len(chosen) // 2):
+            return candidates
+        order = np.argsort(-worth)[: np.count_nonzero(worth > MIN_WORTH_SHARE * worth.max())]
+        return order[self._dissimilar(self.costs[:, order] > duals[:, None], max(INITIAL_OUTPUTS, len(chosen)))]
 
-    def _unlike(self, serves: NDArray[np.bool_], most: int) -> list[int]:
+    def _dissimilar(self, served_by: NDArray[np.bool_], most: int) -> list[int]:
         """Positions of outputs to take, best first, of which no two serve nearly the same inputs."""
-        n, size = len(serves), serves.sum(axis=0)
-        count = max(8 * most, COMPARED, int(np.searchsorted(size.cumsum(), 2 * COVER * n)))
-        served, size = serves[:, :count].astype(np.float32), size[:count]
+        n, size = len(served_by), served_by.sum(axis=0)
+        count = max(8 * most, MIN_COMPARED, int(np.searchsorted(size.cumsum(), 2 * MIN_COVER * n)))
+        served, size = served_by[:, :count].astype(np.float32), size[:count]
         common = served.T @ served
         taken: list[int] = []
         free, cover = np.ones(len(size), bool), 0.0
         for k in np.arange(len(size)):
-            if free[k] and (len(taken) < most or cover < COVER * n):
+            if free[k] and (len(taken) < most or cover < MIN_COVER * n):
                 taken.append(int(k))
                 cover += size[k]
-                free &= common[k] <= LARGEST_OVERLAP * np.minimum(size, size[k])
+                free &= common[k] <= MAX_OVERLAP * np.minimum(size, size[k])
         return taken
 
     def gap(self, duals: Float, part: Float, chosen: Int) -> float:
-        """Relative gap between the bound over all outputs and what the restricted channel is worth."""
+        """Relative gap between the bound over all outputs and the value of the restricted channel."""
         bound = best_bound(self.costs, duals, self.b, self.beta, self.delta)
         value = float((self.costs[:, chosen] * part).sum())
-        stake = float((self.costs.max(axis=1) - self.costs.min(axis=1)).sum()) / 100
-        return (bound - value) / max(abs(bound), stake, 1e-300)
+        least_scale = float((self.costs.max(axis=1) - self.costs.min(axis=1)).sum()) / 100
+        return (bound - value) / max(abs(bound), least_scale, 1e-300)

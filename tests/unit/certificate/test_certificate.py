@@ -285,7 +285,7 @@ def test_what_has_no_file_is_refused(tmp_path):
 
     proof = certify(solve(Problem([0.5, 0.5], "identity", Homemade(1.0))))
     assert proof.relative_gap < 1e-12
-    with pytest.raises(CertificateError, match="Homemade has no form"):
+    with pytest.raises(CertificateError, match="Homemade cannot be written to a file"):
         proof.save(tmp_path / "proof.json")
     cells = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0, 0), (0, 1)])
     with pytest.raises(CertificateError, match="neither text nor a number"):

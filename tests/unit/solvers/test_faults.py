@@ -143,7 +143,7 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
     [
         ({"how": "signal", "number": int(signal.SIGSEGV)}, "crashed with SIGSEGV"),
         ({"how": "signal", "number": int(signal.SIGABRT)}, "crashed with SIGABRT"),
-        ({"how": "signal", "number": int(signal.SIGKILL)}, "killed by SIGKILL, as the system does where memory runs"),
+        ({"how": "signal", "number": int(signal.SIGKILL)}, "killed by SIGKILL, for example because memory ran"),
         ({"how": "exit"}, "exit code 3"),
     ],
     ids=["segfault", "abort", "kill", "exit"],
@@ -277,12 +277,12 @@ def test_without_a_process_the_error_says_so_and_the_switch_helps(program, monke
     monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     guarded.stop_all()
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
-    with pytest.raises(LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.SWITCH}=0"):
+    with pytest.raises(LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.PROCESS_VARIABLE}=0"):
         solvers.find("highs").solve(program)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(LdpoptError, match=r"no process could be started.*exit code 1"):
         solvers.find("highs").solve(program)
-    monkeypatch.setenv(guarded.SWITCH, "0")
+    monkeypatch.setenv(guarded.PROCESS_VARIABLE, "0")
     assert solvers.find("highs").solve(program).status is Status.OPTIMAL
 
 

@@ -15,9 +15,9 @@ import ldpopt as lo
 from builders import cases, random_problem
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.solvers import Status
-from ldpopt.solving.interior.events import Events
+from ldpopt.solving.interior.events import EventProgram
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
-from ldpopt.solving.methods.event_pricing import nested, price
+from ldpopt.solving.methods.event_pricing import nested_events, price
 from ldpopt.solving.methods.method import Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -123,7 +123,7 @@ def test_a_limit_hands_out_the_inner_point(monkeypatch):
 @given(hnp.arrays(float, (4, 6), elements=st.floats(0, 1)))
 @cases(40)
 def test_nested_events_add_up_to_the_shares(shares):
-    pair, weight, member = nested(shares)
+    pair, weight, member = nested_events(shares)
     total = np.zeros_like(shares)
     for e, w, inside in zip(pair, weight, member, strict=True):
         total[inside, e] += w
@@ -133,7 +133,7 @@ def test_nested_events_add_up_to_the_shares(shares):
 
 def test_shares_that_fall_short_are_measured():
     costs = np.array([[1.0, 0.0]])
-    whole = Events(costs, None, 0.5, 0.1)
+    whole = EventProgram(costs, None, 0.5, 0.1)
     shares, short = price(whole, costs, np.array([0.5, 0.2]), np.array([0.2, 0.0]))
     # b * 0.2 of the 0.5 that input 0 lacks can go to input 1.
     assert short == pytest.approx([0.4])
