@@ -31,7 +31,7 @@ def statement(seed, epsilon, delta=0.0, shape=(3, 4), scale=1.0, sense="gain"):
 def in_words(problem, multipliers):
     """The bound in 64-bit integers, whatever the size."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duals, "LARGE", 1)
+        patch.setattr(duals, "MIN_COARSE_ENTRIES", 1)
         return bound(problem, multipliers)
 
 
