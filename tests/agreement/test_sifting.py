@@ -137,7 +137,7 @@ def test_sifting_prices_outputs_that_it_never_tries(utility):
 
 
 def test_a_poor_start_is_made_good(monkeypatch):
-    monkeypatch.setattr(SiftingProblem, "first", lambda whole: np.array([whole.costs.shape[1] - 1]))
+    monkeypatch.setattr(SiftingProblem, "initial_outputs", lambda whole: np.array([whole.costs.shape[1] - 1]))
     for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
         for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
             assert answer.program.structure.shape[1] > 1
