@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 import ldpopt as lo
-from ldpopt.solvers import find, guarded
+from ldpopt.solvers import find
+from ldpopt.solvers.processes import guarded
 from ldpopt.solving.formulation import formulate
 
 LIMIT = 1.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-LONGEST = 600
-"""Characters that each part of a message has at most."""
+MAX_CHARACTERS = 600
+"""Largest number of characters of each part of a message."""
 
 
 class LdpoptError(Exception):
@@ -14,7 +14,7 @@ class LdpoptError(Exception):
     Parameters
     ----------
     what : str
-        What is wrong, with the number.
+        What is wrong, with the wrong number.
     where : str
         The label, or the file and key; default: ``""``.
     do : str
@@ -22,7 +22,7 @@ class LdpoptError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
-        self.what, self.where, self.do = map(_cut, (what, where, do))
+        self.what, self.where, self.do = map(_shorten, (what, where, do))
         lines = [self.what]
         if where:
             lines.append(f"  where: {self.where}")
@@ -41,9 +41,9 @@ class LdpoptError(Exception):
         return " | ".join(" ".join(part.split()) for part in parts)
 
 
-def _cut(text: str) -> str:
-    """Leave out the middle of what nobody reads: labels and names may have any length."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+def _shorten(text: str) -> str:
+    """Leave out the middle of a long text: labels and names may have any length."""
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS // 2]} ... {text[-MAX_CHARACTERS // 2 :]}"
 
 
 class StatementError(LdpoptError, ValueError):
@@ -51,11 +51,11 @@ class StatementError(LdpoptError, ValueError):
 
 
 class ModelFileError(StatementError):
-    """A file cannot be read as what it claims to be: adds the file, the key, the line."""
+    """A file is invalid; the message adds the file, the key and the line."""
 
 
 class SolverNotFoundError(LdpoptError, LookupError):
-    """No solver of that name is installed; the message names those that are, and the extra to install."""
+    """No solver of that name is installed; the message names the installed ones, and the extra to install."""
 
 
 class SolverOptionError(LdpoptError, ValueError):
@@ -91,7 +91,7 @@ class MechanismError(LdpoptError, ValueError):
 
 
 class PrivacyViolationError(LdpoptError):
-    """The audit disagrees with the claim; the message has the witness and the epsilon found."""
+    """The audit contradicts the claim; the message has the witness and the true epsilon."""
 
 
 class CertificateError(LdpoptError):

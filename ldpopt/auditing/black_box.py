@@ -79,7 +79,7 @@ def audit_sampler(
     cells = int(max(code.max() for code in codes)) + 1
     seen = [np.bincount(code[:half], minlength=cells) for code in codes]
     held = [np.bincount(code[half:], minlength=cells) for code in codes]
-    # The event is chosen on the first half; its two limits on the second half share the risk.
+    # The event is chosen on the first half; the two limits on the second half use half of the risk each.
     risk = (1 - confidence) / 2
     over, event = _best_event(seen, half, risk)
     low = _lower(int(held[over][event].sum()), draws - half, risk)

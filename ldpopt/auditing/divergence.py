@@ -351,7 +351,7 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     channel : array_like, shape (n, m), or Mechanism
         Rows summing to 1 within 1e-9.
     privacy : privacy notion, optional
-        The claim to check (default: find the smallest pure epsilon).
+        The claim to check; default: none, the smallest pure epsilon is computed.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""Divergence of some rows from all: what one-sided and utility-optimized privacy a channel really has."""
+r"""Divergence of some rows from all rows: the true one-sided or utility-optimized privacy of a channel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 def one_sided_divergence(
     channel: Any, budget: Budget, over: Sequence[int] | None = None, owners: Mapping[Hashable, int] | None = None
 ) -> Audit:
-    r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, but for outputs with owners.
+    r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, except for outputs with owners.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def one_sided_divergence(
     rows = range(matrix.shape[0]) if over is None else sorted(over)
     claim = f"epsilon = {budget!r}" + (f" for {len(rows)} of {matrix.shape[0]} inputs" if over is not None else "")
     if owners is not None:
-        claim += f" but for {len(owners)} invertible reports"
+        claim += f" except for {len(owners)} invertible reports"
     first = np.repeat(np.array(rows, np.int64), matrix.shape[0])
     second = np.tile(np.arange(matrix.shape[0]), len(rows))
     pairs = Pairs(first[first != second], second[first != second], np.ones(int((first != second).sum())))
@@ -59,7 +59,7 @@ def one_sided_divergence(
 
 
 def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str) -> Audit:
-    """Compare the largest entry of some rows with the least of all, column by column."""
+    """Compare the largest entry of some rows with the smallest entry of all rows, column by column."""
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
     epsilon, witness = least_epsilon_all(matrix, rows)
@@ -76,7 +76,7 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
 def _without_owned(
     matrix: Exact, owners: Mapping[Hashable, int]
 ) -> tuple[Exact, tuple[float, tuple[Any, Any, Any]] | None]:
-    """Leave out the outputs with owners; return the largest mass of them at other inputs too, with a witness."""
+    """Leave out the outputs with owners; also return their largest mass at other inputs, with a witness."""
     owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
     kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
     rest = replace(

@@ -1,7 +1,8 @@
-"""Certificates: what a mechanism is worth, exactly, and what no private mechanism exceeds.
+"""Certificates: the exact value of a mechanism, and a bound on the value of every private mechanism.
 
-`record` makes them; `duals` has the safe bound, with `columns` for the compact form and `grid` for its arithmetic;
-`files` writes and reads them, with `statement` for the problem; `verdict` checks one again; `rational` is another way.
+`record` makes them; `duals` has the bound, with `columns` for the compact form and `grid` for its arithmetic;
+`files` writes and reads them, with `statement` for the problem; `verdict` checks one again;
+`rational` is an independent method.
 """
 
 from ldpopt.certificate.duals import Multipliers, PairRows, bound

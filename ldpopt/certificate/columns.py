@@ -1,4 +1,4 @@
-"""Bound over channels whose columns are tied alike: the compact form, where one shift prices every output."""
+"""The bound over channels in the compact form: one shift of the multipliers makes every output feasible."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ldpopt.foundation.checks import Float
 from ldpopt.solving.channel_program import Structure
 from ldpopt.solving.interior.pricing import Prices
 
-LARGE = 20_000
-"""Entries from which costs are rounded up to 64-bit integers: the bound is looser by about n units of 2**-48."""
+MIN_COARSE_ENTRIES = 20_000
+"""Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48."""
 
 
-def coarse(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * worth`` rounded up to int64, and the duals to nearest, over a power of two that leaves room.
+def coarse_integers(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
+    """Costs ``weights * worth`` rounded up to int64, duals rounded to nearest, and their fractional bits.
 
-    Sums over the inputs of differences stay below ``2**63``; the third value is the power's exponent.
+    Sums of their differences over the inputs stay below ``2**63``.
     """
     costs = weights[:, None] * worth
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
-    room = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
-    bits = min(room - int(np.frexp(largest)[1]), 1070) if largest else 0
+    available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
+    bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
     whole = np.ceil(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
     # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
     # bits: the next integer is above. Zeros are exact.
@@ -35,12 +35,12 @@ def coarse(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
 def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
 
-    With ``d = costs - y - t`` an output can only improve on ``sum(y + t)`` where
-    :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. The least shift ``t`` for which none does is found by Newton's
-    method, in integers throughout. An entry-wise slack adds ``delta * sum d^+``.
+    With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
+    :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. Newton's method, in integers, finds the smallest
+    shift ``t`` for which no output can. An entry-wise slack adds ``delta * sum d^+``.
 
-    Where only some inputs are capped, and some outputs have an owner, an entry without a cap costs at most its
-    multiplier ``y``: multipliers are raised to that first, and outputs with an owner ask for nothing more.
+    If only some inputs are capped, or some outputs have an owner, an entry without a cap must not cost more than its
+    multiplier ``y``: multipliers are raised first. Outputs with an owner need nothing else.
 
     Parameters
     ----------
@@ -54,28 +54,28 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     Returns
     -------
     int
-        Over the same power of two: no such channel is worth more.
+        Upper bound on the value of every such channel, over the same power of two.
     """
     beta, b = int(integers([structure.beta], up=True)[0]), int(integers([structure.b])[0])
     n = len(duals)
     shift = 0
     if not structure.is_complete:
-        costs, duals = _without_uncapped(costs, duals, structure)
+        costs, duals = _relax_uncapped(costs, duals, structure)
     columns = np.arange(costs.shape[1])
     if not structure.delta and structure.is_complete:
-        # A tangent's root lies left of the root, more so for a larger b, and b may be too small for the grid: a step
-        # back is followed by steps forward only. With slack the duals as they are balance it against the sums.
-        gains, slopes = _priced(costs, duals, max(b, 1), beta)
+        # A tangent's root is left of the root, further for a larger b, and b may be too small for the grid: only the
+        # first step may be negative. With slack the given duals already balance slack and sums, so the shift is 0.
+        gains, slopes = _gains_and_slopes(costs, duals, max(b, 1), beta)
         shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
-        if b:  # a gain grows by n (b + beta) at most for each unit back
+        if b:  # a gain grows by at most n (b + beta) for each unit of a negative shift
             columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
     while len(columns):
-        gains, slopes = _priced(costs[:, columns], duals + shift, b, beta)
-        left = np.asarray(gains > 0, dtype=bool)
-        if not left.any():
+        gains, slopes = _gains_and_slopes(costs[:, columns], duals + shift, b, beta)
+        is_positive = np.asarray(gains > 0, dtype=bool)
+        if not is_positive.any():
             break
-        shift += max(-(-int(g) // int(k)) for g, k in zip(gains[left], slopes[left], strict=True))
-        columns = columns[left]
+        shift += max(-(-int(g) // int(k)) for g, k in zip(gains[is_positive], slopes[is_positive], strict=True))
+        columns = columns[is_positive]
     total = sum(map(int, duals)) + n * shift
     if structure.delta:
         slack = sum(map(int, Prices.of(costs, duals + shift).positive))
@@ -83,21 +83,21 @@ def columns_bound(costs: Exact, duals: Exact, structure: Structure) -> int:
     return total
 
 
-def _without_uncapped(costs: Any, duals: Any, structure: Structure) -> tuple[Any, Any]:
-    """Raise the multipliers until no entry without a cap is worth more, and drop the outputs with an owner."""
+def _relax_uncapped(costs: Any, duals: Any, structure: Structure) -> tuple[Any, Any]:
+    """Raise each multiplier to the costs of its uncapped entries, and drop the outputs with an owner."""
     ties, m = structure.ties, costs.shape[1]
     if ties is None:
         raise CertificateError("the compact form of a structure without ties")
-    shared = ties.tied_outputs(m)
-    free = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & shared)
+    tied = ties.tied_outputs(m)
+    uncapped = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied)
     raised = duals.copy()
-    for x in np.flatnonzero(free.any(axis=1)):
-        raised[x] = max(raised[x], costs[x, free[x]].max())
-    return costs[:, shared], raised
+    for x in np.flatnonzero(uncapped.any(axis=1)):
+        raised[x] = max(raised[x], costs[x, uncapped[x]].max())
+    return costs[:, tied], raised
 
 
-def _priced(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:
-    """Worth of each output's best cone and how fast it falls with the shift, over ``2**GRID`` units."""
+def _gains_and_slopes(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:
+    """Gain of each output, and its decrease for each unit of shift, over ``2**GRID`` units."""
     prices = Prices.of(costs, duals)
     positive, total = prices.positive.astype(object), prices.total.astype(object)
     return beta * positive + b * total, beta * prices.count.astype(object) + b * len(duals)

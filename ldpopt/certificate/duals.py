@@ -1,10 +1,10 @@
-r"""The safe dual bound: from a statement and any numbers as multipliers of its rows, what no private channel exceeds.
+r"""The proved dual bound on every private channel, from a statement and any numbers as multipliers of its rows.
 
 .. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y), \qquad c' = c - \sum_r \mu_r a_r,
 
-where ``s_r`` is the side of row ``r`` that the sign of its multiplier picks, and the maximum runs over row-stochastic
-channels (pairwise form) or over column-tied ones (compact form). Privacy rows of the library's own notions are written
-here once more, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
+where ``s_r`` is the bound of row ``r`` that belongs to the sign of its multiplier. The maximum is over row-stochastic
+channels (pairwise form) or channels of the compact form. Privacy rows of the library's notions are written again here,
+from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.certificate.columns import LARGE, coarse, columns_bound
+from ldpopt.certificate.columns import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
@@ -29,7 +29,7 @@ from ldpopt.statement.problem import Problem
 class PairRows:
     r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
 
-    They are scaled as a program's are: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
+    They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PairRows:
     def of(cls, block: RowBlock, values: Float) -> PairRows | None:
         """Read the pairs and events of a notion's rows with positive multipliers; None if they are other rows.
 
-        Rows of one entry, which has to be 0, are left out: the statement says so.
+        Rows of one entry, which must be 0, are left out: the statement implies them.
         """
         under = block.coefficient < 0
         over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
@@ -64,23 +64,25 @@ class PairRows:
             return None
         tied = np.bincount(block.row[under], minlength=len(block)) > 0
         kept = np.flatnonzero((values > 0) & tied)
-        place = np.full(len(block), -1)
-        place[kept] = np.arange(len(kept))
-        inside = place[block.row[under]] >= 0
+        row_number = np.full(len(block), -1)
+        row_number[kept] = np.arange(len(kept))
+        is_kept = row_number[block.row[under]] >= 0
         ends = ends[kept]
-        return cls(first[ends], second[ends], place[block.row[under]][inside], block.y[under][inside], values[kept])
+        return cls(
+            first[ends], second[ends], row_number[block.row[under]][is_kept], block.y[under][is_kept], values[kept]
+        )
 
     @classmethod
     def joined(cls, parts: list[PairRows]) -> PairRows:
-        """Put several runs of rows together."""
+        """Concatenate several sets of rows."""
         offsets = np.cumsum([0, *(len(part.value) for part in parts)])
         rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
-        none: list[Int] = [np.zeros(0, np.int64)]
+        empty: list[Int] = [np.zeros(0, np.int64)]
         return cls(
-            np.concatenate([*none, *(part.first for part in parts)]),
-            np.concatenate([*none, *(part.second for part in parts)]),
-            np.concatenate([*none, *rows]),
-            np.concatenate([*none, *(part.y for part in parts)]),
+            np.concatenate([*empty, *(part.first for part in parts)]),
+            np.concatenate([*empty, *(part.second for part in parts)]),
+            np.concatenate([*empty, *rows]),
+            np.concatenate([*empty, *(part.y for part in parts)]),
             np.concatenate([np.zeros(0), *(part.value for part in parts)]),
         )
 
@@ -92,15 +94,15 @@ class Multipliers:
     Attributes
     ----------
     form : {"compact", "pairwise"}
-        Whether privacy of all pairs lies in the columns' structure, or in rows with multipliers.
+        Whether privacy is in the structure of the columns, or in rows with multipliers.
     row_sums : float array, shape (n,), or None
-        Of the row sums; for the compact form.
+        Multipliers of the row sums; for the compact form.
     worst_case : float array, shape (n,), or None
-        Of the inputs, for a worst-case objective: non-negative weights of any sum.
+        Weights of the inputs, for a worst-case objective: non-negative, with any sum.
     pairs : PairRows
-        Of privacy rows: all of them (pairwise form), or the events that were generated (compact form).
+        Multipliers of privacy rows: all rows (pairwise form), or the generated events (compact form).
     blocks : tuple of (RowBlock, float array)
-        Of the side constraints, and of a plug-in notion's rows.
+        Multipliers of the side constraints, and of a plug-in notion's rows.
     """
 
     form: Form
@@ -116,7 +118,7 @@ class Multipliers:
         Raises
         ------
         CertificateError
-            If it gave none.
+            If it returned none.
         """
         program, outcome = solution.program, solution.outcome
         if program is None or outcome is None or outcome.row_duals is None:
@@ -174,26 +176,31 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     """
     sign = 1 if problem.utility.sense == "gain" else -1
-    plain = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
-    if plain and problem.prior is not None and multipliers.row_sums is not None and problem.utility.matrix.size > LARGE:
-        whole, duals, bits = coarse(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
+    has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
+    if (
+        has_row_sums_only
+        and problem.prior is not None
+        and multipliers.row_sums is not None
+        and problem.utility.matrix.size > MIN_COARSE_ENTRIES
+    ):
+        whole, duals, bits = coarse_integers(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
-    fine = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
+    cost_grid = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(problem.utility.matrix, grid=fine)
-    fine += grid - GRID
-    constant = _relax_pairs(costs, problem, multipliers.pairs, fine)
+    costs = sign * shares[:, None] * integers(problem.utility.matrix, grid=cost_grid)
+    cost_grid += grid - GRID
+    constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
-        constant += _relax(costs, block, values, fine)
+        constant += _relax(costs, block, values, cost_grid)
     if multipliers.form == "pairwise":
         best = sum(_best_entries(costs, problem))
     else:
-        best = columns_bound(costs, integers(multipliers.row_sums, grid=fine) << GRID, _structure(problem))
-    return sign * Fraction(constant + best, 1 << (GRID + fine))
+        best = columns_bound(costs, integers(multipliers.row_sums, grid=cost_grid) << GRID, _structure(problem))
+    return sign * Fraction(constant + best, 1 << (GRID + cost_grid))
 
 
 def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
-    """Prior over a power of two, and its exponent; for a worst case the inputs' multipliers: any prior bounds it."""
+    """Prior as integers, and their fractional bits; for a worst case the inputs' multipliers."""
     if problem.prior is not None:
         grid = exact_grid(problem.prior)
         return integers(problem.prior, grid=grid), grid
@@ -209,25 +216,27 @@ def _best_entries(costs: Exact, problem: Problem) -> list[int]:
     """Largest cost of each input, over the outputs that it may report."""
     ties = problem.definition()
     if ties is None or ties.owner is None:
-        return [int(most) for most in costs.max(axis=1)]
+        return [int(largest) for largest in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
-    return [int(row[may if may.any() else ...].max()) for row, may in zip(costs, allowed, strict=True)]
+    return [
+        int(row[is_allowed if is_allowed.any() else ...].max()) for row, is_allowed in zip(costs, allowed, strict=True)
+    ]
 
 
 def _structure(problem: Problem) -> Structure:
-    """What ties the columns, from the statement."""
+    """Structure of the compact form, from the statement."""
     ties = problem.definition()
     if ties is None or not ties.is_compact:
         raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
     return Structure.of_ties(ties, problem.utility.matrix, True)
 
 
-def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> int:
+def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
     """Move privacy rows into the objective, in place; return the constant that they add."""
     if not len(pairs.value):
         return 0
     ratios, delta = _ratios(problem, pairs)
-    scaled = integers(pairs.value, grid=fine)
+    scaled = integers(pairs.value, grid=cost_grid)
     first, second = pairs.first[pairs.row], pairs.second[pairs.row]
     np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
     np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
@@ -238,11 +247,11 @@ def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, fine: int) -> 
 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
-    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; rows that are not true are refused."""
+    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; other rows are refused."""
     ties = problem.definition()
     what = f"{problem.privacy!r}"
     if ties is None:
-        raise CertificateError(f"{what} describes no ties, but a multiplier has one")
+        raise CertificateError(f"{what} describes no ties, but a multiplier belongs to one")
     distance = np.zeros((ties.n, ties.n))
     distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
     chosen = distance[pairs.first, pairs.second]
@@ -251,32 +260,32 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
         raise CertificateError(f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
-        raise CertificateError(f"{what} says nothing about events of several outputs, but a multiplier does")
+        raise CertificateError(f"{what} has no rows for events of several outputs, but a multiplier belongs to one")
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")
-    levels, place = np.unique(chosen, return_inverse=True)
+    levels, row_number = np.unique(chosen, return_inverse=True)
     floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
-    return floors[place], ties.delta
+    return floors[row_number], ties.delta
 
 
 def _ratio(epsilon: Budget, distance: float) -> int:
-    """``exp(-epsilon d)`` over ``2**GRID``, rounded down: 0 where the grid holds nothing of it."""
+    """``exp(-epsilon d)`` over ``2**GRID``, rounded down; 0 if it is smaller than the grid."""
     if float(epsilon) * distance > GRID:
         return 0
     high = epsilon.enclosure(Fraction(distance))[1]
     return (high.denominator << GRID) // high.numerator
 
 
-def _relax(costs: Exact, block: RowBlock, values: Float, fine: int) -> int:
+def _relax(costs: Exact, block: RowBlock, values: Float, cost_grid: int) -> int:
     """Move other rows into the objective, in place; return the constant that they add."""
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0
     row, coefficient = block.row[chosen], block.coefficient[chosen]
-    scaled = integers(values, grid=fine)
-    # Channels are not negative: a coefficient may only be rounded so that its row takes less from the costs.
+    scaled = integers(values, grid=cost_grid)
+    # Channels are non-negative: a coefficient is rounded so that its row reduces the costs by less.
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
     used = np.flatnonzero(values)

@@ -1,4 +1,4 @@
-"""Values of a JSON file that know where they stand, so that each refusal names its key."""
+"""Values of a JSON file with their keys, so that each error names its key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry:
         self.value, self.path, self.key = value, path, key
 
     def error(self, what: str, do: str = "") -> ModelFileError:
-        """Word a refusal with file and key."""
+        """Build an error with file and key."""
         return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
 
     def table(self, *keys: str) -> dict[str, Entry]:

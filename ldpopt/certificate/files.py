@@ -151,7 +151,7 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def _formatted(data: dict[str, Any]) -> str:
-    """One line for each row of a matrix, so that people and their tools can follow."""
+    """One line for each row of a matrix, for people and text tools."""
     lines = []
     for key, part in data.items():
         if not isinstance(part, dict):

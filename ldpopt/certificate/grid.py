@@ -1,4 +1,4 @@
-"""The grid of a bound: floats as integers over a power of two, rounded to the safe side where they are finer."""
+"""The grid of a bound: floats as integers over a power of two, rounded in the direction that keeps the bound valid."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Exact = NDArray[np.object_]
 """Python integers."""
 
 GRID = 320
-"""Fractional bits of the integers in a bound: anything finer is rounded, upward where it matters."""
+"""Fractional bits of the integers in a bound; finer values are rounded."""
 
 
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Exact:
-    """Floats as integers over ``2**grid``; what is finer is dropped (or rounded up)."""
+    """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     shift = exponent.astype(np.int64) - 53 + grid
-    left = whole << np.maximum(shift, 0).astype(object)
+    shifted = whole << np.maximum(shift, 0).astype(object)
     if (shift >= 0).all():
-        return np.asarray(left, dtype=object)
-    right = np.maximum(-shift, 0).astype(object)
-    return np.asarray(-(-left >> right) if up else left >> right, dtype=object)
+        return np.asarray(shifted, dtype=object)
+    right_shift = np.maximum(-shift, 0).astype(object)
+    return np.asarray(-(-shifted >> right_shift) if up else shifted >> right_shift, dtype=object)
 
 
 def exact_grid(*arrays: Any) -> int:
-    """Fractional bits, at least `GRID`, that hold every float of the arrays as it is."""
+    """Number of fractional bits, at least `GRID`, that represents every float of the arrays exactly."""
     exponents = [np.frexp(array[array != 0])[1].min(initial=0) for array in map(np.asarray, arrays)]
     return max(GRID, 53 - int(min(exponents, default=0)))

@@ -1,12 +1,12 @@
-r"""The optimum of a small problem in rationals, by exact simplex pivots: a witness that shares no line with the bound.
+r"""The optimum of a small problem in rationals, by exact simplex pivots: independent of the bound.
 
-The definition of privacy is written at a rational :math:`\alpha` beside :math:`e^\epsilon`. Where all pairs are tied
-alike, with the least entry :math:`l_y` of every column as a variable:
+The definition of privacy is written at a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs are tied
+alike, the smallest entry :math:`l_y` of every column is a variable:
 
 .. math:: l_y \le P(x, y), \qquad \alpha^{-1} P(x, y) - l_y \le \alpha^{-1} \delta .
 
-HiGHS proposes a basis in floats; elimination and pivots in rationals make it optimal, whatever it was. More budget
-never hurts, so a rational below :math:`e^\epsilon` and one above it bracket the true optimum.
+HiGHS proposes a basis in floats; elimination and pivots in rationals make any basis optimal. A larger budget
+never reduces the optimum, so a rational below :math:`e^\epsilon` and one above it bracket the true optimum.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
-MOST = 8
-"""Inputs and outputs of a problem that is solved in rationals."""
+MAX_SIZE = 8
+"""Largest number of inputs, and of outputs, of a problem that is solved in rationals."""
 
 BITS = 96
-"""Fractional bits of the rationals beside ``e**-epsilon``: short ones, as pivots multiply their lengths."""
+"""Fractional bits of the rationals close to ``e**-epsilon``; few, because pivots multiply their lengths."""
 
 Terms = dict[int, Fraction]
 
@@ -58,12 +58,13 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     NotRepresentableError
         If the problem is larger, the notion a plug-in without ties, or ``e**(epsilon d)`` beyond ``e**10000``.
     NoSolutionError
-        If no channel keeps the side constraints.
+        If no channel satisfies the side constraints.
 
     Notes
     -----
-    Every pivot eliminates afresh, but few are needed: about a second for 8 x 8, and some beyond epsilon = 30, where the
-    basis that floats propose is a poor one. Events are added as an exact optimum violates them: the last violates none.
+    Every pivot repeats the elimination, but few pivots are needed: about a second for 8 x 8, and several beyond
+    epsilon = 30, because the basis from floats is then less accurate. Events are added until the exact optimum
+    violates none.
 
     Examples
     --------
@@ -73,8 +74,8 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     (Fraction(1, 2), Fraction(1, 2))
     """
     n, m = problem.utility.shape
-    if max(n, m) > MOST:
-        raise NotRepresentableError(f"{n} x {m} is more than {MOST} x {MOST}", do="use certify(solution)")
+    if max(n, m) > MAX_SIZE:
+        raise NotRepresentableError(f"{n} x {m} is more than {MAX_SIZE} x {MAX_SIZE}", do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
@@ -87,7 +88,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
 
 @dataclass
 class _Rows:
-    """Rows of a program in the making, in Fractions; columns 0 .. n m - 1 are the channel's."""
+    """Rows of a program, in Fractions; columns 0 .. n m - 1 are the channel's."""
 
     columns: int
     terms: list[Terms] = field(default_factory=list)
@@ -101,7 +102,7 @@ class _Rows:
 
 
 def _is_rational(ties: Ties) -> bool:
-    """Whether every power of ``e**epsilon`` that matters is known as a rational, so that one program is enough."""
+    """Whether every needed power of ``e**epsilon`` is a known rational, so that one program is enough."""
     return all(low == high for low, high in (ties.budget.enclosure(d) for d in _distances(ties)))
 
 
@@ -121,11 +122,11 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
     """Solve at one end, adding events until the exact optimum violates none."""
     n, m = problem.utility.shape
-    rows = _written(problem, ties, up)
+    rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)
     slack = ratio * Fraction(ties.delta)
     while True:
-        value, channel = _solved(problem, rows)
+        value, channel = _solve_exactly(problem, rows)
         events = list(_violated(channel, ratio, slack)) if ties.is_shared else []
         if not events:
             return value
@@ -144,7 +145,7 @@ def _violated(
                 yield x, k, tuple(y for y, v in enumerate(over) if v > 0)
 
 
-def _written(problem: Problem, ties: Ties, up: bool) -> _Rows:
+def _write_rows(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
     one = Fraction(1)
@@ -163,7 +164,7 @@ def _written(problem: Problem, ties: Ties, up: bool) -> _Rows:
 
 
 def _write_worst_case(rows: _Rows, utility: Utility) -> None:
-    """Keep the last column on the right side of every input's expectation."""
+    """Bound the last column by every input's expectation."""
     (n, m), is_gain = utility.shape, utility.sense == "gain"
     for x in range(n):
         worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
@@ -171,7 +172,7 @@ def _write_worst_case(rows: _Rows, utility: Utility) -> None:
 
 
 def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
-    """Every entry is at least its column's least one, and entries of capped inputs at most ``alpha`` times that."""
+    """Bound every entry below by its column's minimum, and entries of capped inputs above by ``alpha`` times that."""
     n, one, ratio, delta = ties.n, Fraction(1), _ratio(ties.budget, Fraction(1), up), Fraction(ties.delta)
     for x in range(n):
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
@@ -202,8 +203,8 @@ def _write_block(rows: _Rows, block: RowBlock, m: int) -> None:
         rows.add(terms, float(block.lower[r]), float(block.upper[r]))
 
 
-def _solved(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction]]]:
-    """Find a basis in floats and make it optimal in Fractions; return value and channel."""
+def _solve_exactly(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction]]]:
+    """Find a basis in floats, make it optimal in Fractions, and return value and channel."""
     n, m = problem.utility.shape
     exact = _program(problem, rows)
     rounded = replace(exact, objective=exact.objective.astype(float), value=exact.value.astype(float))

@@ -1,4 +1,4 @@
-"""Certificate and certify: the mechanism's exact value, a bound on every private channel's, and the gap between."""
+"""Certificate and certify: the mechanism's exact value, a bound on every private channel's value, and their gap."""
 
 from __future__ import annotations
 
@@ -23,33 +23,32 @@ from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
 
 STAKE_SHARE = 100
-"""A bound smaller than this share of the stake is measured against the stake: losses may be 0."""
+"""The gap is relative to at least the stake divided by this, as the bound of a loss may be 0."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that a mechanism is private and how near it is to the best.
+    """A proof that a mechanism is private, with a bound on its distance from the best value.
 
     Attributes
     ----------
     achieved : Fraction
-        Value of the mechanism's integer masses; prior and utility read exactly. A float where not ``exact``.
+        Value of the mechanism's integer masses; prior and utility are read exactly. A float if not ``exact``.
     bound : Fraction
         No private channel gains more (or loses less), for the real ``e**epsilon``.
     gap : Fraction
-        Distance between the two: how much better anything could be.
+        Difference of the two: no private channel improves the value by more.
     relative_gap : float
-        ``gap`` over ``abs(bound)``, or over a hundredth of the stake (the prior's average spread of the utility)
-        where the bound is smaller than that, as that of a loss may be.
+        ``gap`` over ``abs(bound)``, or over a hundredth of the stake if that is larger; the stake is the prior's
+        average range of the utility.
     exact : bool
         Whether the numbers are rationals.
     audit : Audit
         The exact check of the privacy claim.
     residuals : dict of str to float
-        Largest violation of each side constraint by the mechanism, rounded up: rounding to the grid moves equations by
-        about 1e-15.
+        Largest violation of each side constraint by the mechanism, rounded up; about 1e-15 comes from the grid.
     problem, mechanism, multipliers : Problem, Mechanism, Multipliers
-        What is claimed about what, and the numbers that prove it: all that `save` writes and `recheck` needs.
+        The statement, the certified mechanism and the numbers that prove the bound, for `save` and `recheck`.
     """
 
     achieved: Fraction | float
@@ -74,7 +73,7 @@ class Certificate:
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            raise CertificateError("this certificate was made by hand and does not say what it is about")
+            raise CertificateError("this certificate was made by hand: it has no problem, mechanism or multipliers")
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
             raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
@@ -83,9 +82,9 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
-        """Read what `save` wrote: the numbers as they are claimed, which `recheck` computes again.
+        """Read what `save` wrote: the claimed numbers, which `recheck` computes again.
 
-        Only the audit is made here, from the masses.
+        Only the audit is computed here, from the masses.
 
         Raises
         ------
@@ -117,7 +116,7 @@ class Certificate:
 
 
 def certify(solution: Solution, *, exact: bool = True, gap: float | None = None) -> Certificate:
-    """Prove the value of a solution's mechanism and bound what any private channel could reach.
+    """Prove the value of a solution's mechanism, and a bound on the value of every private channel.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     NoSolutionError
         If the solution has no mechanism.
     CertificateError
-        If the relative gap exceeds ``gap``, or the solver gave no duals to bound with.
+        If the relative gap exceeds ``gap``, or the solver returned no duals.
 
     Notes
     -----
@@ -168,7 +167,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
 
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
-    """Compute every number of a certificate: from the statement, the masses and the multipliers, and nothing else."""
+    """Compute every number of a certificate from the statement, the masses and the multipliers."""
     achieved = _achieved(problem, mechanism)
     best = bound(problem, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
@@ -203,7 +202,7 @@ def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
 
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
-    """Distance over the bound, or over a hundredth of the stake where that is more."""
+    """Gap over the bound, or over a hundredth of the stake if that is larger."""
     matrix = problem.utility.matrix
     fine = exact_grid(matrix)
     spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)

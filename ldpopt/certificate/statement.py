@@ -1,4 +1,4 @@
-"""A problem in plain JSON values that read back as the same problem: what is trusted in a certificate's file."""
+"""A problem in plain JSON values that read back as the same problem: the trusted part of a certificate's file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ldpopt.statement.utility import Utility
 
 
 def plain_problem(problem: Problem) -> dict[str, Any]:
-    """Lay out a problem; floats are numbers of the shortest text that reads back the same.
+    """Convert a problem to plain values; floats use the shortest text that reads back as the same float.
 
     Raises
     ------
     CertificateError
-        If the notion has no form in a file, or a label is neither text nor a number.
+        If the notion cannot be written to a file, or a label is neither text nor a number.
     """
     return {
         "inputs": _plain_labels(problem.inputs),
@@ -83,11 +83,11 @@ def _labels(entry: Entry) -> list[str | int | float]:
 def _plain_privacy(problem: Problem) -> dict[str, Any]:
     """State the notion as a table.
 
-    Its rows have to be known from its ties: multipliers of other rows have no form in a file.
+    The notion must have ties: multipliers of other rows cannot be written to a file.
     """
     name = type(problem.privacy).__name__
     if problem.ties() is None:
-        do = "certify() holds in Python; files know notions that derive from TiedNotion"
+        do = "use certify() in Python; files support only notions that derive from TiedNotion"
         raise CertificateError(f"the privacy notion {name} has no form in a certificate's file", do=do)
     try:
         return table_of(problem.privacy, problem.inputs)

@@ -1,4 +1,4 @@
-"""recheck(certificate): every number once more from the statement, the masses and the multipliers, without a solver."""
+"""recheck(certificate): every number again from statement, masses and multipliers, without a solver."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ldpopt.statement.problem import Problem
 
 @dataclass(frozen=True)
 class Recheck:
-    """What became of a claim.
+    """The result of checking a certificate.
 
     Attributes
     ----------
     claimed : Certificate
-        As it was given.
+        The certificate that was checked.
     found : Certificate or None
-        As it was computed again; None if the multipliers prove no bound at all.
+        The recomputed certificate; None if the multipliers prove no bound.
     failures : tuple of str
-        Each number of the claim that does not hold, and what was found instead; empty where all do.
+        Each number of the claim that does not hold, with the recomputed one; empty if all hold.
     """
 
     claimed: Certificate
@@ -31,17 +31,17 @@ class Recheck:
 
     @property
     def holds(self) -> bool:
-        """Whether the mechanism is private, worth what was claimed, and as near to the best as was claimed."""
+        """Whether privacy, value and gap hold as claimed."""
         return not self.failures
 
     @property
     def is_same(self) -> bool:
-        """Whether every number came out as claimed; a claim may hold because the truth is better."""
+        """Whether every number equals its claim; a claim also holds if the recomputed number is better."""
         return self.holds and self.found == self.claimed
 
 
 def recheck(certificate: Certificate) -> Recheck:
-    """Compute a certificate again and compare: no solver, and nothing is trusted but the statement.
+    """Compute a certificate again without a solver, and compare; only the statement is trusted.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def recheck(certificate: Certificate) -> Recheck:
     Returns
     -------
     Recheck
-        ``achieved`` and ``gap`` must be equal to what is found; ``bound`` and ``residuals`` may be more cautious.
+        ``achieved`` and ``gap`` must equal the recomputed numbers; claimed ``bound`` and ``residuals`` may be weaker.
 
     Raises
     ------
     CertificateError
-        If the certificate does not say what it is about, or is in floats.
+        If the certificate has no problem, mechanism or multipliers, or is in floats.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def recheck(certificate: Certificate) -> Recheck:
     """
     problem, mechanism, multipliers = certificate.problem, certificate.mechanism, certificate.multipliers
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
-        raise CertificateError("the certificate is in floats, or does not say what it is about")
+        raise CertificateError("the certificate is in floats, or has no problem, mechanism or multipliers")
     found: Certificate | None = None
     failures: list[str] = []
     try:
@@ -85,30 +85,34 @@ def recheck(certificate: Certificate) -> Recheck:
 
 
 def _differences(claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers) -> list[str]:
-    """Say which numbers of a claim do not follow."""
+    """Name the numbers of a claim that do not hold."""
     sign = 1 if problem.utility.sense == "gain" else -1
     achieved, best, gap = (Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap))
     wrong = []
     if achieved != found.achieved:
-        wrong.append(_told("achieved", achieved, found.achieved))
+        wrong.append(_difference("achieved", achieved, found.achieved))
     if sign * (best - found.bound) < 0:
-        wrong.append(_told("bound", best, found.bound))
+        wrong.append(_difference("bound", best, found.bound))
     if gap != sign * (best - achieved):
-        wrong.append(_told("gap", gap, sign * (best - achieved)))
+        wrong.append(_difference("gap", gap, sign * (best - achieved)))
     relative = relative_gap(problem, multipliers, best, gap)
     if claimed.relative_gap != relative:
-        wrong.append(_told("relative_gap", claimed.relative_gap, relative))
+        wrong.append(_difference("relative_gap", claimed.relative_gap, relative))
     return wrong + _too_small_residuals(claimed, found)
 
 
 def _too_small_residuals(claimed: Certificate, found: Certificate) -> list[str]:
     """Name each residual that is larger than its claim."""
     pairs = [(name, claimed.residuals.get(name, 0.0), residual) for name, residual in found.residuals.items()]
-    return [_told(f"residual of {name!r}", claim, residual) for name, claim, residual in pairs if not claim >= residual]
+    return [
+        _difference(f"residual of {name!r}", claim, residual)
+        for name, claim, residual in pairs
+        if not claim >= residual
+    ]
 
 
-def _told(name: str, claimed: Fraction | float, found: Fraction | float) -> str:
-    """Name a number by enough digits to tell it from what was found."""
+def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:
+    """Format a claimed number with enough digits to differ from the recomputed one."""
     one, other = f"{in_float(claimed):.17g}", f"{in_float(found):.17g}"
     unlike = "" if one != other else " (they differ beyond these digits)"
-    return f"{name}: {one} is claimed, {other} is what follows{unlike}"
+    return f"{name}: {one} is claimed, {other} was recomputed{unlike}"

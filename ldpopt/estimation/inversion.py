@@ -1,4 +1,4 @@
-"""From reports back to frequencies: unbiased inversion or maximum likelihood, with standard errors and intervals."""
+"""Frequencies from reports: unbiased inversion or maximum likelihood, with standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEWTON_STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    r"""Estimated numbers with what is known of their errors.
+    r"""Estimates with standard errors and intervals.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class Estimate:
     std_error : array_like, shape (n,)
         Standard errors, in the unit of the values.
     n_reports : int
-        How many reports they rest on.
+        Number of reports used.
     confidence : float
-        Coverage that each interval aims at, on its own, ``0 < confidence < 1``; default: ``0.95``.
+        Nominal coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
     method : str
-        How they were found; default: ``"inversion"``.
+        Method of estimation; default: ``"inversion"``.
     labels : sequence of hashable, optional
-        What the values are the frequencies of.
+        Labels of the values.
     covariance : array_like, shape (n, n), optional
         Covariance of the estimates.
     interval : array_like, shape (n, 2), optional
-        Low and high ends; by default the normal interval ``values -+ z std_error``, not clipped.
+        Lower and upper ends; default: the normal interval ``values -+ z std_error``, not clipped.
 
     Raises
     ------
@@ -110,7 +110,7 @@ class Estimate:
         return "\n".join(rows)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table: one row a value, columns estimate, std_error, low, high."""
+        """Return a table: one row for each value, columns estimate, std_error, low, high."""
         import pandas as pd
 
         index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
@@ -126,7 +126,7 @@ def estimate_frequencies(
     method: Literal["inversion", "maximum_likelihood"] = "inversion",
     confidence: float = 0.95,
 ) -> Estimate:
-    r"""Estimate how frequent each true answer is from the reports of a mechanism.
+    r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
     With :math:`q` the frequencies of the ``N`` reports and :math:`P` the channel, inversion is linear and unbiased,
 
@@ -142,15 +142,15 @@ def estimate_frequencies(
     Parameters
     ----------
     mechanism : Mechanism
-        What made the reports; its ``n`` rows must be linearly independent. The masses that it samples are used.
+        The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
     reports : sequence of labels, shape (N,), or mapping or Series label -> count
-        Output labels, or how often each was seen (``series.value_counts()``). A Series that could be either is
-        refused: ``dict(series)`` are counts, ``series.to_list()`` are reports.
+        Output labels, or how often each was seen (``series.value_counts()``). An ambiguous Series is refused:
+        ``dict(series)`` are counts, ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
-        Inversion may give negative frequencies, as an unbiased estimate must; maximum likelihood gives none, and is
-        biased near 0. Default: ``"inversion"``.
+        Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
+        default: ``"inversion"``.
     confidence : float
-        Coverage of each interval on its own, ``0 < confidence < 1``; default: ``0.95``.
+        Coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _maximize_likelihood(channel: Float, frequencies: Float) -> tuple[Float, Flo
     """Most likely frequencies, and their second moments for one report."""
     _left_inverse(channel, channel.mean(axis=0))  # refuses linearly dependent rows
     values = _most_likely(channel, frequencies)
-    # An output that the estimate calls impossible has infinite information: a small floor keeps it finite.
+    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
     efficient = _left_inverse(channel, expected, tolerance=0.0)
     return values, (efficient * expected) @ efficient.T
@@ -290,7 +290,7 @@ def _whole_count(label: Hashable, count: Any, most: int) -> int:
 
 
 def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
-    r"""Return ``A`` with ``A P^T = I`` that weighs output ``y`` by ``1 / expected[y]``, shape ``(n, m)``.
+    r"""Return ``A`` with ``A P^T = I`` with weights ``1 / expected[y]`` of the outputs, shape ``(n, m)``.
 
     Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
     """
@@ -302,7 +302,7 @@ def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.f
     rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
     if rank < n:
         raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers leave the same trace in the reports",
+            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
             where=f"channel of shape ({n}, {m})",
             do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
         )
@@ -325,14 +325,14 @@ def _most_likely(channel: Float, frequencies: Float) -> Float:
     for _ in range(NEWTON_STEPS):
         mix = prior @ channel
         gradient = channel @ (q / mix)
-        # What bounds the distance to the maximum is the gradient at the point scaled onto the simplex.
+        # The gradient at the point, scaled onto the simplex, bounds the distance to the maximum.
         gap = float(prior.sum() * gradient.max()) - 1
         if gap < best_gap:
             best, best_gap = prior / prior.sum(), gap
         if gap < 1e-12:
             break
         center = 0.1 * float(prior @ slack) / n
-        # In the unit sqrt(prior) the matrix stays well scaled as entries go to zero.
+        # In units of sqrt(prior) the matrix stays well scaled when entries approach zero.
         root = np.sqrt(prior)
         scaled = (root[:, None] * channel) * (np.sqrt(q) / mix)
         matrix = scaled @ scaled.T
@@ -341,7 +341,7 @@ def _most_likely(channel: Float, frequencies: Float) -> Float:
         slack_step = center / prior - slack - slack / prior * step
         prior = prior + _length(prior, step) * step
         slack = slack + _length(slack, slack_step) * slack_step
-    # Entries that only the barrier keeps off zero: gone, unless that costs likelihood.
+    # Entries that only the barrier keeps above zero are set to 0, unless that reduces the likelihood.
     rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
     rest /= rest.sum()
     if (rest @ channel > 0).all():

@@ -1,4 +1,4 @@
-"""The ground of every room: checks of what a user states, labels, exact budgets, rows over a channel, files.
+"""Shared foundations: checks of user input, labels, exact budgets, rows over a channel, files.
 
-In: numbers, labels and paths as a user gives them. Out: sound arrays, labels and budgets, or an error in words.
+In: numbers, labels and paths as a user gives them. Out: valid arrays, labels and budgets, or an error.
 """

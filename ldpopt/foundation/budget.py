@@ -99,7 +99,7 @@ class Budget(float):
 
     @cached_property
     def _own_enclosure(self) -> tuple[Fraction, Fraction]:
-        """Enclosure of ``exp(epsilon)`` itself, which is asked for again and again."""
+        """Enclosure of ``exp(epsilon)`` itself, computed once."""
         if self.ratio is not None:
             return self.ratio, self.ratio
         assert self.nats is not None
@@ -107,7 +107,7 @@ class Budget(float):
 
     @cached_property
     def b(self) -> float:
-        r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` is never too strict)."""
+        r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` excludes no private channel)."""
         return round_down(1 / self.enclosure()[1])
 
     @cached_property

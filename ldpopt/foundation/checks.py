@@ -1,4 +1,4 @@
-"""Checks of numbers that a user stated: they are read, or refused with a message."""
+"""Checks of user input: numbers are read, or refused with a message."""
 
 from __future__ import annotations
 

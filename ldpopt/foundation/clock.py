@@ -1,4 +1,4 @@
-"""One clock for a whole call: the moment by which it has to end, handed down to whatever may take long."""
+"""The deadline of a whole call, which is passed to everything that may take long."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import time
 from dataclasses import dataclass
 
-LEAST = 1e-3
-"""Seconds that are left, at least: a solver takes no limit of zero."""
+MIN_SECONDS_LEFT = 1e-3
+"""Smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero."""
 
 
 class OutOfTimeError(Exception):
-    """The deadline is over. `solve` catches it and answers with ``Status.LIMIT``; it never reaches a user."""
+    """The deadline is over. `solve` catches this error and returns ``Status.LIMIT``; users never see it."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Deadline:
     Attributes
     ----------
     moment : float
-        By `time.perf_counter`; infinite without a limit.
+        Time of `time.perf_counter` in seconds; infinite without a limit.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Deadline:
     @property
     def left(self) -> float | None:
         """Seconds left, at least a thousandth; None without a limit."""
-        return None if self.moment == math.inf else max(self.moment - time.perf_counter(), LEAST)
+        return None if self.moment == math.inf else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
 
     @property
     def is_over(self) -> bool:
@@ -47,12 +47,12 @@ class Deadline:
         return time.perf_counter() >= self.moment
 
     def check(self, doing: str) -> None:
-        """Stop work that has no answer of its own to give.
+        """Raise an error if the deadline is over.
 
         Parameters
         ----------
         doing : str
-            What was going on, for the user: ``"dropping implied pairs of the metric"``.
+            The current work, for the message: ``"dropping implied pairs of the metric"``.
 
         Raises
         ------

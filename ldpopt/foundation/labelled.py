@@ -29,11 +29,11 @@ class Labelled:
     values : float array
         The numbers, in the order given.
     axes : tuple of (tuple of labels, or None)
-        Labels of rows, then of columns; None if an axis goes by position.
+        Labels of rows, then of columns; None if an axis is read by position.
     what : str
-        What the array is, for messages.
+        Name of the array in messages.
     kinds : tuple of str
-        What the labels of each axis are: ``"input"``, ``"output"``, ...
+        Kind of the labels of each axis: ``"input"``, ``"output"``, ...
     """
 
     values: Float
@@ -62,16 +62,16 @@ class Labelled:
 
 
 def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")) -> Labelled:
-    """Read a vector or matrix, and the labels that it has.
+    """Read a vector or matrix and its labels.
 
     Parameters
     ----------
     given : array_like, or pandas Series or DataFrame, or mapping label -> number, or mapping of mappings
         A Series of Series and a list of mappings are read too.
     what : str
-        What it is, for messages.
+        Its name in messages.
     kinds : tuple of str
-        What the labels of each axis are; default: ``("input", "output")``.
+        Kind of the labels of each axis; default: ``("input", "output")``.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "out
 def take_labels(
     given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")
 ) -> tuple[Any, tuple[Labels | None, Labels | None]]:
-    """Separate rows and columns from their labels; the numbers are not looked at."""
+    """Separate rows and columns from their labels; the numbers are not checked."""
     kind, column_kind = kinds[0], kinds[-1]
     if _is_table(given):
         index = getattr(given, "index", None)
@@ -157,12 +157,12 @@ def distinct_labels(names: Any, what: str, kind: str) -> Labels:
 
 
 def places(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
-    """Where each letter of the alphabet stands among the labels.
+    """Position of each letter of the alphabet among the labels.
 
     Raises
     ------
     StatementError
-        If the two do not hold the same labels; the odd one is named, and the nearest known one.
+        If the two do not have the same labels; the message names the wrong label and the nearest known one.
     """
     place = {label: index for index, label in enumerate(labels)}
     known = set(alphabet)
@@ -191,7 +191,7 @@ def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None
 
 
 def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
-    """Tell counts by label from a list of labels: return label -> count, or None if it lists labels.
+    """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels.
 
     A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
     both could be, nothing is guessed.
@@ -207,7 +207,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
         return None
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
     names_labels = any(_is_among(label, known) for label in index)
-    is_counted = getattr(given, "name", None) == "count"  # value_counts() calls it so
+    is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
     if all(_is_among(value, known) for value in values):
         if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
             raise StatementError(

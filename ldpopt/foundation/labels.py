@@ -1,4 +1,4 @@
-"""Alphabets: the labels of inputs and outputs, and the places of reports among them."""
+"""Alphabets: the labels of inputs and outputs, and positions of reports among them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
     Raises
     ------
     MechanismError
-        If there are too many, too few or two the same.
+        If there are too many or too few, or a duplicate.
     """
     if given is None:
         return tuple(range(size))
@@ -40,7 +40,7 @@ def require_labels(given: Any, kind: str) -> None:
     Raises
     ------
     MechanismError
-        Naming what it is.
+        If it is something else; the message names its type.
     """
     do = "pass a list of labels"
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
@@ -81,7 +81,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     Raises
     ------
     StatementError
-        If ``x`` is not a vector or holds a label outside the alphabet; its place is named.
+        If ``x`` is not a vector or has a label outside the alphabet; the message names its position.
     """
     # Text has letters and a mapping or a frame has names; those are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:

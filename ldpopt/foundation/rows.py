@@ -1,4 +1,4 @@
-"""Rows over the entries of a channel: how privacy notions and side constraints are written down."""
+"""Rows over the entries of a channel: the form of privacy notions and side constraints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RowBlock:
         return len(self.lower)
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> RowBlock:
-        """Move labelled positions into the order of two alphabets; rows come in the order of their first entry.
+        """Move labelled positions into the order of two alphabets; rows are sorted by their first entry.
 
         Raises
         ------
@@ -74,13 +74,13 @@ class RowBlock:
         return total
 
     def violation(self, channel: Float) -> Float:
-        """How far each row is out of its bounds at a channel, shape (rows,), 0 where it holds."""
+        """Violation of each row's bounds at a channel, shape (rows,); 0 if the row holds."""
         value = self.activity(channel)
         return np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0)
 
 
 def _moved(position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
-    """New positions of entries, once their labels stand in the order of the alphabet."""
+    """Positions of entries after their labels are put into the order of the alphabet."""
     if labels is None:
         return position
     found: Int = np.argsort(places(labels, alphabet, what, kind))[position]

@@ -109,7 +109,7 @@ class TiedNotion(Notion):
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
         """Describe all ties of the definition at once, including implied ones; certificates are checked against them.
 
-        Default: `ties`.
+        The default is `ties`.
         """
         return self.ties(inputs, outputs)
 

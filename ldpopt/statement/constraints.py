@@ -19,9 +19,9 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     Parameters
     ----------
     values : array_like, shape (n,), or mapping or Series label -> number
-        The number behind each input.
+        Value of each input.
     outputs : array_like, shape (m,), or mapping or Series label -> number
-        The number behind each output.
+        Value of each output.
 
     Returns
     -------
@@ -58,9 +58,9 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     coefficients : array_like, shape (n, m), or DataFrame or mapping of mappings
         The numbers :math:`a_{xy}`; labels are those of the inputs and outputs.
     lower, upper : float
-        Bounds; equal ones make an equation; default: ``-inf`` and ``inf``.
+        Bounds; equal bounds give an equation; default: ``-inf`` and ``inf``.
     name : str
-        Name of the block, under which its dual is found; default: ``"linear"``.
+        Name of the block and of its dual; default: ``"linear"``.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     Raises
     ------
     StatementError
-        If the coefficients are not a finite matrix, there is no bound, or the bounds exclude each other.
+        If the coefficients are not a finite matrix, there is no bound, or the lower bound is above the upper one.
 
     Examples
     --------

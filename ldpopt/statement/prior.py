@@ -1,4 +1,4 @@
-"""What a prior is, decided once: every function that takes one reads it here.
+"""Reading of priors, for every function that takes a prior.
 
 Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE` and are used exactly as their floats read. A
 mapping or Series holds weights by label: they are put into the order of the inputs, each label exactly once, and
@@ -18,22 +18,22 @@ from ldpopt.foundation.checks import Float, frozen, normalized, short_repr, summ
 from ldpopt.foundation.labelled import Labelled, Labels, places, read_labelled, take_labels
 
 PRIOR_TOLERANCE = 1e-9
-"""How far a prior given as numbers may sum from 1; weights by label are normalised instead."""
+"""Largest distance from 1 of the sum of a prior given as numbers; weights by label are normalized instead."""
 
 
 def read_prior(
     prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
 ) -> tuple[Float, Labels | None]:
-    """Read a prior, in the order of the inputs where they are known.
+    """Read a prior, in the order of the inputs if they are given.
 
     Parameters
     ----------
     prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities that sum to 1 within 1e-9, used as they are; or weights by label, which are normalised.
+        Probabilities that sum to 1 within 1e-9, used as they are; or weights by label, which are normalized.
     inputs : sequence of hashable, optional
         The alphabet to which labels are aligned.
     what : str
-        What it is called in messages; default: ``"prior"``.
+        Its name in messages; default: ``"prior"``.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def read_prior(
 
 
 def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
-    """Read a prior that states the alphabet too: inputs are its labels, or 0, 1, 2, ... where it has none."""
+    """Read a prior that states the alphabet too: inputs are its labels, or 0, 1, 2, ... without labels."""
     weights, labels = read_prior(prior)
     return weights, range(len(weights)) if labels is None else labels
 
@@ -80,11 +80,11 @@ def read_priors(
     Parameters
     ----------
     priors : array_like, shape (l, n), DataFrame with the inputs as columns, or sequence or mapping of priors
-        The labels of rows are names of priors, and are not looked at.
+        The labels of rows are names of priors, and are ignored.
     inputs : sequence of hashable, optional
         The alphabet to which labels are aligned.
     what : str
-        What it is called in messages; default: ``"table of priors"``.
+        Its name in messages; default: ``"table of priors"``.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def read_priors(
     Raises
     ------
     StatementError
-        As `read_prior`, for the first prior that is not one.
+        As `read_prior`, for the first prior that is not valid.
     """
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:

@@ -1,4 +1,4 @@
-"""Problem: who answers what, what a good answer is worth, and how private it must be."""
+"""Problem: inputs and their prior, the utility of reports, and the required privacy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ldpopt.statement.utility import Utility, resolve
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    r"""State a problem: choose the channel ``P`` of most utility among those that are private.
+    r"""State a problem: choose the private channel ``P`` with the largest utility.
 
     .. math:: \max_P \sum_x \pi_x \sum_y u(x, y) P(x, y)
               \quad\text{or}\quad \max_P \min_x \sum_y u(x, y) P(x, y)
 
-    over row-stochastic ``P`` that keep the privacy notion and every side constraint; a loss is minimised.
+    over row-stochastic ``P`` that satisfy the privacy notion and every side constraint; a loss is minimized.
 
     Parameters
     ----------
     prior : array_like, shape (n,), mapping or Series label -> weight, or None
-        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalised).
+        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalized).
         None if the objective is ``"worst_case"``.
     utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
         The name of a function in `ldpopt.utility`, a Utility, or a gain; default: ``"identity"``.
@@ -41,8 +41,8 @@ class Problem:
     inputs, outputs : sequence of hashable, optional
         Distinct labels. Default for the inputs: the labels of the first part that has any (prior, utility,
         constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the utility or the constraints, else
-        the inputs where there are as many, else 0, 1, 2, ... Parts with labels are put into this order, whatever
-        theirs is; parts without labels go by position.
+        the inputs if there are as many, else 0, 1, 2, ... Parts with labels are put into this order; parts without
+        labels are read by position.
     objective : {"expected", "worst_case"}
         Average over the prior, or the worst input; default: ``"expected"``.
     constraints : sequence of RowBlock
@@ -51,7 +51,7 @@ class Problem:
     Raises
     ------
     StatementError
-        Naming the number, the label and the remedy.
+        If the statement is invalid; the message names the number, the label and what to do.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Problem:
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once and kept; None if the notion is not a tied one.
+        """Ties of the notion on this alphabet, computed once; None if the notion has no ties.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Problem:
         return known["_ties"]
 
     def definition(self) -> Ties | None:
-        """All ties of the notion's definition, implied ones included; kept. None if it is not a tied notion."""
+        """All ties of the notion's definition, including implied ones, computed once; None if it has no ties."""
         known: dict[str, Ties | None] = self.__dict__
         if "_definition" not in known:
             known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
@@ -139,7 +139,7 @@ def require_objective(objective: Any) -> None:
     Raises
     ------
     StatementError
-        Naming what it is.
+        If it is not a name of an objective.
     """
     if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
         raise StatementError(f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"')
@@ -157,7 +157,7 @@ def _stated_labels(given: Any, kind: str) -> Labels | None:
 
 
 def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:
-    """Probabilities of the inputs and the labels that they have; a worst case has none."""
+    """Probabilities of the inputs and their labels; a worst case has no probabilities."""
     if objective == "worst_case":
         if prior is not None:
             raise StatementError("a worst-case objective takes no prior", do='pass None, or objective="expected"')
@@ -168,13 +168,13 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
 
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
-    """Labels that the parts of a statement have for their rows or columns, None if they go by position."""
+    """Labels of the rows or columns of each part of a statement; None if they have positions only."""
     found = (getattr(part, axis, None) for part in parts)
     return [names if isinstance(names, tuple) else None for names in found]
 
 
 def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | Utility) -> Labels:
-    """Labels of the first part that has any, else 0, 1, 2, ...; as many as the first part says."""
+    """Labels of the first part that has labels, else 0, 1, 2, ..."""
     names = next((part for part in parts if part is not None), None)
     if weights is not None:
         size = len(weights)
@@ -188,7 +188,7 @@ def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | 
 
 
 def _outputs(parts: Sequence[Labels | None], inputs: Labels, worth: str | Utility) -> Labels:
-    """Labels of the first part that has any, in the order of the inputs where they are the same labels."""
+    """Labels of the first part that has labels, in the order of the inputs if they are the same labels."""
     given = parts[0]
     names = next((part for part in parts if part is not None), None)
     if given is None and (same_labels(names, inputs) or (names is None and _is_square(worth, len(inputs)))):
@@ -211,7 +211,7 @@ def _alphabet(names: Labels | None, size: int, kind: str) -> Labels:
 
 
 def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
-    """Side constraints as a tuple, each with a name of its own."""
+    """Side constraints as a tuple, with different names."""
     blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
     if not isinstance(blocks, (tuple, list)):
         raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
@@ -231,7 +231,7 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
 
 
 def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
-    """The block in the order of the alphabets; refused where it speaks of others."""
+    """The block in the order of the alphabets; refused if it has other labels or positions."""
     moved = block.to(inputs, outputs)
     if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
         raise StatementError(

@@ -1,4 +1,4 @@
-"""Utilities: what output ``y`` is worth to someone whose true answer is ``x``, one function each."""
+"""Utilities: the value of output ``y`` if the true answer is ``x``, one function each."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.foundation.labels import labels as check_labels
 
 COPIES = 24.0
-"""Bytes that a number takes while a matrix is made, checked and copied."""
+"""Bytes of memory for each entry while a matrix is built, checked and copied."""
 
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    r"""A gain (to maximise) or a loss (to minimise) for every pair of input and output.
+    r"""A gain (to maximize) or a loss (to minimize) for every pair of input and output.
 
     Parameters
     ----------
     matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
-        ``matrix[x, y]``: what reporting ``y`` is worth when the truth is ``x``; finite.
+        ``matrix[x, y]`` is the value of the report ``y`` if the true answer is ``x``; finite.
     sense : {"gain", "loss"}
-        Whether more is better or worse; default: ``"gain"``.
+        Whether large values are good or bad; default: ``"gain"``.
     inputs, outputs : sequence of hashable, optional
         Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
         labelled rows and columns with its alphabets; without labels they go by position.
@@ -73,11 +73,11 @@ class Utility:
 
     @property
     def gain(self) -> Float:
-        """The matrix to maximise: itself, or minus the loss."""
+        """The matrix to maximize: the gain, or minus the loss."""
         return self.matrix if self.sense == "gain" else -self.matrix
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-        """Put labelled rows and columns into the order of two alphabets; what has no labels stays as it is.
+        """Put labelled rows and columns into the order of two alphabets; an axis without labels stays unchanged.
 
         Raises
         ------
@@ -134,9 +134,9 @@ def absolute_error(values: Any, outputs: Any = None) -> Utility:
     Parameters
     ----------
     values : array_like, shape (n,), or mapping or Series label -> number
-        The number behind each input.
+        Value of each input.
     outputs : array_like, shape (m,), or mapping or Series label -> number, optional
-        The number behind each output; default: ``values``.
+        Value of each output; default: ``values``.
 
     Returns
     -------
@@ -163,9 +163,9 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     Parameters
     ----------
     values : array_like, shape (n,), or mapping or Series label -> number
-        The number behind each input.
+        Value of each input.
     outputs : array_like, shape (m,), or mapping or Series label -> number, optional
-        The number behind each output; default: ``values``.
+        Value of each output; default: ``values``.
 
     Returns
     -------
@@ -183,19 +183,19 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     array([0., 1., 9.])
     """
     difference, inputs, outputs = _differences(values, outputs)
-    with np.errstate(over="ignore"):  # a `Utility` refuses what is not finite
+    with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
         return Utility(difference**2, "loss", inputs, outputs)
 
 
 def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
-    """A gain or loss given number by number.
+    """A gain or loss given as a matrix.
 
     Parameters
     ----------
     matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
         The numbers.
     sense : {"gain", "loss"}
-        Whether more is better or worse; default: ``"gain"``.
+        Whether large values are good or bad; default: ``"gain"``.
 
     Returns
     -------
@@ -222,7 +222,7 @@ NAMED = ("identity", "absolute_error", "squared_error")
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Build the utility of that name for two alphabets.
 
-    Labels that are numbers count with their value; any other alphabet counts by position 0, 1, 2, ...
+    Numeric labels have their own value; the labels of any other alphabet have the values 0, 1, 2, ...
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
 
 
 def numeric(labels: Sequence[Hashable]) -> bool:
-    """Whether labels count with their value and not by position; truth values count 0 and 1."""
+    """Whether labels have their own value instead of their position; truth values are 0 and 1."""
     kinds = (int, float, np.integer, np.floating)
     return all(isinstance(label, kinds) and not isinstance(label, np.timedelta64) for label in labels)
 
@@ -298,12 +298,12 @@ def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Label
     columns = rows if outputs is None else read_numbers(outputs, "output")
     n, m = len(rows.values), len(columns.values)
     require_memory(COPIES * n * m, f"a {n} x {m} utility")
-    with np.errstate(over="ignore"):  # a `Utility` refuses what is not finite
+    with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
         return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
 
 
 def read_numbers(given: Any, kind: str) -> Labelled:
-    """Read the numbers behind labels: a list by position, a mapping or Series by label.
+    """Read the values of labels: a list by position, a mapping or Series by label.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def _axis(given: Any, size: int, own: Labels | None, kind: str) -> Labels | None
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
     if numeric(inputs) and numeric(outputs):
-        # A sign turns truth values into the 0 and 1 that they count as.
+        # The sign + turns truth values into 0 and 1.
         inputs, outputs = ([+label for label in labels] for labels in (inputs, outputs))  # type: ignore[operator]
         return real_array(inputs, "list of input labels"), real_array(outputs, "list of output labels")
     if tuple(inputs) == tuple(outputs):

@@ -1,7 +1,7 @@
-r"""check_notion: what a privacy notion must get right before it may serve as a plug-in.
+r"""check_notion: tests that a privacy notion must pass to serve as a plug-in.
 
-A plug-in's own test is one line, ``check_notion(MyNotion(1.0))``; pytest is not needed. The notion's rows, its audit,
-its ties and its table are held against each other on small problems, and each failure says in words what came back.
+A plug-in's own test is one line, ``check_notion(MyNotion(1.0))``; pytest is not needed. The notion's rows, audit, ties
+and table are compared with each other on small problems, and each failure is described in words.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 from ldpopt.testing.chosen import known_checks
 
-STEP = 0.01
-"""How much less epsilon is tried, to see that a notion does not ask for more than it says."""
+EPSILON_STEP = 0.01
+"""Reduction of epsilon in the test that a notion is not stricter than it states."""
 
-NEAR = 1e-7
-"""Probability by which a solver's channel may have to move to be private."""
+TOLERANCE = 1e-7
+"""Largest probability mass that making a solver's channel private may move, and largest difference of values."""
 
 CHANNELS = 12
-"""Random channels on which rows and audit have to agree."""
+"""Number of random channels on which rows and audit must agree."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class _Checked:
 
     @cached_property
     def rows(self) -> RowBlock:
-        """All rows of the definition, as its program has them."""
+        """All rows of the definition, as in the program."""
         ties = self.problem(self.notion, np.eye(*self.shape)).ties()
         if ties is not None and not ties.is_shared:
             return ties.rows(len(self.outputs))
@@ -77,12 +77,12 @@ class _Checked:
 
     @cached_property
     def gains(self) -> list[Float]:
-        """Truth, and two gains at random."""
+        """The identity, and two random gains."""
         return [np.eye(*self.shape), *self.rng.random((2, *self.shape))]
 
     def best(self, gain: Float, block: RowBlock) -> tuple[float, Float]:
-        """Value and channel of the program that has these rows and nothing else."""
-        problem = self.problem(_Free(), gain)
+        """Value and channel of the program that has only these rows."""
+        problem = self.problem(_NoPrivacy(), gain)
         program = add_rows(formulate(problem, "pairwise"), block, problem)
         outcome = find("highs").solve(program)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
@@ -93,8 +93,8 @@ class _Checked:
         return audit_by(self.notion if notion is None else notion, Mechanism(channel, self.inputs, self.outputs))
 
 
-class _Free:
-    """No notion: every channel will do."""
+class _NoPrivacy:
+    """A notion that every channel satisfies."""
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
         none = np.zeros(0, np.int64)
@@ -112,17 +112,16 @@ def check_notion(
     post_processing: bool = False,
     only: Sequence[str] | None = None,
 ) -> None:
-    """Put a privacy notion through every check.
+    """Run every check on a privacy notion.
 
     Parameters
     ----------
     notion : Notion
-        With a budget at which it is neither void nor absolute, about 1.
+        With an epsilon of about 1, so that privacy is neither trivial nor total.
     inputs, outputs : sequence of hashable, optional
-        Alphabets of at most 5 labels that it fits; default: those that it knows, or 0, 1, 2. Outputs default to the
-        inputs.
+        Alphabets of at most 5 labels; default: the notion's own inputs, or 0, 1, 2; outputs default to the inputs.
     post_processing : bool
-        Whether it is claimed that randomizing reports keeps the notion. Default: ``False``.
+        Whether the notion claims to be closed under post-processing; default: ``False``.
     only : sequence of str, optional
         Names of some checks: "rows and audit", "tightness", "ties", "events", "table", "certificate",
         "post-processing"; default: all.
@@ -130,7 +129,7 @@ def check_notion(
     Raises
     ------
     AssertionError
-        Naming each check that failed, and what came back.
+        If a check fails; the message names each one and its result.
 
     Examples
     --------
@@ -163,14 +162,14 @@ def _require(holds: bool, what: str) -> None:
 
 
 def _rows_and_audit(checked: _Checked) -> None:
-    """Private by the rows is private by the audit, and the other way round."""
+    """Rows and audit agree on which channels are private."""
     check_alphabet(checked.notion, checked.inputs, checked.outputs)
     notes_of(checked.notion, checked.inputs)
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-        what = f"rows() allow a channel that is {fixed.moved:.3g} away from any that audit() certifies"
-        _require(fixed.moved <= NEAR, what)
+        what = f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that audit() certifies"
+        _require(fixed.moved <= TOLERANCE, what)
     _, private = checked.best(checked.gains[0], checked.rows)
     for _ in range(CHANNELS):
         other = checked.rng.dirichlet(np.full(checked.shape[1], 0.5), checked.shape[0])
@@ -178,31 +177,34 @@ def _rows_and_audit(checked: _Checked) -> None:
         excess = float(checked.rows.violation(channel).max(initial=0.0))
         verdict = checked.audit(channel / channel.sum(axis=1, keepdims=True)).verdict
         if excess > 1e-6:
-            what = f"audit() says {verdict!r} of a channel that is out of a row by {excess:.3g}"
+            what = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
             _require(verdict == "violated", what)
 
 
 def _tightness(checked: _Checked) -> None:
-    """The optimum is private at epsilon, and not at epsilon - 0.01 where less budget is worth less."""
+    """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is smaller."""
     is_budgeted = is_dataclass(checked.notion) and hasattr(checked.notion, "epsilon")
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
     found = checked.audit(answer.mechanism.channel)
     _require(found.verdict == "certified", f"the optimum is {found.verdict} at its own budget")
-    if not is_budgeted or float(checked.notion.epsilon) <= STEP:
+    if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
         return
     epsilon = float(checked.notion.epsilon)
     _require(found.epsilon <= epsilon * (1 + 1e-12), f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}")
-    less = with_epsilon(checked.notion, Budget(epsilon - STEP))
+    less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
-    _require(lower.value <= answer.value + NEAR, f"epsilon - {STEP} is worth more: {lower.value} > {answer.value}")
+    _require(
+        lower.value <= answer.value + TOLERANCE,
+        f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}",
+    )
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
-        _require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {STEP}")
+        _require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}")
 
 
 def _ties(checked: _Checked) -> None:
-    """Ties, their definition, the rows and the compact program have one optimum."""
+    """Ties, their definition, the rows and the compact program have the same optimum."""
     for gain in checked.gains:
         problem, m = checked.problem(checked.notion, gain), len(checked.outputs)
         ties = problem.ties()
@@ -219,11 +221,13 @@ def _ties(checked: _Checked) -> None:
             point = find("highs").solve(program).point
             found["the compact program"] = np.nan if point is None else float(program.objective @ point)
         for name, other in found.items():
-            _require(bool(abs(other - value) <= NEAR), f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}")
+            _require(
+                bool(abs(other - value) <= TOLERANCE), f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
+            )
 
 
 def _events(checked: _Checked) -> None:
-    """``separate`` finds rows that a channel violates, and none where there are none."""
+    """``separate`` finds violated rows if and only if there are any."""
     if not is_separated(checked.notion):
         return
     n, m = checked.shape
@@ -233,16 +237,18 @@ def _events(checked: _Checked) -> None:
     if checked.audit(truth).verdict == "violated":
         block = separated(checked.notion, truth, checked.inputs)
         if block is None:
-            raise AssertionError("separate() finds no row that the truth violates, and audit() says it does")
+            raise AssertionError(
+                "separate() finds no row that the identity channel violates, but audit() finds a violation"
+            )
         least = float(block.violation(truth).min())
         _require(least > 0, "separate() returned a row that the channel does not violate")
     block = separated(checked.notion, private, checked.inputs)
     worst = 0.0 if block is None else float(block.violation(private).max())
-    _require(worst <= NEAR, f"separate() finds a private channel out of a row by {worst:.3g}")
+    _require(worst <= TOLERANCE, f"separate() returns a row that a private channel violates by {worst:.3g}")
 
 
 def _table(checked: _Checked) -> None:
-    """What is stated, written as JSON and read again, is the same notion."""
+    """The stated table, written as JSON and read again, gives the same notion."""
     notion, kind = checked.notion, type(checked.notion)
     if not is_declared(notion) and not is_dataclass(notion):
         return
@@ -251,14 +257,14 @@ def _table(checked: _Checked) -> None:
     try:
         table = json.loads(json.dumps(stated, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"stated() returned what JSON cannot hold: {error}") from None
-    _require(table == stated, f"stated() returned other values than JSON has: {stated}")
+        raise AssertionError(f"stated() returned a value that JSON cannot hold: {error}") from None
+    _require(table == stated, f"stated() returned values that change in JSON: {stated}")
     again = kind.from_stated(table, checked.inputs) if is_declared(notion) else read_fields(kind, table)
     _require(type(again) is kind, f"from_stated() returned a {type(again).__name__}")
     rows = _Checked(again, checked.inputs, checked.outputs).rows
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
-    _require(same, "the notion that was read again writes other rows")
+    _require(same, "the notion read from its table has different rows")
 
 
 def _certificate(checked: _Checked) -> None:
@@ -266,17 +272,20 @@ def _certificate(checked: _Checked) -> None:
     for gain in checked.gains:
         proof = certify(solve(checked.problem(checked.notion, gain)))
         _require(proof.audit.verdict == "certified", f"the audit says {proof.audit.verdict}")
-        _require(proof.relative_gap <= NEAR, f"the certified gap is {proof.relative_gap:.3g}")
+        _require(proof.relative_gap <= TOLERANCE, f"the certified gap is {proof.relative_gap:.3g}")
 
 
 def _post_processing(checked: _Checked) -> None:
-    """Randomizing the reports of a private channel leaves it private."""
+    """A private channel stays private when its reports are randomized."""
     m = checked.shape[1]
     for gain in checked.gains:
         channel = solve(checked.problem(checked.notion, gain)).mechanism.channel
         for after in (checked.rng.dirichlet(np.full(m, 0.3), m), np.eye(m)[checked.rng.integers(0, m, m)]):
             fixed = repair(channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-            _require(fixed.moved <= 1e-9, f"randomized reports are {fixed.moved:.3g} away from private ones")
+            _require(
+                fixed.moved <= 1e-9,
+                f"the channel with randomized reports is at distance {fixed.moved:.3g} from private channels",
+            )
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {

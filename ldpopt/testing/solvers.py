@@ -1,9 +1,9 @@
-r"""check_solver: what a linear-program solver must get right before it may serve as a plug-in.
+r"""check_solver: tests that a solver of linear programs must pass to serve as a plug-in.
 
-A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check poses linear programs
-whose answer is known by hand, and says in words what came back instead. Answers are compared within `Tolerances`, which
-a rough solver states for itself: exactness is the business of `repair` and `certify`, honesty about the status and the
-signs of duals is not. A solver made for channels may refuse any other program by `NotRepresentableError`.
+A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check solves linear programs
+with known answers, and describes wrong results in words. Answers are compared within `Tolerances`, which may be larger
+for a less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A
+solver for channels may raise `NotRepresentableError` for any other program.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ldpopt.solving.formulation import formulate
 from ldpopt.statement.problem import Problem
 from ldpopt.testing.chosen import known_checks
 
-STEP = 2.0**-7
-"""How far a bound is moved to measure a dual: the optima used are linear over twice that distance."""
+BOUND_STEP = 2.0**-7
+"""Change of a bound when a dual is measured; the optimal values are linear over twice this distance."""
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """How near a solver comes to the true answer.
+    """Largest errors of a solver's answers.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Tolerances:
     residual : float
         Largest violation of a row or bound by the point, ``>= 0``.
     dual : float
-        Error of a dual or reduced cost, ``>= 0``, next to the largest of them.
+        Error of a dual or reduced cost relative to the largest one, ``>= 0``.
     time_limit : float or None
-        Seconds within which the solver cannot solve a channel program of 60 inputs; None for one without a limit.
+        Seconds within which the solver cannot solve a channel program of 60 inputs; None if it has no time limit.
     """
 
     value: float = 1e-9
@@ -52,16 +52,16 @@ class Tolerances:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A solver under test and what is asked of it."""
+    """A solver under test and the required tolerances."""
 
     solver: Solver
     tolerances: Tolerances
 
     def solve(self, program: LinearProgram, **options: Any) -> Outcome:
-        """Solve, and check the shape of whatever came back."""
+        """Solve, and check types and shapes of the result."""
         before = [np.copy(a) for a in _arrays(program)]
         outcome = self.solver.solve(program, **options)
-        _require(isinstance(outcome, Outcome), f"solve() gave {type(outcome).__name__}, not an Outcome")
+        _require(isinstance(outcome, Outcome), f"solve() returned {type(outcome).__name__}, not an Outcome")
         _require(isinstance(outcome.status, Status), f"the status is {outcome.status!r}, not a Status")
         unchanged = all(np.array_equal(a, b) for a, b in zip(before, _arrays(program), strict=True))
         _require(unchanged, "the solver has changed the program it was given")
@@ -71,7 +71,7 @@ class _Checked:
             _require(array is None or np.shape(array) == (size,), f"{name} has shape {np.shape(array)}, not ({size},)")
         return outcome
 
-    def ends(self, program: LinearProgram, status: Status, **options: Any) -> Outcome:
+    def expect_status(self, program: LinearProgram, status: Status, **options: Any) -> Outcome:
         """Solve and require a status."""
         outcome = self.solve(program, **options)
         ended = f"{outcome.status.value} ({outcome.raw_status!r})"
@@ -80,35 +80,35 @@ class _Checked:
 
     def value(self, program: LinearProgram, expected: float) -> Outcome:
         """Solve and require an optimal value, attained by a point within the bounds."""
-        outcome = self.ends(program, Status.OPTIMAL)
+        outcome = self.expect_status(program, Status.OPTIMAL)
         if outcome.point is None:
             raise AssertionError("optimal, but there is no point")
-        out_by = program.residual(outcome.point)
-        _require(out_by <= self.tolerances.residual, f"the point is out of a row or bound by {out_by:.3g}")
+        violation = program.residual(outcome.point)
+        _require(violation <= self.tolerances.residual, f"the point violates a row or bound by {violation:.3g}")
         found = float(program.objective @ outcome.point)
-        off = abs(found - expected) / max(1.0, abs(expected))
-        _require(off <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
+        relative_error = abs(found - expected) / max(1.0, abs(expected))
+        _require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
         return outcome
 
 
 def check_solver(
     solver: Solver | str, tolerances: Tolerances | None = None, *, only: Sequence[str] | None = None
 ) -> None:
-    """Put a solver through every check.
+    """Run every check on a solver.
 
     Parameters
     ----------
     solver : Solver or str
         A solver, or the name under which `ldpopt.solve` finds it.
     tolerances : Tolerances, optional
-        What to ask of its digits; default: those of a simplex solver.
+        Largest accepted errors; default: those of a simplex solver.
     only : sequence of str, optional
         Names out of `checks()`; default: all of them.
 
     Raises
     ------
     AssertionError
-        Naming each check that failed, and what came back.
+        If a check fails; the message names each one and its result.
     StatementError
         If a check of ``only`` is unknown.
     SolverNotFoundError
@@ -252,14 +252,14 @@ def _minimum(solver: _Checked) -> None:
 
 def _infeasible(solver: _Checked) -> None:
     rows = [[1, 1], [1, 1]]
-    solver.ends(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
-    solver.ends(dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE)
-    solver.ends(dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE)
+    solver.expect_status(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
+    solver.expect_status(dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE)
+    solver.expect_status(dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE)
 
 
 def _unbounded(solver: _Checked) -> None:
-    solver.ends(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
-    solver.ends(dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False), Status.UNBOUNDED)
+    solver.expect_status(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
+    solver.expect_status(dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False), Status.UNBOUNDED)
 
 
 def _degenerate(solver: _Checked) -> None:
@@ -303,7 +303,7 @@ def _empty(solver: _Checked) -> None:
     rows = [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
     solver.value(dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9), 2.0)
     solver.value(dense_program([1, -1], np.zeros((0, 2)), [], [], column_upper=3), 3.0)
-    solver.ends(dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE)
+    solver.expect_status(dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE)
 
 
 def _channel(solver: _Checked) -> None:
@@ -322,10 +322,10 @@ def _time_limit(solver: _Checked) -> None:
     distance = np.abs(np.subtract.outer(weights, weights)) ** 1.5
     program = formulate(Problem(weights / weights.sum(), -distance, PureLDP(1.0)))
     outcome = solver.solve(program, time_limit=limit)
-    _require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was not heeded, or not told")
+    _require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was ignored, or not reported")
     _require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
     solver.value(_factory(), 36.0)
-    solver.ends(_factory(), Status.OPTIMAL, time_limit=60.0)
+    solver.expect_status(_factory(), Status.OPTIMAL, time_limit=60.0)
 
 
 def _unknown_option(solver: _Checked) -> None:
@@ -333,14 +333,14 @@ def _unknown_option(solver: _Checked) -> None:
         solver.solve(_factory(), no_solver_has_such_an_option=1)
     except SolverOptionError:
         return
-    raise AssertionError("an unknown option was taken in silence")
+    raise AssertionError("an unknown option was accepted without an error")
 
 
 def _duals(solver: _Checked) -> None:
     for program in (_factory(), _diet(), _mixed(True), _mixed(False)):
         found = _optimal(solver, program).row_duals
         if found is None:
-            raise AssertionError("there are no row duals, and without them no certificate")
+            raise AssertionError("there are no row duals, which certificates need")
         for row in range(program.shape[0]):
             slope = _slope(solver, program, "row", row)
             what = f"dual {found[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
@@ -361,13 +361,13 @@ def _reduced_costs(solver: _Checked) -> None:
 
 
 def _optimal(solver: _Checked, program: LinearProgram) -> Outcome:
-    return solver.ends(program, Status.OPTIMAL)
+    return solver.expect_status(program, Status.OPTIMAL)
 
 
 def _slope(solver: _Checked, program: LinearProgram, kind: str, place: int) -> float:
     """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
-    ends = []
-    for step in (-STEP, STEP):
+    expect_status = []
+    for step in (-BOUND_STEP, BOUND_STEP):
         sides = f"{kind}_lower", f"{kind}_upper"
         moved: dict[str, Any] = {side: np.copy(getattr(program, side)) for side in sides}
         for side in moved.values():
@@ -375,12 +375,12 @@ def _slope(solver: _Checked, program: LinearProgram, kind: str, place: int) -> f
         point = _optimal(solver, replace(program, **moved)).point
         if point is None:
             raise AssertionError("optimal, but there is no point")
-        ends.append(float(program.objective @ point))
-    return (ends[1] - ends[0]) / (2 * STEP)
+        expect_status.append(float(program.objective @ point))
+    return (expect_status[1] - expect_status[0]) / (2 * BOUND_STEP)
 
 
 def _near(found: float, expected: float, solver: _Checked) -> bool:
-    roughness = solver.tolerances.value * 36 / STEP
+    roughness = solver.tolerances.value * 36 / BOUND_STEP
     return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
 
 

@@ -159,11 +159,11 @@ def meddling(outcome, program):
         (Faulty(backwards), "signs of duals"),
         (Faulty(minimising), "signs of duals"),
         (Faulty(backwards), "reduced costs"),
-        (Faulty(shifted), "out of a row or bound"),
+        (Faulty(shifted), "violates a row or bound"),
         (Faulty(everything_fails), "infeasible: status failed"),
         (Faulty(meddling), "changed the program"),
         (Faulty(refusing), "channel programs: refuses .* takes no programs"),
-        (Faulty(lambda outcome, _: outcome, options=True), "unknown option: .* in silence"),
+        (Faulty(lambda outcome, _: outcome, options=True), "unknown option: .* without an error"),
     ],
     ids=["limit", "duals", "signs", "costs", "point", "status", "meddling", "refusal", "options"],
 )

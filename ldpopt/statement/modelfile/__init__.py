@@ -1,4 +1,4 @@
-"""Model files: one problem in TOML, read strictly and written so that it reads back the same.
+"""Model files: one problem in TOML, read strictly, and written so that it reads back equal.
 
 A file states a problem and nothing else: no code, no paths. The keys before the first table are ``title``, ``source``
 and ``objective`` (``"expected"``, the default, or ``"worst_case"``, which takes no prior); the tables are
@@ -24,7 +24,7 @@ __all__ = ["Expect", "Model", "load_model", "read_model", "save_model"]
 
 @dataclass(frozen=True)
 class Expect:
-    """What the solved model is worth: ``abs(solution.value - value) <= tolerance``."""
+    """Expected value of the solved model: ``abs(solution.value - value) <= tolerance``."""
 
     value: float
     tolerance: float = 1e-9
@@ -32,14 +32,14 @@ class Expect:
 
 @dataclass(frozen=True)
 class Model:
-    """A problem with what its file says besides: title, source, solver settings and the expected value.
+    """A problem with the other entries of its file: title, source, solver settings and expected value.
 
     Attributes
     ----------
     problem : Problem
         The statement.
     title, source : str
-        For people; empty where the file is silent.
+        Title and source; empty if the file does not state them.
     solver : str
         As `solve` takes it.
     time_limit : float or None
@@ -72,7 +72,7 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     Raises
     ------
     ModelFileError
-        With the file, the key and the line of what is wrong.
+        If the file is invalid; the message names file, key and line.
     LdpoptError
         If the prior is a data set whose package is not installed.
     """
@@ -90,16 +90,16 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     Returns
     -------
     Model
-        The problem and what surrounds it.
+        The problem and the other entries.
 
     Raises
     ------
     ModelFileError
-        With the file, the key and the line of what is wrong.
+        If the file is invalid; the message names file, key and line.
     LdpoptError
         If the prior is a data set whose package is not installed.
     """
-    # Here, so that pydantic costs its start-up only where a file is read.
+    # Imported here, because the import of pydantic takes time.
     from ldpopt.statement.modelfile.build import Builder
     from ldpopt.statement.modelfile.schema import StatedFile, check
 
@@ -118,12 +118,12 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
     problem : Problem or Model
         What to write. A data set is written as its numbers, a grid as its edges, a distance as its matrix.
     path : path-like
-        Replaced as a whole or not at all.
+        Written atomically.
 
     Raises
     ------
     StatementError
-        If a part has no form in a model file: labels that are neither text nor numbers, a constraint made by hand.
+        If a part cannot be written to a model file: labels that are neither text nor numbers, another constraint.
     ModelFileError
         If the file cannot be written.
     """
@@ -138,7 +138,7 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
 
 
 def _statement(model: Model) -> dict[str, Any]:
-    """Lay out the tables of a file, in their order, of plain Python values."""
+    """Build the tables of a file, in their order, from plain Python values."""
     from ldpopt.statement.modelfile.parts import problem_tables
 
     stated: dict[str, Any] = {key: text for key in ("title", "source") if (text := getattr(model, key))}

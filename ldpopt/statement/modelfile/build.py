@@ -1,4 +1,4 @@
-"""From a checked file to a problem, part by part, so that each refusal has its key."""
+"""Build a problem from a checked file, part by part, so that each error names its key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ldpopt.statement.utility import Utility
 
 
 class Builder:
-    """Turns a checked file into a `Problem`, part by part, so that each refusal has its key."""
+    """Builds a `Problem` from a checked file, part by part, so that each error names its key."""
 
     def __init__(self, page: Page, stated: StatedFile) -> None:
         self.page, self.stated = page, stated
@@ -47,7 +47,7 @@ class Builder:
         self.outputs = stated.alphabet.outputs
 
     def problem(self) -> Problem:
-        """Build the parts, then the whole."""
+        """Build the parts, then the problem."""
         prior = None if self.stated.prior is None else self._prior()
         utility, privacy = self._utility(), self._privacy()
         rows = tuple(self._constraint(i, constraint) for i, constraint in enumerate(self.stated.constraints))
@@ -63,7 +63,7 @@ class Builder:
             )
 
     def _only(self, name: str, section: Section | None, choices: tuple[str, ...]) -> tuple[str, Any]:
-        """Name the one form of a table that is stated."""
+        """Return the name of the only stated form of a table."""
         if section is None:
             return "", None
         stated = [choice for choice in choices if getattr(section, choice) is not None]
@@ -141,7 +141,7 @@ class Builder:
         return kind
 
     def _refuse_numbers(self, beside: str) -> None:
-        """Refuse values and outputs where the utility is stated without them."""
+        """Refuse values and outputs for a utility that does not use them."""
         for key in ("values", "outputs"):
             if getattr(self.stated.utility, key) is not None:
                 raise StatementError(f"{key} says nothing beside {beside}", do=f"remove {key}")

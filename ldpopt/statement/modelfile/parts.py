@@ -16,7 +16,7 @@ from ldpopt.statement.problem import Problem
 
 
 def problem_tables(problem: Problem) -> dict[str, Any]:
-    """Lay out the tables that state a problem, in the order of a file.
+    """Build the tables that state a problem, in the order of a file.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
 
 
 def _utility_table(problem: Problem) -> dict[str, Any]:
-    """State the name of the utility where it is one of the known, else its numbers."""
+    """Return the name of a known utility, or else its matrix."""
     utility = problem.utility
     for name in utilities.NAMED:
         try:
@@ -58,7 +58,7 @@ def _utility_table(problem: Problem) -> dict[str, Any]:
 
 
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
-    """Read `unbiased` and `linear` constraints back out of their rows; other rows have no name."""
+    """Recognize `unbiased` and `linear` constraints from their rows; other rows cannot be written."""
     if len(block) == len(problem.inputs):
         first = block.row == 0
         outputs = np.zeros(len(problem.outputs))

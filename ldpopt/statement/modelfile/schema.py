@@ -1,4 +1,4 @@
-"""What may stand in a model file, table by table, and the refusal of everything else."""
+"""The schema of model files, table by table; everything else is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
-    """A table that knows its keys, converts nothing and takes no nan."""
+    """A table with fixed keys, without conversion of types and without nan."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -39,7 +39,7 @@ class StatedPrior(Section):
 
 
 class StatedUtility(Section):
-    """``[utility]``: a name, with numbers behind the labels or not, or a matrix."""
+    """``[utility]``: a name, with or without values of the labels, or a matrix."""
 
     kind: str | None = None
     values: list[float] | None = None
@@ -49,7 +49,7 @@ class StatedUtility(Section):
 
 
 class StatedUnbiased(Section):
-    """``[[constraints]]`` of kind ``unbiased``: numbers, or the labels where they are numbers."""
+    """``[[constraints]]`` of kind ``unbiased``: values, or numeric labels."""
 
     kind: str
     values: list[float] | None = None
@@ -74,7 +74,7 @@ class StatedSolver(Section):
 
 
 class StatedExpect(Section):
-    """``[expect]``: the value, and how far from it is near enough."""
+    """``[expect]``: the value, and its tolerance."""
 
     value: float
     tolerance: float = Field(default=1e-9, ge=0)
@@ -107,7 +107,7 @@ TABLES: dict[str, tuple[type[Section], ...]] = {
 
 
 def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
-    """Validate a table against its schema, or refuse it with the most telling of the errors."""
+    """Validate a table against its schema, or refuse it with the most specific of the errors."""
     try:
         return schema.model_validate(data)
     except ValidationError as error:
@@ -128,7 +128,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
 
 
 def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
-    """Follow a location as far as the file goes: pydantic mixes the names of union members into it."""
+    """Follow a location as long as it exists in the file: pydantic adds names of union members to it."""
     place: Key = ()
     for part in location:
         if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
@@ -137,7 +137,7 @@ def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
 
 
 def _unknown(page: Page, key: Key, schema: type[Section]) -> ModelFileError:
-    """Refuse a key by the schema, or the inner one, that does not know it."""
+    """Refuse a key that is unknown to the schema, or to an inner schema."""
     inner = schema
     for part in key[:-1]:
         field = inner.model_fields.get(str(part))

@@ -1,4 +1,4 @@
-"""The text of a model file: what stands where, refusals with file, line and key, and tables back as text."""
+"""The text of a model file: positions of keys, errors with file, line and key, and tables written as text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ldpopt.foundation.files import readable
 from ldpopt.privacy.tables import MisstatedError
 
 LARGEST_FILE = 64 * 2**20
-"""Bytes of the largest file that is read or written: a gain of 1000 x 1000 numbers takes a third of it."""
+"""Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it."""
 
 DEEPEST = 8
-"""Nesting of the deepest statement; a matrix in a table in the file takes four."""
+"""Largest nesting depth of a file; a matrix in a table has depth four."""
 
 Key = tuple[str | int, ...]
 
@@ -31,11 +31,11 @@ _WORDS = {
     "constraints": ("constraint", "unbiased"),
     "objective": ("objective", "worst_case"),
 }
-"""Which table a message of `Problem` speaks of, by the words in it."""
+"""The table to which a message of `Problem` belongs, by words in it."""
 
 
 class Page:
-    """The text of a file and where things stand in it: every refusal is worded here."""
+    """The text of a file and the positions of its keys; it builds every error."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -90,7 +90,7 @@ class Page:
                 raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "state it as a decimal or as text")
 
     def error(self, key: Key | int, what: str, do: str = "") -> ModelFileError:
-        """Word a refusal with file, line and key; a syntax error has a line only."""
+        """Build an error with file, line and key; a syntax error has a line only."""
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
@@ -98,7 +98,7 @@ class Page:
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
-        """Place the refusals of the nouns: at the key, or at the key inside it that the message names first."""
+        """Add a key to errors of other classes: this key, or the key inside it that the message names first."""
         try:
             yield
         except ModelFileError:
@@ -136,7 +136,7 @@ _TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\])*\"|'[^']*'|#.*|[\[\]{}]")
 
 
 def line_of(text: str, key: Key) -> int | None:
-    r"""Line of a key in a TOML text, counted from 1: of itself or of the innermost table or key around it.
+    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key around it.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def line_of(text: str, key: Key) -> int | None:
 
 
 def _still_open(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Brackets and long strings that go on after a line."""
+    """Brackets and long strings that are still open after a line."""
     position = 0
     while position < len(line):
         if quote:
@@ -194,7 +194,7 @@ def _still_open(line: str, depth: int, quote: str) -> tuple[int, str]:
 
 
 def dotted(key: Key) -> str:
-    """Write a key as people do: ``privacy.neighbors.edges[2]``."""
+    """Write a key in readable form: ``privacy.neighbors.edges[2]``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
 
 
@@ -205,7 +205,7 @@ def short(value: Any) -> str:
 
 
 def format_tables(stated: Mapping[str, Any]) -> str:
-    """Format tables with one row of a matrix a line, as people write them."""
+    """Format tables with one row of a matrix on each line."""
     plain = {key: value for key, value in stated.items() if isinstance(value, str)}
     lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
     for name, value in stated.items():

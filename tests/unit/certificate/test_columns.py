@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.certificate import Multipliers, bound, duals, exact_optimum
-from ldpopt.certificate.columns import coarse
+from ldpopt.certificate.columns import coarse_integers
 from ldpopt.solving.interior.pricing import Prices, best_bound
 
 EPSILONS = [1e-12, 1e-6, 0.1, 1.0, 5.0, 30.0, 700.0, 1000.0]
@@ -31,7 +31,7 @@ def statement(seed, epsilon, delta=0.0, shape=(3, 4), scale=1.0, sense="gain"):
 def in_words(problem, multipliers):
     """The bound in 64-bit integers, whatever the size."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duals, "LARGE", 1)
+        patch.setattr(duals, "MIN_COARSE_ENTRIES", 1)
         return bound(problem, multipliers)
 
 
@@ -84,7 +84,7 @@ def test_coarse_costs_are_above_and_leave_room(shape, scale):
     weights, worth = rng.dirichlet(np.ones(shape[0])), rng.normal(size=shape) * scale
     worth[0, 0] = 0.0
     given = rng.normal(size=shape[0]) * scale
-    costs, rounded, bits = coarse(weights, worth, given)
+    costs, rounded, bits = coarse_integers(weights, worth, given)
     unit = Fraction(2) ** -bits
     for x, y in np.ndindex(shape):
         over = int(costs[x, y]) * unit - Fraction(float(weights[x])) * Fraction(float(worth[x, y]))

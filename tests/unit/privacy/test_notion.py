@@ -289,8 +289,8 @@ class Forgetful(lo.PureLDP):
     "notion, words",
     [
         (TooWeak(1.0), "rows and audit: rows() allow a channel"),
-        (TooStrict(1.0), "rows and audit: audit() says 'certified' of a channel that is out of a row"),
-        (Forgetful(1.0), "table: the notion that was read again writes other rows"),
+        (TooStrict(1.0), "rows and audit: audit() says 'certified' for a channel that violates a row"),
+        (Forgetful(1.0), "table: the notion read from its table has different rows"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -303,7 +303,7 @@ def test_check_notion_finds_what_disagrees(notion, words):
 def test_post_processing_is_checked_where_it_is_claimed():
     notion = lo.ApproximateLDP(0.3, 0.2, "entry")
     check_notion(notion, range(4))
-    with pytest.raises(AssertionError, match="post-processing: randomized reports"):
+    with pytest.raises(AssertionError, match="post-processing: the channel with randomized reports"):
         check_notion(notion, range(4), post_processing=True)
 
 

@@ -96,7 +96,7 @@ REFUSED = {
     "distance lopsided": (lambda: MetricDP(1.0, [[0, 1], [2, 0]]), r"distance\[0, 1\] = 1.0 differs"),
     "distance negative": (lambda: MetricDP(1.0, [[0, -1], [-1, 0]]), "not positive"),
     "distance zero": (lambda: MetricDP(1.0, [[0, 0], [0, 0]]), "not positive: merge"),
-    "distance diagonal": (lambda: MetricDP(1.0, [[1, 1], [1, 0]]), "to itself"),
+    "distance diagonal": (lambda: MetricDP(1.0, [[1, 1], [1, 0]]), "distance of an input from itself"),
     "distance ragged": (lambda: MetricDP(1.0, [[0, 1], [1]]), "not a rectangular"),
     "distance empty": (lambda: MetricDP(1.0, np.zeros((0, 0))), r"shape \(0, 0\)"),
     "distance callable": (lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)), "differs|not positive"),

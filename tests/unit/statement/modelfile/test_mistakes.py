@@ -123,8 +123,12 @@ def test_mistakes_in_graphs(write, privacy, one_line, lines, where, words):
         ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [1, 1]]', ":7: privacy.distance", "not positive"),
         ('distance = "absolute"\npoints = [[0], [1], [2]]', ":8: privacy.points", "points are for"),
         ("distance = [[0, 1], [1, 0]]", ":7: privacy.distance", "there are 3 inputs"),
-        ("distance = [[0, 1, 1], [2, 0, 1], [1, 1, 0]]", ":7: privacy.distance", "mirror"),
-        ("distance = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]\nvalues = [1]", ":8: privacy.values", "beside a distance"),
+        ("distance = [[0, 1, 1], [2, 0, 1], [1, 1, 0]]", ":7: privacy.distance", "other direction"),
+        (
+            "distance = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]\nvalues = [1]",
+            ":8: privacy.values",
+            "not used with a distance",
+        ),
     ],
 )
 def test_mistakes_in_distances(write, privacy, one_line, lines, where, words):
