@@ -24,8 +24,9 @@ from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.worst import generate_worst
 from ldpopt.estimation.workloads import Workload
-from ldpopt.foundation.checks import Float, frozen, normalized, real_array, real_number, require_kind, short_repr
+from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
@@ -123,17 +124,14 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     if weights is None:
         return np.full(n, 1.0 / n)
-    if isinstance(weights, Mapping):
-        if set(weights) != set(workload.inputs):
-            odd = next(iter(set(weights) ^ set(workload.inputs)))
-            raise StatementError(f"the weights and the answers differ at {short_repr(odd)}")
-        weights = [weights[label] for label in workload.inputs]
-    array = real_array(weights, "weights")
+    array = read_labelled(weights, "weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
         raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
-        raise StatementError(f"weight {array[bad[0]]} is no weight", where=f"answer {workload.inputs[bad[0]]!r}")
+        raise StatementError(
+            f"weight {array[bad[0]]} is not a finite number >= 0", where=f"answer {workload.inputs[bad[0]]!r}"
+        )
     return normalized(array)
 
 

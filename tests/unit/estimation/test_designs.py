@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -246,3 +247,12 @@ def test_refused_in_words(arguments):
     given = {"workload": Workload.prefix(3), "privacy": PureLDP(1.0), **arguments}
     with pytest.raises(StatementError):
         design(given.pop("workload"), given.pop("privacy"), **given)
+
+
+def test_weights_are_read_by_label():
+    workload, weights = Workload.prefix(["low", "middle", "high"]), {"low": 0.7, "middle": 0.2, "high": 0.1}
+    plain = design(workload, PureLDP(1.0), weights=[0.7, 0.2, 0.1])
+    for given in (weights, pd.Series(weights), pd.Series(weights).sort_index(), dict(reversed(weights.items()))):
+        assert design(workload, PureLDP(1.0), weights=given).average_variance == plain.average_variance
+    with pytest.raises(StatementError, match="'hihg'"):
+        design(workload, PureLDP(1.0), weights=pd.Series({"low": 0.7, "middle": 0.2, "hihg": 0.1}))
