@@ -73,7 +73,9 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
 
 
 def is_design(path: str | os.PathLike[str]) -> bool:
-    """Whether a file says that it is a certificate of a design."""
+    """Whether a file says that it is a certificate of a design; what is not a plain file is not opened."""
+    if not os.path.isfile(path):
+        return False  # opening a named pipe would wait for its writer
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return FORMAT.rsplit(" ", 1)[0] in stream.read(100)
