@@ -27,7 +27,7 @@ def certify_design(file: str, gap: float | None, json: str | None) -> None:
 
     def show() -> None:
         (k, n), m = proof.workload.shape, len(proof.mechanism.outputs)
-        print(printable(f"{file}: {k} numbers of {n} answers, {m} reports, {float(proof.privacy.epsilon):.6g}-LDP"))
+        print(printable(f"{file}: {k} numbers of {n} answers, {m} reports, {proof.privacy!r}"))
         rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap")]  # type: ignore[arg-type]
         print_table(["", f"{proof.objective.replace('_', '-')} variance"], rows)
         print(f"\naudit: epsilon {number(proof.audit.epsilon, 12)}: {proof.audit.verdict}")

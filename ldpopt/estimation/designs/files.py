@@ -12,13 +12,13 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
-from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
+from ldpopt.privacy.stated import read_table, table_of
 
 FORMAT = "ldpopt design certificate 1"
 
@@ -34,7 +34,7 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "inputs": _plain(proof.workload.inputs),
         "names": _plain(proof.workload.names),
         "workload": proof.workload.matrix.tolist(),
-        "epsilon": proof.privacy.epsilon.text,
+        "privacy": table_of(proof.privacy, proof.workload.inputs),
         "weights": proof.weights.tolist(),
         "objective": proof.objective,
         "masses": proof.mechanism.counts.tolist(),
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
     table = whole.table(
-        *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
+        *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
         *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
     )
     table["format"].text(FORMAT)
@@ -90,13 +90,14 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     weights = table["weights"].numbers(n)
     if (weights < 0).any() or not weights.any():
         raise table["weights"].error("the weights are not >= 0 with a positive sum")
-    c = len(merge(workload.matrix).first)
+    privacy = _privacy(table["privacy"], inputs)
+    c = len(merged_by(privacy, workload.matrix, inputs).first)
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
     return DesignClaim(
         workload,
-        PureLDP(table["epsilon"].text()),
+        privacy,
         frozen(weights),
         table["objective"].text("average", "worst_case"),
         mechanism,
@@ -105,6 +106,14 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["achieved"].rational(),
         table["bound"].rational(),
     )
+
+
+def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
+    if not isinstance(entry.value, dict):
+        raise entry.error("a privacy notion is an object with its kind")
+    privacy = read_table(entry.value, inputs)
+    privacy.check(inputs, ())
+    return privacy
 
 
 def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:

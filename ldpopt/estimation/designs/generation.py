@@ -85,14 +85,14 @@ def generate(
     Optimum
         The last round's design.
     """
-    symmetries = group(contrasts, hints)
+    symmetries = group(contrasts, hints, cone)
     columns = cone.first(contrasts.centered)
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
     n, images = len(contrasts.weights), contrasts.turned(symmetries)
     # Dimension of the forms that the symmetries leave alone: more columns than that are never needed.
     room = max(n * (n + 1) // 2 // len(symmetries), n)
-    target, q, rounds = 0.03, None, 0
+    target, q, rounds, off = 0.03, None, 0, 0.0
     best = dual = None
     while True:
         rounds += 1
@@ -102,11 +102,13 @@ def generate(
         price = Price(contrasts.whole(found.price), contrasts.whole(found.slope), contrasts.weights)
         priced = cone.price(price, found.value * (1 + target / 4), columns, max(60, 2 * n, room // 2))
         now = finished(contrasts, columns, found, symmetries, priced, rounds)
-        best = now if best is None or now.value < best.value else best
+        # An iterate may be below the bound while its columns do not yet add up to a constant.
+        if best is None or now.value * (1 + found.gap) < best.value * (1 + off):
+            best, off = now, found.gap
         dual, shapes = _steadied(contrasts, cone, dual, now.dual, columns, priced)
         left = 1 - dual.bound / best.value
         goal = gap * (1 - contrasts.spread / best.value)
-        if left <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
+        if max(left, off) <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
             break
         fresh = fresh_ones(representatives(shapes, symmetries), columns, symmetries)
         if not len(fresh) and target <= max(goal / 4, FINEST):

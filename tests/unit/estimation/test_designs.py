@@ -194,7 +194,7 @@ def test_certify_on_the_command_line(tmp_path):
     assert runner.invoke(app, ["certify", str(path)]).exit_code == 1
 
 
-FIELDS = ["format", "inputs", "names", "workload", "epsilon", "weights", "objective"]
+FIELDS = ["format", "inputs", "names", "workload", "privacy", "weights", "objective"]
 FIELDS += ["masses", "left_inverse", "inverse", "line", "achieved", "bound"]
 
 
@@ -208,7 +208,7 @@ def test_tampered_certificates_are_refused(tmp_path, field):
         "inputs": [0, 0, 2, 3],
         "names": ["a"],
         "workload": [[2 * entry for entry in row] for row in data["workload"]],
-        "epsilon": "0.9",
+        "privacy": {"kind": "pure", "epsilon": 0.9},
         "weights": [4, 3, 2, 1],
         "objective": "worst_case",
         "masses": [[row[1], row[0], *row[2:]] if x == 0 else row for x, row in enumerate(data["masses"])],
