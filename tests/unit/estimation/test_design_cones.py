@@ -66,7 +66,7 @@ def test_two_answers_are_warners():
 def test_large_budgets_say_the_truth():
     made = design(Workload.frequencies(5), GraphDP(30.0, nx.path_graph(5)))
     assert made.value < 1e-9
-    assert np.allclose(np.sort(made.mechanism.channel, axis=1)[:, -1], 1.0)
+    assert np.allclose(made.estimator @ made.mechanism.channel.T, np.eye(5), atol=1e-6)
 
 
 def test_answers_that_are_not_told_apart_are_not_joined():
@@ -87,7 +87,7 @@ def random_channel(n, m, distance, rng):
     return np.column_stack([mixed, left]) / (mixed.sum(axis=1) + left)[:, None]
 
 
-@cases(40)
+@cases(12)
 @given(st.integers(0, 10**6), st.sampled_from(["path", "cycle", "points"]))
 def test_no_private_channel_is_below_the_bound(seed, kind):
     rng, n = np.random.default_rng(seed), 4
@@ -169,9 +169,10 @@ def test_lengths_are_never_shorter_than_the_distances():
             assert ties.unit * int(size) >= Fraction(float(distance[x, z]))
 
 
-def far_apart():
-    square = 1 + np.triu(np.random.default_rng(0).random((12, 12)), 1)
-    return MetricDP(1.0, np.triu(square, 1) + np.triu(square, 1).T)
+def test_too_many_rays_are_refused():
+    square = np.triu(1 + np.random.default_rng(0).random((12, 12)), 1)
+    with pytest.raises(NotRepresentableError, match="12 answers has more than 2000"):
+        rays_of(MetricDP(1.0, square + square.T), range(12), most=2000)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,6 @@ def far_apart():
     [
         (ApproximateLDP(1.0, 0.1), 4, NotRepresentableError, "no"),
         (UtilityOptimizedLDP(1.0, [0, 1]), 4, NotRepresentableError, "one cone"),
-        (far_apart(), 12, NotRepresentableError, "12 answers has more than 100000"),
         (GraphDP(1.0, nx.cycle_graph(40)), 40, NotRepresentableError, "40 answers"),
         (GraphDP(1.0, nx.path_graph(20)), 20, NotRepresentableError, "PureLDP"),
         (OneSided(1.0, range(18)), 20, NotRepresentableError, "18 sensitive"),

@@ -61,24 +61,25 @@ def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) 
         raise _too_many(n, most)
     # As near to the first answer as its ties ask for: tight along the shortest chains.
     frontier = _lowered(ties.paths[None, :, 0])
-    found = {frontier[0].tobytes(): None}
+    found = {frontier[0].tobytes()}
     while len(frontier):
-        fresh = []
+        fresh: set[bytes] = set()
         size = max(1, CELLS >> n)
         for part in range(0, len(frontier), size):
             if deadline.is_over:
                 what = f"the extreme rays of the cone of {n} answers were not listed within the time limit"
                 raise NotRepresentableError(what, do="state a longer time_limit")
-            for row in _neighbors(ties, frontier[part : part + size]):
-                key = row.tobytes()
-                if key not in found:
-                    found[key] = None
-                    fresh.append(row)
-            if len(found) > most:
+            moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
+            fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
+            if len(found) + len(fresh) > most:
                 raise _too_many(n, most)
-        frontier = np.array(fresh, np.int64).reshape(-1, n)
-    rows = np.array([np.frombuffer(key, np.int64) for key in found])
-    return np.unique(rows, axis=0)
+        found |= fresh
+        frontier = _read(fresh, n)
+    return np.unique(_read(found, n), axis=0)
+
+
+def _read(rows: set[bytes], n: int) -> Int:
+    return np.frombuffer(b"".join(rows), np.int64).reshape(-1, n)
 
 
 def _too_many(n: int, most: int) -> NotRepresentableError:
@@ -126,7 +127,7 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     leads_out = inside[:, ties.first] & ~inside[:, ties.second]
     length = np.where(leads_out, spare[at], np.iinfo(np.int64).max).min(axis=1)
     moved = below[at] - inside * length[:, None]
-    return np.unique(moved - moved.min(axis=1, keepdims=True), axis=0)
+    return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
 
 def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
