@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.designs.cones.check import rays_hold
+from ldpopt.estimation.designs.cones.lengths import Int
 from ldpopt.estimation.designs.cones.listed import ListedRays
 from ldpopt.estimation.designs.cones.rays import definition_of, rays_of, require_said
 from ldpopt.estimation.designs.contrasts import Columns
@@ -56,6 +57,14 @@ class Allowed:
         if isinstance(self.cone, ListedRays):
             return self.cone.response
         return self.cone.columns(np.eye(self.cone.n))
+
+    @property
+    def ties(self) -> tuple[Int, Int, Float]:
+        """Pairs ``x, z`` with ``c_x <= e**nats c_z``, and these nats."""
+        ties = definition_of(self.privacy, self.inputs)
+        first, second = ties.pairs()
+        distance = np.ones(len(first)) if ties.distance is None else ties.distance
+        return first, second, float(ties.budget) * distance
 
     def hold(self, statement: Statement, multipliers: Multipliers) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for every column, in exact arithmetic."""
