@@ -25,7 +25,7 @@ from ldpopt.estimation.designs.generation import Optimum
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 
-STARTS = 4
+STARTS = 12
 """Clusters that the descent begins with."""
 
 UNNEEDED = 1e-9
@@ -34,11 +34,17 @@ UNNEEDED = 1e-9
 INSIDE = 0.05
 """Share of constant columns that is mixed in to begin with."""
 
+APART = 1e-2
+"""How far reports are moved at random to begin with, relative to their size."""
+
 WIDE, NARROW = 0.1, 1e-7
 """Weight of all logarithms together, at first and at last, relative to the value."""
 
 STEPS = 40
 """Limit on steps for each weight."""
+
+ROUNDS = 8
+"""Weights that are tried for the worst case."""
 
 LARGEST = 1200
 """Most entries of a channel for which the Newton steps are made; beyond, reports are joined only."""
@@ -79,6 +85,37 @@ def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -
     return _written(optimum, best[1])
 
 
+def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -> Optimum:
+    """Design with at most ``most`` reports for the largest variance: weights grow where the variance is large."""
+    gram, r = optimum.contrasts.gram, optimum.contrasts.weights
+    share = optimum.q / optimum.columns.mass(r)
+    best: tuple[float, Optimum] | None = None
+    for _ in range(ROUNDS):
+        contrasts = Contrasts(gram, r)
+        contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(optimum.columns)).max()))
+        at = replace(optimum, contrasts=contrasts, q=share * optimum.columns.mass(r))
+        made = limited(at, allowed, most, deadline)
+        each = variances(made)
+        if best is None or each.max() < best[0]:
+            best = float(each.max()), made
+        if deadline.is_over:
+            break
+        r = r * each / (r @ each)
+    assert best is not None
+    return best[1]
+
+
+def variances(optimum: Optimum) -> Float:
+    """Variance of every answer."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    atoms = contrasts.atoms(columns)
+    inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
+    estimator = contrasts.basis / contrasts.unit @ inverse @ atoms.T
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    share = optimum.q / columns.mass(contrasts.weights)
+    return np.asarray(columns.vectors.T @ (share * moments) - np.diag(contrasts.centered))
+
+
 @dataclass(frozen=True, eq=False)
 class _Space:
     """Coordinates ``z = (q, e)`` of columns, ``n`` each, and the ties as rows ``z . row >= 0``."""
@@ -112,10 +149,10 @@ def _joined(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
     label = _ward(places, q, most) if start == 0 else _around(places, q, most, np.random.default_rng(start))
     z = np.zeros((label.max() + 1, atoms.shape[1] + 1))
     np.add.at(z, label, np.column_stack([q, q[:, None] * atoms]))
-    if len(z) < most:  # a report may be given twice: the copies move apart
-        z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
-        spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * 1e-2 / most
-        z[:, 1:] += spread - spread.mean(axis=0)
+    z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
+    # Clusters may miss a direction, and empty ones have to move apart.
+    spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * APART / most
+    z[:, 1:] += spread - spread.mean(axis=0)
     constant = np.zeros_like(z)
     constant[:, 0] = 1 / len(z)
     share = INSIDE
@@ -173,15 +210,15 @@ def _descended(space: _Space, z: Float, deadline: Deadline) -> Float:
 
 def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, float]:
     """One step, and what it gained."""
-    gradient, hessian = _derivatives(space, z, base, level)
     m, width = z.shape
     sums = np.tile(np.eye(width), m)
     try:
+        gradient, hessian = _derivatives(space, z, base, level)
         factor = cho_factor(hessian + 1e-12 * np.diag(np.diag(hessian)), overwrite_a=True)
+        solved, across = cho_solve(factor, gradient), cho_solve(factor, sums.T)
+        step = across @ np.linalg.solve(sums @ across, sums @ solved) - solved
     except LinAlgError:
         return z, 0.0
-    solved, across = cho_solve(factor, gradient), cho_solve(factor, sums.T)
-    step = across @ np.linalg.solve(sums @ across, sums @ solved) - solved
     slope, move = float(gradient @ step), step.reshape(z.shape)
     slack, change = z @ space.rows.T, move @ space.rows.T
     falling = change < 0
