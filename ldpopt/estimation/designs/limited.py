@@ -21,11 +21,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.estimation.designs.cones.allowed import Allowed
 from ldpopt.estimation.designs.contrasts import Columns, Contrasts
+from ldpopt.estimation.designs.fewer import variances
 from ldpopt.estimation.designs.generation import Optimum
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 
-STARTS = 12
+STARTS = 8
 """Clusters that the descent begins with."""
 
 UNNEEDED = 1e-9
@@ -37,7 +38,7 @@ INSIDE = 0.05
 APART = 1e-2
 """How far reports are moved at random to begin with, relative to their size."""
 
-WIDE, NARROW = 0.1, 1e-7
+WIDE, NARROW = 0.1, 1e-9
 """Weight of all logarithms together, at first and at last, relative to the value."""
 
 STEPS = 40
@@ -50,7 +51,9 @@ LARGEST = 1200
 """Most entries of a channel for which the Newton steps are made; beyond, reports are joined only."""
 
 
-def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -> Optimum:
+def limited(
+    optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline, *, near: Optimum | None = None
+) -> Optimum:
     """Design with at most ``most`` reports, no fewer than answers.
 
     Parameters
@@ -63,6 +66,8 @@ def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -
         Number of reports.
     deadline : Deadline
         When to stop with the best so far.
+    near : Optimum, optional
+        Design with so few reports to begin with. Default: clusters of the optimum's.
 
     Returns
     -------
@@ -72,8 +77,9 @@ def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -
     contrasts = optimum.contrasts
     space = _Space.of(contrasts, allowed)
     best: tuple[float, Float] | None = None
-    for start in range(STARTS):
-        z = _joined(space, optimum, most, start)
+    for start in range(STARTS if near is None else 1):
+        joined = _clusters(space, optimum, most, start) if near is None else _coordinates(contrasts, near)
+        z = _inside(space, joined, most, start)
         if most * len(contrasts.weights) <= LARGEST:
             z = _descended(space, z, deadline)
         value = space.value(z)
@@ -90,12 +96,13 @@ def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Dea
     gram, r = optimum.contrasts.gram, optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None
+    near: Optimum | None = None
     for _ in range(ROUNDS):
         contrasts = Contrasts(gram, r)
         contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(optimum.columns)).max()))
         at = replace(optimum, contrasts=contrasts, q=share * optimum.columns.mass(r))
-        made = limited(at, allowed, most, deadline)
-        each = variances(made)
+        made = limited(at, allowed, most, deadline, near=near)
+        near, each = made, variances(made)
         if best is None or each.max() < best[0]:
             best = float(each.max()), made
         if deadline.is_over:
@@ -103,17 +110,6 @@ def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Dea
         r = r * each / (r @ each)
     assert best is not None
     return best[1]
-
-
-def variances(optimum: Optimum) -> Float:
-    """Variance of every answer."""
-    contrasts, columns = optimum.contrasts, optimum.columns
-    atoms = contrasts.atoms(columns)
-    inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
-    estimator = contrasts.basis / contrasts.unit @ inverse @ atoms.T
-    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
-    share = optimum.q / columns.mass(contrasts.weights)
-    return np.asarray(columns.vectors.T @ (share * moments) - np.diag(contrasts.centered))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +136,13 @@ class _Space:
         return float(np.trace(cho_solve(factor, self.gram)))
 
 
-def _joined(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
+def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
+    """Columns of a design, perhaps for other weights."""
+    q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(contrasts.weights)
+    return np.column_stack([q, q[:, None] * contrasts.atoms(design.columns)])
+
+
+def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
     """Reports of the optimum joined into clusters; the first start by Ward's rule, others around random ones."""
     atoms, q = optimum.contrasts.atoms(optimum.columns), optimum.q
     inverse = np.linalg.pinv((atoms.T * q) @ atoms, hermitian=True)
@@ -149,6 +151,11 @@ def _joined(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
     label = _ward(places, q, most) if start == 0 else _around(places, q, most, np.random.default_rng(start))
     z = np.zeros((label.max() + 1, atoms.shape[1] + 1))
     np.add.at(z, label, np.column_stack([q, q[:, None] * atoms]))
+    return z
+
+
+def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
+    """So many reports, all ties loose."""
     z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
     # Clusters may miss a direction, and empty ones have to move apart.
     spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * APART / most

@@ -9,9 +9,9 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.designs.cones.allowed import Allowed
 from ldpopt.estimation.designs.contrasts import Contrasts
-from ldpopt.estimation.designs.fewer import balanced
+from ldpopt.estimation.designs.fewer import balanced, variances
 from ldpopt.estimation.designs.generation import Optimum
-from ldpopt.estimation.designs.limited import limited, limited_for_all, variances
+from ldpopt.estimation.designs.limited import limited, limited_for_all
 from ldpopt.estimation.designs.realize import estimable
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.clock import Deadline
