@@ -75,6 +75,7 @@ def limited(
         With other columns, and the bound of the given one.
     """
     contrasts = optimum.contrasts
+    most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, allowed)
     best: tuple[float, Float] | None = None
     for start in range(STARTS if near is None else 1):
@@ -85,7 +86,7 @@ def limited(
         value = space.value(z)
         if best is None or value < best[0]:
             best = value, z
-        if deadline.is_over or len(optimum.q) < most:
+        if deadline.is_over:
             break
     assert best is not None
     return _written(optimum, best[1])
