@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ldpopt.estimation import frequencies, mean
     from ldpopt.estimation.designs import Design, DesignCertificate, design
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
-    from ldpopt.estimation.workloads import Workload
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ldpopt.statement.modelfile import load_model, save_model
     from ldpopt.statement.problem import Problem
     from ldpopt.statement.utility import Utility
+    from ldpopt.statement.workloads import Workload
     from ldpopt.studies import experiment, simulate, sweep
 
 __version__ = "0.1.0"
@@ -78,7 +78,7 @@ _OBJECTS = {
     "Status": "solvers",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
-    "Workload": "estimation.workloads",
+    "Workload": "statement.workloads",
 }
 """Modules of the public objects."""
 

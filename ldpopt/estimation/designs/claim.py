@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)

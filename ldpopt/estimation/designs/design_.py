@@ -23,12 +23,12 @@ from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.worst import generate_worst
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 LEAST_RATIO = 2.0**-52
 """Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""

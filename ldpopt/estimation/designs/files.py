@@ -14,11 +14,11 @@ from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.merging import merge
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 FORMAT = "ldpopt design certificate 1"
 

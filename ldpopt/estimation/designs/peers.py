@@ -8,8 +8,8 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.designs.realize import left_inverse
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float
+from ldpopt.statement.workloads import Workload
 
 LISTED = 14
 """Most answers for peers whose reports are all sets."""

@@ -12,24 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.workload_rows import (
-    Permutation,
-    marginal_rows,
-    parities,
-    product_symmetries,
-    range_rows,
-    reversal,
-)
-from ldpopt.estimation.workload_statements import (
-    MOST,
-    Alphabet,
-    alphabet,
-    attributes,
-    labels_of,
-    numbers,
-    read_table,
-    require_entries,
-)
 from ldpopt.foundation.checks import (
     Float,
     frozen,
@@ -38,7 +20,30 @@ from ldpopt.foundation.checks import (
     short_repr,
     whole_number,
 )
+from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.labels import codes, listed
+from ldpopt.statement.workload_rows import (
+    Permutation,
+    marginal_rows,
+    parities,
+    product_symmetries,
+    range_rows,
+    reversal,
+)
+from ldpopt.statement.workload_statements import (
+    MOST,
+    Alphabet,
+    alphabet,
+    attributes,
+    distinct,
+    labels_of,
+    numbers,
+    read_table,
+    require_entries,
+    stated_shape,
+    tables_of,
+    weighted,
+)
 
 
 class Workload:
@@ -52,7 +57,7 @@ class Workload:
     inputs : sequence of hashable, optional
         The answers; default: 0, 1, 2, ..., or the columns of a table. A table is put in the order stated here.
     names : sequence of hashable, optional
-        What the rows are called; default: 0, 1, 2, ..., or the index of a table.
+        What the rows are called; default: 0, 1, 2, ..., or the index of a table, which is put in the order stated.
 
     Attributes
     ----------
@@ -110,14 +115,23 @@ class Workload:
         names: Sequence[Hashable],
         gram: Callable[[], Float] | None = None,
         symmetries: Sequence[Permutation] = (),
+        stated: Mapping[str, Any] | None = None,
     ) -> Workload:
         """Make one whose matrix is built when it is needed."""
         made = object.__new__(cls)
         made.shape, made.inputs, made.names = shape, tuple(inputs), tuple(names)
-        made._build, made._gram, made.symmetries = build, gram, tuple(symmetries)
+        made._build, made._gram, made.symmetries, made._stated = build, gram, tuple(symmetries), stated
         return made
 
     _gram: Callable[[], Float] | None = None
+    _stated: Mapping[str, Any] | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """Return the workload as the table ``[workload]`` of a model file: by its name, or else its rows."""
+        if self._stated is not None:
+            return dict(self._stated)
+        names = {} if self.names == tuple(range(self.shape[0])) else {"names": list(self.names)}
+        return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
         """Size and labels, shortened."""
@@ -150,7 +164,8 @@ class Workload:
             raise StatementError("a workload times 0 asks for nothing", do="leave it out")
         gram = None if self._gram is None else (lambda: number**2 * self.gram)
         made = Workload._structured(
-            self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
+            *(self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries),
+            stated=weighted(self._stated, number),
         )
         made.unit = None if self.unit is None else self.unit * number
         return made
@@ -165,6 +180,8 @@ class Workload:
     def stack(cls, *parts: Workload) -> Workload:
         """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
 
+        A name that occurs again gets a number.
+
         Raises
         ------
         StatementError
@@ -174,13 +191,15 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
+        named = any(part._stated is not None for part in aligned)
         return cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
             lambda: np.vstack([part.matrix for part in aligned]),
             inputs,
-            tuple(name for part in parts for name in part.names),
+            distinct([name for part in parts for name in part.names]),
             lambda: np.sum([part.gram for part in aligned], axis=0),
             [swap for part in aligned for swap in part.symmetries],
+            {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
         )
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
@@ -226,7 +245,7 @@ class Workload:
         names = alphabet(inputs)
         n = len(names)
         made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
-        made.unit = 1.0
+        made.unit, made._stated = 1.0, {"kind": "frequencies"}
         return made
 
     @classmethod
@@ -247,6 +266,7 @@ class Workload:
             [f"<= {name}" for name in names],
             lambda: n - np.maximum.outer(place, place).astype(np.float64),
             [reversal(n)],
+            {"kind": "prefix"},
         )
 
     @classmethod
@@ -270,6 +290,7 @@ class Workload:
             [f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)],
             lambda: gram,
             [reversal(n)],
+            {"kind": "ranges"},
         )
 
     @classmethod
@@ -283,7 +304,9 @@ class Workload:
         inputs : sequence of hashable, optional
             The answers; default: the keys of a mapping, else 0, 1, 2, ...
         """
-        return cls.means({"mean": values}, inputs)
+        made = cls.means({"mean": values}, inputs)
+        made._stated = {"kind": "mean", "values": made.matrix[0].tolist()}
+        return made
 
     @classmethod
     def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
@@ -299,18 +322,20 @@ class Workload:
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
         first = next(iter(values.values()))
-        if inputs is None and isinstance(first, Mapping):
-            inputs = list(first)
+        if inputs is None and is_labelled(first):
+            inputs = list(first.keys())
         rows = [numbers(row, inputs) for row in values.values()]
         sizes = {row.shape for row in rows}
-        if len(sizes) > 1 or rows[0].ndim != 1:
-            raise StatementError("the lists of numbers are no vectors of one length")
+        if len(sizes) > 1:
+            raise StatementError("the lists of numbers differ in length", do="state one number for each answer")
         made = cls(np.array(rows), inputs, list(values))
         made.symmetries = (reversal(made.shape[1]),)
         return made
 
     @classmethod
-    def marginals(cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int) -> Workload:
+    def marginals(
+        cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Sequence[Hashable] | None = None
+    ) -> Workload:
         """Ask for all k-way marginals of answers that are combinations of attributes.
 
         Parameters
@@ -319,10 +344,8 @@ class Workload:
             The attributes: how many values each has, or which.
         k : int
             Attributes a table, from 1 to their number.
-
-        Notes
-        -----
-        The answers are tuples, the last attribute running fastest.
+        inputs : sequence of hashable, optional
+            Labels of the combinations, the last attribute running fastest; default: tuples of the values.
 
         Examples
         --------
@@ -332,8 +355,8 @@ class Workload:
         parts = attributes(shape)
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
-        inputs = list(itertools.product(*levels))
         sizes = [len(values) for values in levels]
+        answers = labels_of(list(itertools.product(*levels)) if inputs is None else inputs, math.prod(sizes), "input")
         require_memory(
             8.0 * math.prod(sizes) * math.comb(len(sizes), ways) * max(sizes) ** ways, "a table of marginals"
         )
@@ -343,11 +366,12 @@ class Workload:
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
         made = cls._structured(
-            (len(cells), len(inputs)),
+            (len(cells), len(answers)),
             lambda: marginal_rows(sizes, cells),
-            inputs,
+            answers,
             [", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
             symmetries=product_symmetries(sizes),
+            stated={"kind": "marginals", "shape": stated_shape(parts), "k": ways},
         )
         made.candidates = parities(sizes, ways)
         return made
