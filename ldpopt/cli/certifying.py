@@ -38,6 +38,7 @@ def certify(
     """
     from ldpopt.certificate import Certificate, recheck
     from ldpopt.estimation.designs.files import is_design
+    from ldpopt.estimation.designs.saving import is_frequency_design
 
     require_writable(output, json)
     if Path(file).suffix.lower() == ".toml":
@@ -48,7 +49,7 @@ def certify(
         useless = [name for name, value in given.items() if value is not None]
         if useless:
             raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
-        if is_design(file):
+        if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
         claimed = Certificate.load(file)

@@ -73,7 +73,7 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
-    problem = stated.problem
+    problem = stated.require_problem(model)
     limit = stated.time_limit if time_limit is None else time_limit
     planned = methods(problem, limit)
     lines: list[Line] = []

@@ -59,10 +59,11 @@ def sweep(
     require_writable(output, json, picture=plot)
     stated = read_model(model)
     limit = stated.time_limit if time_limit is None else time_limit
-    budgets, priors = parse_grid(epsilon), _priors(stated.problem, prior_grid)
+    problem = stated.require_problem(model)
+    budgets, priors = parse_grid(epsilon), _priors(problem, prior_grid)
     with progress_bar(f"sweeping {Path(model).name}") as bar:
         result = run(
-            stated.problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
+            problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
         )
     if output is not None:
         with replacing(output) as stream:
@@ -170,17 +171,18 @@ def _show(result: SweepResult) -> None:
 
 def _mechanism(file: str) -> Mechanism:
     """Read a mechanism, or solve a model."""
-    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.cli.instruments import read_mechanism
 
     if Path(file).suffix.lower() != ".toml":
-        return Mechanism.from_json(file)
+        return read_mechanism(file)
     from ldpopt.cli.output import wait_for
     from ldpopt.solving.solve import solve
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)
+    problem = stated.require_problem(file)
     solution = wait_for(
-        lambda: solve(stated.problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
+        lambda: solve(problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
     )
     return solution.mechanism
 

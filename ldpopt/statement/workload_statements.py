@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, is_whole, short_repr, whole_number
-from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import labels
+from ldpopt.foundation.checks import Float, is_whole, real_array, short_repr, whole_number
+from ldpopt.foundation.labels import codes, labels, listed
 
 MOST = 1e100
 """Largest entry whose square, summed over many rows, stays within the floats."""
@@ -21,14 +19,24 @@ Alphabet = int | Sequence[Hashable]
 
 
 def read_table(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
-    """Numbers, answers and names of what was given; what has labels is put into the order stated."""
-    table = read_labelled(matrix, "workload", ("name", "answer"))
-    if table.values.ndim == 1:
-        table = read_labelled(matrix, "workload", ("answer",))
-        return table.to(inputs)[None], table.axes[0] if inputs is None else inputs, names
-    values = table.to(names, inputs)
-    rows, columns = (*table.axes, None)[:2]
-    return values, columns if inputs is None else inputs, rows if names is None else names
+    """Numbers, answers and names of what was given; a table brings its own labels."""
+    columns = getattr(matrix, "columns", None)
+    if columns is None:
+        array = real_array(matrix, "workload")
+        return (array[None] if array.ndim == 1 else array), inputs, names
+    own = tuple(columns.tolist())
+    names = tuple(matrix.index.tolist()) if names is None else names
+    array = real_array(matrix.to_numpy(), "workload")
+    if inputs is None:
+        return array, own, names
+    stated = labels_of(inputs, len(tuple(inputs)), "input")
+    if set(stated) != set(own) or len(stated) != len(own):
+        odd = next(iter(set(stated) ^ set(own)), own[0])
+        raise StatementError(
+            f"the table's columns and the inputs differ at {short_repr(odd)}",
+            do=f"the columns are {listed(own)}, the inputs {listed(stated)}",
+        )
+    return array[:, codes(list(stated), own, "input")], stated, names
 
 
 def require_entries(array: Float) -> None:
@@ -69,10 +77,13 @@ def alphabet(inputs: Alphabet) -> tuple[Hashable, ...]:
 
 def numbers(row: Any, inputs: Sequence[Hashable] | None) -> Float:
     """Numbers of the answers in their order."""
-    part = read_labelled(row, "list of numbers", ("answer",))
-    if part.values.ndim != 1:
-        raise StatementError(f"a list of numbers has shape {part.values.shape}", do="pass one number for each answer")
-    return part.to(inputs)
+    if not isinstance(row, Mapping):
+        return real_array(row, "list of numbers")
+    known = list(row) if inputs is None else list(inputs)
+    if set(known) != set(row):
+        odd = next(iter(set(known) ^ set(row)))
+        raise StatementError(f"the label {short_repr(odd)} has a number on one side only", where="a mean")
+    return real_array([row[label] for label in known], "list of numbers")
 
 
 def attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
@@ -85,26 +96,6 @@ def attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
     if not found or math.prod(len(values) for _, values in found) > 10**6:
         raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
     return found
-
-
-def distinct(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """Names that differ: one that occurs again gets a number.
-
-    Examples
-    --------
-    >>> distinct(["mean", "mean", "<= a"])
-    ('mean', 'mean (2)', '<= a')
-    """
-    known, counts = set(names), Counter[Hashable]()
-    found: list[Hashable] = []
-    for name in names:
-        counts[name] += 1
-        unused: Hashable = name
-        while counts[name] > 1 and (unused := f"{name} ({counts[name]})") in known:
-            counts[name] += 1
-        known.add(unused)
-        found.append(unused)
-    return tuple(found)
 
 
 def stated_shape(parts: Sequence[tuple[Hashable, tuple[Hashable, ...]]]) -> Any:

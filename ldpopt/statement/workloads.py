@@ -20,7 +20,6 @@ from ldpopt.foundation.checks import (
     short_repr,
     whole_number,
 )
-from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.labels import codes, listed
 from ldpopt.statement.workload_rows import (
     Permutation,
@@ -35,7 +34,6 @@ from ldpopt.statement.workload_statements import (
     Alphabet,
     alphabet,
     attributes,
-    distinct,
     labels_of,
     numbers,
     read_table,
@@ -57,7 +55,7 @@ class Workload:
     inputs : sequence of hashable, optional
         The answers; default: 0, 1, 2, ..., or the columns of a table. A table is put in the order stated here.
     names : sequence of hashable, optional
-        What the rows are called; default: 0, 1, 2, ..., or the index of a table, which is put in the order stated.
+        What the rows are called; default: 0, 1, 2, ..., or the index of a table.
 
     Attributes
     ----------
@@ -180,8 +178,6 @@ class Workload:
     def stack(cls, *parts: Workload) -> Workload:
         """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
 
-        A name that occurs again gets a number.
-
         Raises
         ------
         StatementError
@@ -196,7 +192,7 @@ class Workload:
             (sum(part.shape[0] for part in parts), len(inputs)),
             lambda: np.vstack([part.matrix for part in aligned]),
             inputs,
-            distinct([name for part in parts for name in part.names]),
+            tuple(name for part in parts for name in part.names),
             lambda: np.sum([part.gram for part in aligned], axis=0),
             [swap for part in aligned for swap in part.symmetries],
             {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
@@ -322,12 +318,12 @@ class Workload:
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
         first = next(iter(values.values()))
-        if inputs is None and is_labelled(first):
-            inputs = list(first.keys())
+        if inputs is None and isinstance(first, Mapping):
+            inputs = list(first)
         rows = [numbers(row, inputs) for row in values.values()]
         sizes = {row.shape for row in rows}
-        if len(sizes) > 1:
-            raise StatementError("the lists of numbers differ in length", do="state one number for each answer")
+        if len(sizes) > 1 or rows[0].ndim != 1:
+            raise StatementError("the lists of numbers are no vectors of one length")
         made = cls(np.array(rows), inputs, list(values))
         made.symmetries = (reversal(made.shape[1]),)
         return made

@@ -31,8 +31,8 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     multipliers, shift = proof.multipliers, proof.multipliers.shift
     data = {
         "format": FORMAT,
-        "inputs": _plain(proof.workload.inputs),
-        "names": _plain(proof.workload.names),
+        "inputs": plain_labels(proof.workload.inputs),
+        "names": plain_labels(proof.workload.names),
         "workload": proof.workload.matrix.tolist(),
         "epsilon": proof.privacy.epsilon.text,
         "weights": proof.weights.tolist(),
@@ -74,17 +74,22 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
 
 def is_design(path: str | os.PathLike[str]) -> bool:
     """Whether a file says that it is a certificate of a design; what is not a plain file is not opened."""
+    return says(path, FORMAT.rsplit(" ", 1)[0])
+
+
+def says(path: str | os.PathLike[str], words: str) -> bool:
+    """Whether a plain file begins with a format of these words."""
     if not os.path.isfile(path):
         return False  # opening a named pipe would wait for its writer
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
-            return FORMAT.rsplit(" ", 1)[0] in stream.read(100)
+            return words in stream.read(100)
     except OSError:
         return False
 
 
 def _certificate(table: dict[str, Entry]) -> DesignClaim:
-    inputs, names = _labels(table["inputs"]), _labels(table["names"])
+    inputs, names = read_labels(table["inputs"]), read_labels(table["names"])
     n = len(inputs)
     workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
     weights = table["weights"].numbers(n)
@@ -117,12 +122,13 @@ def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
     return Mechanism(counts / float(1 << 53), inputs, range(m))
 
 
-def _plain(labels: Sequence[Hashable]) -> list[Any]:
+def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
+    """Labels as JSON has them, tuples as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
-            found.append(_plain(value))
+            found.append(plain_labels(value))
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
             found.append(value)
         else:
@@ -130,11 +136,12 @@ def _plain(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
-def _labels(entry: Entry) -> list[Hashable]:
+def read_labels(entry: Entry) -> list[Hashable]:
+    """Labels as they were: what `plain_labels` wrote."""
     found: list[Hashable] = []
     for row in entry.list():
         if isinstance(row.value, list):
-            found.append(tuple(_labels(row)))
+            found.append(tuple(read_labels(row)))
         elif isinstance(row.value, (str, int)) and not isinstance(row.value, bool):
             found.append(row.value)
         else:
