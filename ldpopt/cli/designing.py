@@ -52,7 +52,7 @@ def design(
         str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Variance by answer, beside randomized response.")
+        str | None, typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` has others beside).")
     ] = None,
     json: Json = None,
 ) -> None:
@@ -66,7 +66,7 @@ def design(
 
     require_writable(output, json, proof, picture=plot)
     stated = read_model(model)
-    asked = stated.require_design(model)
+    stated.require_design(model)
     found = wait_for(lambda: run_design(stated, gap, time_limit, outputs), f"designing {Path(model).name}")
     data = design_record(stated, found)
     report(data, json, lambda: _show(stated, model, found, data, by_answer))
@@ -74,7 +74,7 @@ def design(
     if plot is not None:
         from ldpopt.cli.drawing import draw_design
 
-        save_figure(plot, draw_design(asked, found).figure)
+        save_figure(plot, draw_design(found).figure)
     if gap is not None and found.relative_gap > gap:
         refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
     require_variance(stated, found.value)

@@ -32,10 +32,15 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
     """
     n = len(channel)
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    moved = left_inverse(channel, r) - r[:, None]
+    return float(r @ variances_of(workload, channel, r))
+
+
+def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
+    """Variance for every answer by the estimator that is best on average over the weights, which sum to 1."""
+    moved = left_inverse(channel, weights) - weights[:, None]
     moments = np.einsum("xy,xy->y", workload.gram @ moved, moved)
-    mean = workload.gram @ r
-    return float(r @ channel @ moments - (r @ np.diag(workload.gram) - r @ mean))
+    mean = workload.gram @ weights
+    return np.asarray(channel @ moments - (np.diag(workload.gram) - 2 * mean + weights @ mean))
 
 
 def randomized_response(n: int, epsilon: float) -> Float:
@@ -53,7 +58,7 @@ def subset_selection(n: int, epsilon: float, size: int) -> Float:
 def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> Float:
     """Randomized response on the bucket of a random public hash: every set with the chance of being a bucket."""
     g = buckets or max(2, round(math.exp(epsilon)) + 1)
-    sets = _all_sets(n)
+    sets = np.vstack([_all_sets(n), np.zeros(n), np.ones(n)])  # a bucket may hold no answer, or all
     size = sets.sum(axis=1)
     return _of_sets(sets, (1 / g) ** size * (1 - 1 / g) ** (n - size), epsilon)
 
