@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ldpopt.cli.output import text_of
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Listed:
 
     def draw(self, codes: Any, rng: Any) -> list[str]:
         """Draw by the exact sampler."""
-        names = list(map(str, self.mechanism.outputs))
+        names = list(map(text_of, self.mechanism.outputs))
         return [names[code] for code in self.mechanism.sampler.draw(codes, rng=rng).tolist()]
 
     def known(self) -> dict[str, Any] | None:

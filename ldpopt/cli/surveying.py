@@ -24,6 +24,7 @@ from ldpopt.cli.output import (
     require_writable,
     save_figure,
     say,
+    text_of,
 )
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import readable, replacing
@@ -122,14 +123,15 @@ def estimate(
     rows = zip(
         found.labels or (), found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
     )
+    what = "number" if found.method == "design" else "answer"
     entries = [
-        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
+        {what: answer, "estimate": value, "std_error": error, "low": low, "high": high}
         for answer, value, error, (low, high) in rows
     ]
     data = {"method": found.method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
     title = f"{found.n_reports:,} reports, {found.method.replace('_', ' ')}, {100 * confidence:g} % intervals"
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
-    report(data, json, lambda: print_table(["answer", "estimate", "std error", "low", "high"], shown, title=title))
+    report(data, json, lambda: print_table([what, "estimate", "std error", "low", "high"], shown, title=title))
     if plot is not None:
         from ldpopt import plot as pictures
 
@@ -210,9 +212,9 @@ class _Table:
 
 def by_text(labels: Sequence[Any], kind: str) -> dict[str, int]:
     """Codes by the text of the labels, since tables contain text only."""
-    position = {str(name): code for code, name in enumerate(labels)}
+    position = {text_of(name): code for code, name in enumerate(labels)}
     if len(position) < len(labels):
-        duplicate = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
+        duplicate = next(text for text, count in Counter(map(text_of, labels)).items() if count > 1)
         raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
     return position
 

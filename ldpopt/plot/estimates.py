@@ -39,8 +39,9 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax.errorbar(positions, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
-    ax.set_ylabel(f"estimated share, {100 * estimate.confidence:g} % intervals")
-    ax.set_xlabel(f"answer ({estimate.n_reports:,} reports)")
+    share, what = ("estimate", "number") if estimate.method == "design" else ("estimated share", "answer")
+    ax.set_ylabel(f"{share}, {100 * estimate.confidence:g} % intervals")
+    ax.set_xlabel(f"{what} ({estimate.n_reports:,} reports)")
     return ax
 
 
