@@ -146,7 +146,8 @@ def is_near(checked: Any) -> bool:
     if checked.found is None or any(not part.startswith(("bound", "relative_gap")) for part in checked.failures):
         return False
     stake = checked.found.problem.utility.matrix.max() - checked.found.problem.utility.matrix.min()
-    return bool(abs(float(checked.claimed.bound - checked.found.bound)) <= 1e-9 * stake)
+    off = abs(float(checked.claimed.bound - checked.found.bound))
+    return bool(off <= 1e-9 * stake and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(thorough_or(24, 400)))
