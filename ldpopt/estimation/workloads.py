@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.workload_rows import (
     Permutation,
     marginal_rows,
     parities,
+    prefix_gram,
+    prefix_rows,
     product_symmetries,
+    range_gram,
     range_rows,
     reversal,
 )
@@ -24,11 +27,13 @@ from ldpopt.estimation.workload_statements import (
     MOST,
     Alphabet,
     alphabet,
+    apart,
     attributes,
     labels_of,
     numbers,
     read_table,
     require_entries,
+    require_unit,
 )
 from ldpopt.foundation.checks import (
     Float,
@@ -40,19 +45,23 @@ from ldpopt.foundation.checks import (
 )
 from ldpopt.foundation.labels import codes, listed
 
+CANCELS = 1e-3
+"""Share of a workload's squares below which what depends on the answer is computed apart from what does not."""
+
 
 class Workload:
     r"""What is to be estimated: the numbers ``W p`` for the unknown distribution ``p`` of the answers.
 
     Parameters
     ----------
-    matrix : array_like, shape (k, n), or DataFrame
-        One row a number that is wanted, one column an answer. One row may be given as a vector. A table is labelled by
-        its columns (the answers) and its index (the names).
+    matrix : array_like or sparse matrix, shape (k, n), or DataFrame, Series or mapping
+        One row a number that is wanted, one column an answer. One row may be given as a vector. Truth values count as 0
+        and 1. A table is labelled by its columns (the answers) and its index (the names), a Series by its index (the
+        answers).
     inputs : sequence of hashable, optional
-        The answers; default: 0, 1, 2, ..., or the columns of a table. A table is put in the order stated here.
+        The answers; default: 0, 1, 2, ..., or the labels given. What has labels is put in the order stated here.
     names : sequence of hashable, optional
-        What the rows are called; default: 0, 1, 2, ..., or the index of a table.
+        What the rows are called; default: 0, 1, 2, ..., or the index of a table, which is put in the order stated here.
 
     Attributes
     ----------
@@ -99,7 +108,7 @@ class Workload:
         self.shape = (array.shape[0], array.shape[1])
         self.inputs = labels_of(inputs, self.shape[1], "input")
         self.names = labels_of(names, self.shape[0], "name")
-        self._build: Callable[[], Float] = lambda: frozen(array)
+        self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
     def _structured(
@@ -135,10 +144,23 @@ class Workload:
     def gram(self) -> Float:
         """``W^T W``, shape ``(n, n)``, read-only."""
         require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
-        if self._gram is not None:
-            return frozen(self._gram())
+        with np.errstate(over="ignore", under="ignore"):
+            found = self._product() if self._gram is None else self._gram()
+        require_unit(math.sqrt(np.diag(found).max()))
+        return frozen(found)
+
+    def _product(self) -> Float:
         matrix = self.matrix
-        return frozen(np.asarray(matrix.T @ matrix))
+        return np.asarray(matrix.T @ matrix)
+
+    @cached_property
+    def contrast_gram(self) -> Float:
+        """Gram matrix of the rows, perhaps less a constant each: the same for a design, and little cancels in it."""
+        gram, trace = self.gram, float(np.trace(self.gram))
+        if trace - gram.sum() / len(gram) > CANCELS * trace:
+            return gram
+        moved = self.matrix - self.matrix[:, :1]
+        return frozen(np.asarray(moved.T @ moved))
 
     unit: float | None = None
     """The number that it is the identity times, where that is known without building a matrix."""
@@ -148,9 +170,9 @@ class Workload:
         number = real_number(factor, "factor of a workload", -MOST, MOST)
         if number == 0:
             raise StatementError("a workload times 0 asks for nothing", do="leave it out")
-        gram = None if self._gram is None else (lambda: number**2 * self.gram)
+        gram = None if self._gram is None else partial(_scaled_gram, self, number)
         made = Workload._structured(
-            self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
+            self.shape, partial(_scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries
         )
         made.unit = None if self.unit is None else self.unit * number
         return made
@@ -165,6 +187,8 @@ class Workload:
     def stack(cls, *parts: Workload) -> Workload:
         """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
 
+        A name that occurs again gets a number: "mean", "mean (2)".
+
         Raises
         ------
         StatementError
@@ -176,10 +200,10 @@ class Workload:
         aligned = [part.align(inputs) for part in parts]
         return cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
-            lambda: np.vstack([part.matrix for part in aligned]),
+            partial(_stacked_rows, aligned),
             inputs,
-            tuple(name for part in parts for name in part.names),
-            lambda: np.sum([part.gram for part in aligned], axis=0),
+            apart(name for part in parts for name in part.names),
+            partial(_stacked_gram, aligned),
             [swap for part in aligned for swap in part.symmetries],
         )
 
@@ -191,7 +215,7 @@ class Workload:
         StatementError
             If a label is missing on either side.
         """
-        names = labels_of(inputs, len(tuple(inputs)), "input")
+        names = labels_of(inputs, len(self.inputs), "input")
         if names == self.inputs:
             return self
         if set(names) != set(self.inputs):
@@ -205,10 +229,10 @@ class Workload:
         back = np.argsort(order)
         return Workload._structured(
             self.shape,
-            lambda: self.matrix[:, order],
+            partial(_ordered_rows, self, order),
             names,
             self.names,
-            lambda: self.gram[np.ix_(order, order)],
+            partial(_ordered_gram, self, order),
             [back[swap[order]] for swap in self.symmetries],
         )
 
@@ -225,7 +249,7 @@ class Workload:
         """
         names = alphabet(inputs)
         n = len(names)
-        made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
+        made = cls._structured((n, n), partial(np.eye, n), names, names, partial(np.eye, n), [reversal(n)])
         made.unit = 1.0
         return made
 
@@ -239,13 +263,13 @@ class Workload:
             The answers in their order, or their number. The last share is always 1 and costs nothing.
         """
         names = alphabet(inputs)
-        n, place = len(names), np.arange(len(names))
+        n = len(names)
         return cls._structured(
             (n, n),
-            lambda: np.tril(np.ones((n, n))),
+            partial(prefix_rows, n),
             names,
-            [f"<= {name}" for name in names],
-            lambda: n - np.maximum.outer(place, place).astype(np.float64),
+            apart(f"<= {name}" for name in names),
+            partial(prefix_gram, n),
             [reversal(n)],
         )
 
@@ -259,16 +283,15 @@ class Workload:
             The answers in their order, or their number.
         """
         names = alphabet(inputs)
-        n, place = len(names), np.arange(len(names))
+        n = len(names)
         count = n * (n + 1) // 2
-        require_memory(100.0 * count, f"the names of {count} ranges")
-        gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))
+        require_memory(8.0 * n * count, f"a table of {count} ranges")
         return cls._structured(
             (count, n),
-            lambda: range_rows(n),
+            partial(range_rows, n),
             names,
-            [f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)],
-            lambda: gram,
+            apart(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
+            partial(range_gram, n),
             [reversal(n)],
         )
 
@@ -278,10 +301,10 @@ class Workload:
 
         Parameters
         ----------
-        values : array_like, shape (n,), or mapping label -> number
+        values : array_like, shape (n,), or mapping or Series label -> number
             The numbers.
         inputs : sequence of hashable, optional
-            The answers; default: the keys of a mapping, else 0, 1, 2, ...
+            The answers; default: the labels of the numbers, else 0, 1, 2, ...
         """
         return cls.means({"mean": values}, inputs)
 
@@ -292,20 +315,14 @@ class Workload:
         Parameters
         ----------
         values : mapping name -> numbers
-            For every mean its numbers, a vector or a mapping label -> number.
+            For every mean its numbers: a vector in the order of the answers, or a mapping or Series by label.
         inputs : sequence of hashable, optional
             As in `mean`.
         """
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
-        first = next(iter(values.values()))
-        if inputs is None and isinstance(first, Mapping):
-            inputs = list(first)
-        rows = [numbers(row, inputs) for row in values.values()]
-        sizes = {row.shape for row in rows}
-        if len(sizes) > 1 or rows[0].ndim != 1:
-            raise StatementError("the lists of numbers are no vectors of one length")
-        made = cls(np.array(rows), inputs, list(values))
+        rows, inputs = numbers(values, inputs)
+        made = cls(rows, inputs, list(values))
         made.symmetries = (reversal(made.shape[1]),)
         return made
 
@@ -344,10 +361,37 @@ class Workload:
         ]
         made = cls._structured(
             (len(cells), len(inputs)),
-            lambda: marginal_rows(sizes, cells),
+            partial(marginal_rows, sizes, cells),
             inputs,
-            [", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
+            apart(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
             symmetries=product_symmetries(sizes),
         )
         made.candidates = parities(sizes, ways)
         return made
+
+
+# Matrices that are built when they are needed: functions, which can be sent to another process.
+
+
+def _scaled_rows(workload: Workload, number: float) -> Float:
+    return number * workload.matrix
+
+
+def _scaled_gram(workload: Workload, number: float) -> Float:
+    return number**2 * workload.gram
+
+
+def _stacked_rows(parts: Sequence[Workload]) -> Float:
+    return np.vstack([part.matrix for part in parts])
+
+
+def _stacked_gram(parts: Sequence[Workload]) -> Float:
+    return np.asarray(np.sum([part.gram for part in parts], axis=0))
+
+
+def _ordered_rows(workload: Workload, order: NDArray[np.int64]) -> Float:
+    return workload.matrix[:, order]
+
+
+def _ordered_gram(workload: Workload, order: NDArray[np.int64]) -> Float:
+    return workload.gram[np.ix_(order, order)]

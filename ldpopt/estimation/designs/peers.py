@@ -33,9 +33,9 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
     n = len(channel)
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     moved = left_inverse(channel, r) - r[:, None]
-    moments = np.einsum("xy,xy->y", workload.gram @ moved, moved)
-    mean = workload.gram @ r
-    return float(r @ channel @ moments - (r @ np.diag(workload.gram) - r @ mean))
+    gram = workload.contrast_gram
+    moments = np.einsum("xy,xy->y", gram @ moved, moved)
+    return float(r @ channel @ moments - (r @ np.diag(gram) - r @ gram @ r))
 
 
 def randomized_response(n: int, epsilon: float) -> Float:

@@ -75,14 +75,17 @@ class Design:
     def estimator(self) -> Float:
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        return frozen(np.asarray(self.workload.matrix[:, self._merged.first] @ self.certificate.left_inverse))
+        rows = self.workload.matrix[:, self._merged.first]
+        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
+        constant = rows[:, :1]
+        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
 
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         merged, inverse = self._merged, self.certificate.left_inverse
         r = np.bincount(merged.classes, weights=self.weights)
-        gram = self.workload.gram[np.ix_(merged.first, merged.first)]
+        gram = self.workload.contrast_gram[np.ix_(merged.first, merged.first)]
         # Around the weights' average, where little cancels.
         moved = inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)

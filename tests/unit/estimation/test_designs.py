@@ -241,12 +241,49 @@ def test_bound_does_not_depend_on_the_claim():
         {"objective": "median"},
         {"objective": "worst_case", "weights": [1, 1, 1]},
         {"gap": -1.0},
+        {"gap": 1.0},
+        {"time_limit": 0},
+        {"time_limit": np.nan},
+        {"time_limit": "a minute"},
     ],
 )
 def test_refused_in_words(arguments):
     given = {"workload": Workload.prefix(3), "privacy": PureLDP(1.0), **arguments}
     with pytest.raises(StatementError):
         design(given.pop("workload"), given.pop("privacy"), **given)
+
+
+@pytest.mark.parametrize("weights", [[2, 1], [2, 1.1], [100, 1]])
+def test_two_answers_of_different_weights(weights):
+    """The only design: the gap is that of the numbers, whatever the first iterate was."""
+    made = design(Workload([[0.0, 1.0]]), PureLDP(1.0), weights=weights)
+    assert made.relative_gap <= 1e-6
+    assert design(Workload([[5.0, 6.0]]), PureLDP(1.0)).value == pytest.approx(made.value, rel=1e-6)
+
+
+def test_a_constant_costs_no_digits():
+    """Times in seconds since 1970, a minute apart."""
+    times = [1.7e9 + 60 * step for step in range(5)]
+    made = design(Workload.mean(times), PureLDP(1.0))
+    plain = design(60 * Workload.mean(range(5)), PureLDP(1.0))
+    assert made.relative_gap <= 1e-6
+    assert made.value == pytest.approx(plain.value, rel=2e-6)
+    assert made.variance() == pytest.approx(plain.variance(), rel=1e-3)
+    assert made.certificate.recheck() == ()
+
+
+@pytest.mark.parametrize("scale", [1e-99, 1e99])
+def test_any_unit(scale):
+    made = design(scale * Workload.prefix(4), PureLDP(1.0))
+    assert made.value / scale / scale == pytest.approx(design(Workload.prefix(4), PureLDP(1.0)).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [30.0, 700.0])
+def test_a_trivial_bound_needs_no_multipliers(epsilon):
+    """Variances are not negative: where floats prove nothing the certificate claims 0, and holds."""
+    made = design(Workload.mean(range(5)), PureLDP(epsilon), weights=[0, 1, 3, 0, 1])
+    assert made.bound >= 0
+    assert made.certificate.recheck() == ()
 
 
 def test_weights_are_read_by_label():
