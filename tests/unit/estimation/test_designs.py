@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +12,7 @@ from typer.testing import CliRunner
 
 from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.cli.verbs import app
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.designs.subsets import frequency_design
 
 
@@ -192,35 +190,6 @@ def test_certify_on_the_command_line(tmp_path):
     assert "the certificate holds" in runner.invoke(app, ["certify", str(path)]).output
     replace(proof, bound=proof.bound * 2).save(path)
     assert runner.invoke(app, ["certify", str(path)]).exit_code == 1
-
-
-FIELDS = ["format", "inputs", "names", "workload", "epsilon", "weights", "objective"]
-FIELDS += ["masses", "left_inverse", "inverse", "line", "achieved", "bound"]
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_tampered_certificates_are_refused(tmp_path, field):
-    path = tmp_path / "proof.json"
-    design(Workload.prefix(4), PureLDP(1.0), weights=[1, 2, 3, 4], gap=1e-9).certificate.save(path)
-    data = json.loads(path.read_text())
-    changes = {
-        "format": "other",
-        "inputs": [0, 0, 2, 3],
-        "names": ["a"],
-        "workload": [[2 * entry for entry in row] for row in data["workload"]],
-        "epsilon": "0.9",
-        "weights": [4, 3, 2, 1],
-        "objective": "worst_case",
-        "masses": [[row[1], row[0], *row[2:]] if x == 0 else row for x, row in enumerate(data["masses"])],
-        "left_inverse": [[1.1 * entry for entry in row] for row in data["left_inverse"]],
-        "inverse": [[1.1 * entry for entry in row] for row in data["inverse"]],
-        "line": [entry * 0.99 for entry in data["line"]],
-        "achieved": str(Fraction(data["achieved"]) * Fraction(999, 1000)),
-        "bound": str(Fraction(data["bound"]) * Fraction(1001, 1000)),
-    }
-    path.write_text(json.dumps({**data, field: changes[field]}))
-    with contextlib.suppress(LdpoptError):
-        assert DesignCertificate.load(path).recheck() != ()
 
 
 def test_bound_does_not_depend_on_the_claim():
