@@ -158,20 +158,6 @@ def test_estimates_have_names_and_cover():
     assert (np.abs(found.values - truth) <= 4 * found.std_error + 1e-12).all()
 
 
-def test_errors_are_as_predicted():
-    workload = Workload.prefix(5)
-    made = design(workload, PureLDP(1.0))
-    shares = np.array([0.1, 0.4, 0.2, 0.2, 0.1])
-    people, size = np.repeat(np.arange(5), (shares * 100).astype(int)), 100
-    rng = np.random.default_rng(5)
-    errors = [
-        np.sum((made.estimate(made.mechanism.sample(people, rng=rng)).values - workload.matrix @ shares) ** 2)
-        for _ in range(400)
-    ]
-    predicted = shares @ made.variance() / size
-    assert abs(np.mean(errors) - predicted) <= 3.5 * np.std(errors) / np.sqrt(len(errors))
-
-
 def test_saved_and_rechecked(tmp_path):
     made = design(Workload.marginals({"sex": ["f", "m"], "old": [0, 1]}, 1), PureLDP("log(3)"), weights=[1, 2, 3, 4])
     path = tmp_path / "proof.json"
