@@ -23,7 +23,7 @@ from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.worst import generate_worst
-from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
+from ldpopt.foundation.checks import Float, frozen, normalized, positive_seconds, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
@@ -35,6 +35,9 @@ LEAST_RATIO = 2.0**-52
 
 MIXED = (1e-6, 1e-3, 0.1)
 """Shares of equal weights that are tried where floats spoil the design for weights near 0."""
+
+LARGEST_GAP = 0.99
+"""Largest gap that may be asked for: at 1 nothing would be asked."""
 
 LARGE = 10.0
 """Nats above which they may."""
@@ -107,8 +110,8 @@ def design(
         raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
     if not privacy.epsilon > 0:
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
-    real_number(gap, "gap", 0.0, 1.0)
-    deadline = Deadline.after(time_limit)
+    real_number(gap, "gap", 0.0, LARGEST_GAP)
+    deadline = Deadline.after(positive_seconds(time_limit))
     if wanted.unit is not None and weights is None and wanted.shape[1] > LISTED:
         return frequency_design(wanted, privacy)
     r = read_weights(weights, wanted)
@@ -124,7 +127,7 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     if weights is None:
         return np.full(n, 1.0 / n)
-    array = read_labelled(weights, "weights", ("answer", "answer")).to(workload.inputs)
+    array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
         raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
@@ -141,7 +144,7 @@ def _optimum(
     """Design for the classes of answers, and what bounds it."""
     n = len(merged.first)
     _require_told_apart(n)
-    gram = workload.gram[np.ix_(merged.first, merged.first)]
+    gram = workload.contrast_gram[np.ix_(merged.first, merged.first)]
     contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
     hints = workload.symmetries if n == workload.shape[1] else ()
     if n <= LISTED:
@@ -180,7 +183,7 @@ def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, dea
             f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
             do='use objective="average", whose largest variance is `worst_variance`',
         )
-    gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
+    gram = np.asarray(workload.contrast_gram[np.ix_(merged.first, merged.first)])
     optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
     r = np.zeros(workload.shape[1])
     r[merged.first] = optimum.contrasts.weights

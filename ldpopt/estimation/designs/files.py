@@ -13,6 +13,7 @@ from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
@@ -99,6 +100,8 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    if shift is None and c > LISTED:
+        raise table["shift"].error(f"a bound for {c} answers needs a diagonal: their sets are not listed")
     return DesignClaim(
         workload,
         PureLDP(table["epsilon"].text()),
