@@ -460,8 +460,8 @@ def root(value):
 
 def check_design(data):
     """Prove a certificate of ``design``: see docs, "Estimation", for the equations of the same names."""
-    (_, inputs, names, workload, epsilon, given, objective, rows, inverse, matrix, line, shift, achieved, bound) = keys(
-        *(data, "format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
+    (_, inputs, names, workload, privacy, given, objective, rows, inverse, matrix, line, shift, achieved, bound) = keys(
+        *(data, "format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
         *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
     )
     n, k = len(labels(inputs)), len(labels(names))
@@ -473,7 +473,9 @@ def check_design(data):
     (r,), _ = short([[sum(weights[x] for x in places) for places in kinds.values()]])
     need(isinstance(rows, list) and rows and isinstance(rows[0], list), "the masses should be lists")
     rows, c, total = masses(rows, n, len(rows[0])), len(kinds), sum(r)
-    Notion({"kind": "pure", "epsilon": epsilon}, labels(inputs), [None] * len(rows[0])).audit(rows)
+    need(isinstance(privacy, dict) and privacy.get("kind") == "pure", "designs are checked for pure privacy only")
+    notion = Notion(privacy, labels(inputs), [None] * len(rows[0]))
+    notion.audit(rows)
     if any(rows[x] != rows[places[0]] for places in kinds.values() for x in places):
         raise ClaimError("answers that the workload does not tell apart are reported differently")
     gram = times(kinds, kinds)
@@ -487,7 +489,7 @@ def check_design(data):
     line, step = short([doubles(line, c)])
     columns = list(zip(*matrix))
     form = times(times(columns, gram), columns)
-    if not costs_hold(form, unit * scale**2, line[0], step, r, total, Budget(epsilon).power()[1], shift):
+    if not costs_hold(form, unit * scale**2, line[0], step, r, total, notion.budget.power()[1], shift):
         raise ClaimError("a column of the cone costs more than the multipliers allow: they prove no bound")
     trace = sum(sum(map(int.__mul__, *pair)) for pair in zip(matrix, gram))
     proved = 2 * trace * scale * unit - sum(line[0]) * step - spread

@@ -115,8 +115,14 @@ def compare_designs(
 
     Parameters
     ----------
-    workload, privacy, weights, objective, gap, time_limit
+    workload, privacy
         As in `design`.
+    weights, time_limit : optional
+        As in `design`.
+    objective : {"average", "worst_case"}
+        As in `design`. Default: ``"average"``.
+    gap : float
+        As in `design`. Default: ``1e-6``.
     best : Design or FrequencyDesign, optional
         What `design` returned for the same arguments; default: it is computed.
 
@@ -140,7 +146,7 @@ def compare_designs(
     --------
     >>> found = compare_designs(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
     >>> found.peers[0].name, round(found.peers[0].ratio, 4)
-    ('factorization', 1.0)
+    ('randomized response', 1.0)
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
     how: dict[str, Any] = {"weights": weights, "objective": objective, "gap": gap, "time_limit": time_limit}

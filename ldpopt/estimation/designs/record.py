@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
-from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.inversion import Estimate, _count, normal_quantile
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
@@ -69,7 +70,7 @@ class Design:
 
     @cached_property
     def _merged(self) -> Merged:
-        return merge(self.workload.matrix)
+        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
     def estimator(self) -> Float:
