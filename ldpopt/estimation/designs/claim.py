@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,18 @@ from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.worst import generate_worst
-from ldpopt.estimation.workloads import Workload
-from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
+from ldpopt.foundation.checks import Float, frozen, normalized, positive_seconds, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Notion, PureLDP
+from ldpopt.statement.workloads import Workload
 
 MIXED = (1e-6, 1e-3, 0.1)
 """Shares of equal weights that are tried where floats spoil the design for weights near 0."""
+
+LARGEST_GAP = 0.99
+"""Largest gap that may be asked for: at 1 nothing would be asked."""
 
 LARGE = 10.0
 """Nats above which they may."""
@@ -116,8 +119,8 @@ def design(
     budget = budget_of(privacy, wanted.inputs)
     if not budget > 0:
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
-    real_number(gap, "gap", 0.0, 1.0)
-    deadline = Deadline.after(time_limit)
+    real_number(gap, "gap", 0.0, LARGEST_GAP)
+    deadline = Deadline.after(positive_seconds(time_limit))
     is_plain = wanted.unit is not None and weights is None and outputs is None
     if is_plain and wanted.shape[1] > LISTED and is_pure(privacy, wanted.inputs):
         return frequency_design(wanted, PureLDP(budget))
@@ -137,7 +140,7 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     if weights is None:
         return np.full(n, 1.0 / n)
-    array = read_labelled(weights, "weights", ("answer", "answer")).to(workload.inputs)
+    array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
         raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
@@ -155,7 +158,7 @@ def _optimum(
     merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
     _require_told_apart(n)
-    gram = workload.gram[np.ix_(merged.first, merged.first)]
+    gram = workload.contrast_gram[np.ix_(merged.first, merged.first)]
     contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
     even = balanced(contrasts, cone)
     if outputs is not None and n > LISTED and (even is None or len(even.q) > outputs):
@@ -212,7 +215,7 @@ def _worst(
             f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
             do='use objective="average", whose largest variance is `worst_variance`',
         )
-    gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
+    gram = np.asarray(workload.contrast_gram[np.ix_(merged.first, merged.first)])
     even = balanced(Contrasts(gram, np.full(n, 1 / n)), cone)
     optimum = even or with_fewer_for_all(generate_worst(gram, cone, gap=gap / 2, deadline=deadline)[0], gap)
     lift = not has_more(optimum, allowed, outputs)

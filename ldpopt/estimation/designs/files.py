@@ -13,12 +13,13 @@ from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.stated import read_table, table_of
+from ldpopt.statement.workloads import Workload
 
 FORMAT = "ldpopt design certificate 1"
 
@@ -31,8 +32,8 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     multipliers, shift = proof.multipliers, proof.multipliers.shift
     data = {
         "format": FORMAT,
-        "inputs": _plain(proof.workload.inputs),
-        "names": _plain(proof.workload.names),
+        "inputs": plain_labels(proof.workload.inputs),
+        "names": plain_labels(proof.workload.names),
         "workload": proof.workload.matrix.tolist(),
         "privacy": table_of(proof.privacy, proof.workload.inputs),
         "weights": proof.weights.tolist(),
@@ -74,17 +75,22 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
 
 def is_design(path: str | os.PathLike[str]) -> bool:
     """Whether a file says that it is a certificate of a design; what is not a plain file is not opened."""
+    return says(path, FORMAT.rsplit(" ", 1)[0])
+
+
+def says(path: str | os.PathLike[str], words: str) -> bool:
+    """Whether a plain file begins with a format of these words."""
     if not os.path.isfile(path):
         return False  # opening a named pipe would wait for its writer
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
-            return FORMAT.rsplit(" ", 1)[0] in stream.read(100)
+            return words in stream.read(100)
     except OSError:
         return False
 
 
 def _certificate(table: dict[str, Entry]) -> DesignClaim:
-    inputs, names = _labels(table["inputs"]), _labels(table["names"])
+    inputs, names = read_labels(table["inputs"]), read_labels(table["names"])
     n = len(inputs)
     workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
     weights = table["weights"].numbers(n)
@@ -95,6 +101,8 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    if shift is None and c > LISTED:
+        raise table["shift"].error(f"a bound for {c} answers needs a diagonal: their sets are not listed")
     return DesignClaim(
         workload,
         privacy,
@@ -126,12 +134,13 @@ def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
     return Mechanism(counts / float(1 << 53), inputs, range(m))
 
 
-def _plain(labels: Sequence[Hashable]) -> list[Any]:
+def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
+    """Labels as JSON has them, tuples as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
-            found.append(_plain(value))
+            found.append(plain_labels(value))
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
             found.append(value)
         else:
@@ -139,11 +148,12 @@ def _plain(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
-def _labels(entry: Entry) -> list[Hashable]:
+def read_labels(entry: Entry) -> list[Hashable]:
+    """Labels as they were: what `plain_labels` wrote."""
     found: list[Hashable] = []
     for row in entry.list():
         if isinstance(row.value, list):
-            found.append(tuple(_labels(row)))
+            found.append(tuple(read_labels(row)))
         elif isinstance(row.value, (str, int)) and not isinstance(row.value, bool):
             found.append(row.value)
         else:

@@ -92,8 +92,9 @@ def generate(
     n, images = len(contrasts.weights), contrasts.turned(symmetries)
     # Dimension of the forms that the symmetries leave alone: more columns than that are never needed.
     room = max(n * (n + 1) // 2 // len(symmetries), n)
-    target, q, rounds, off = 0.03, None, 0, 0.0
+    target, q, rounds = 0.03, None, 0
     best = dual = None
+    off = np.inf
     while True:
         rounds += 1
         found = solve_restricted(
@@ -102,11 +103,10 @@ def generate(
         price = Price(contrasts.whole(found.price), contrasts.whole(found.slope), contrasts.weights)
         priced = cone.price(price, found.value * (1 + target / 4), columns, max(60, 2 * n, room // 2))
         now = finished(contrasts, columns, found, symmetries, priced, rounds)
-        # An iterate may be below the bound while its columns do not yet add up to a constant.
-        if best is None or now.value * (1 + found.gap) < best.value * (1 + off):
-            best, off = now, found.gap
+        if best is None or off > gap / 4 or now.value < best.value:
+            best, off = now, found.off
         dual, shapes = _steadied(contrasts, cone, dual, now.dual, columns, priced)
-        left = 1 - dual.bound / best.value
+        left = max(1 - dual.bound / best.value, off)
         goal = gap * (1 - contrasts.spread / best.value)
         if max(left, off) <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
             break

@@ -71,7 +71,7 @@ def generate_large(
             contrasts.atoms(columns), contrasts.reduced, images, start=q, gap=loose, deadline=deadline
         )
         value = contrasts.value(found.value)
-        left = (value - bound) / (value - contrasts.spread)
+        left = max((value - bound) / (value - contrasts.spread), found.off)
         if left <= gap or rounds == ROUNDS or deadline.is_over:
             break
         fresh = _fresh(contrasts, cone, columns, found, relaxed, room, rng, symmetries)
