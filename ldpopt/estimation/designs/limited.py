@@ -79,8 +79,10 @@ def limited(
     space = _Space.of(contrasts, allowed)
     best: tuple[float, Float] | None = None
     for start in range(STARTS if near is None else 1):
-        joined = _clusters(space, optimum, most, start) if near is None else _coordinates(contrasts, near)
-        z = _inside(space, joined, most, start)
+        # Every other start has fewer reports than it may: the best few are sometimes found more easily.
+        count = max(len(contrasts.weights), 2 * most // 3) if start % 2 else most
+        joined = _clusters(space, optimum, count, start) if near is None else _coordinates(contrasts, near)
+        z = _inside(space, joined, max(count, len(joined)), start)
         if most * len(contrasts.weights) <= LARGEST:
             z = _descended(space, z, deadline)
         value = space.value(z)
@@ -144,12 +146,12 @@ def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
 
 
 def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
-    """Reports of the optimum joined into clusters; the first start by Ward's rule, others around random ones."""
+    """Reports of the optimum joined into clusters; two starts by Ward's rule, others around random ones."""
     atoms, q = optimum.contrasts.atoms(optimum.columns), optimum.q
     inverse = np.linalg.pinv((atoms.T * q) @ atoms, hermitian=True)
     values, vectors = np.linalg.eigh(inverse @ space.gram @ inverse)
     places = atoms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    label = _ward(places, q, most) if start == 0 else _around(places, q, most, np.random.default_rng(start))
+    label = _ward(places, q, most) if start < 2 else _around(places, q, most, np.random.default_rng(start))
     z = np.zeros((label.max() + 1, atoms.shape[1] + 1))
     np.add.at(z, label, np.column_stack([q, q[:, None] * atoms]))
     return z
