@@ -36,7 +36,7 @@ class DesignProblem:
     >>> from ldpopt import PureLDP, design
     >>> asked = DesignProblem(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
     >>> round(design(**vars(asked)).value, 4)
-    2.5519
+    2.9067
     """
 
     workload: Workload

@@ -75,7 +75,10 @@ class Design:
     def estimator(self) -> Float:
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        return frozen(np.asarray(self.workload.matrix[:, self._merged.first] @ self.certificate.left_inverse))
+        rows = self.workload.matrix[:, self._merged.first]
+        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
+        constant = rows[:, :1]
+        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
 
     @cached_property
     def _variances(self) -> Float:
