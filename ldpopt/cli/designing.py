@@ -168,6 +168,20 @@ def _show_by_answer(variances: list[dict[str, Any]]) -> None:
     print_table(["answer", "variance"], rows, title=title)
 
 
+def certify_design_of(model: str, output: str | None, limit: float | None, gap: float | None, json: str | None) -> None:
+    """Design for a model, write the file of the design where asked, and recheck it."""
+    import tempfile
+
+    from ldpopt.statement.modelfile import read_model
+
+    stated = read_model(model)
+    found = wait_for(lambda: run_design(stated, gap, limit), f"designing {Path(model).name}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = output or str(Path(folder) / f"{Path(model).stem}.json")
+        _save(found, file)
+        certify_design(file, 1e-6 if gap is None else gap, json)
+
+
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
     """Recheck the file of a design; exit 1 where it does not hold."""
     from ldpopt.estimation.designs import DesignCertificate
