@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.output import ModelPath, require_writable, say, wait_for
+from ldpopt.cli.output import Json, ModelPath, printable, require_writable, wait_for
+from ldpopt.cli.output import report as tell
 from ldpopt.cli.solving import TimeLimit
 from ldpopt.foundation.files import replacing
 
@@ -19,6 +20,7 @@ def report(
         bool, typer.Option("--budgets/--no-budgets", help="A slider over the budget, from a quarter to four times.")
     ] = True,
     time_limit: TimeLimit = None,
+    json: Json = None,
 ) -> None:
     """Write one page on a model's mechanism, for those who decide and do not read code.
 
@@ -28,7 +30,7 @@ def report(
     from ldpopt.reporting import report as write
     from ldpopt.statement.modelfile import read_model
 
-    require_writable(output)
+    require_writable(output, json)
     stated = read_model(model)
     source = Path(model).read_text(encoding="utf-8")
     text = wait_for(
@@ -37,4 +39,5 @@ def report(
     )
     with replacing(output) as stream:
         stream.write(text)
-    say(f"wrote {output}: open it in a browser")
+    data = {"file": output, "title": stated.title, "bytes": len(text.encode())}
+    tell(data, json, lambda: print(printable(f"{output}: open it in a browser")))

@@ -19,7 +19,7 @@ from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
-    "check", "solve", "design", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "export",
+    "check", "solve", "design", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "report", "export",
     "solvers", "models",
 )  # fmt: skip
 
