@@ -9,34 +9,49 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, is_whole, real_array, short_repr, whole_number
-from ldpopt.foundation.labels import codes, labels, listed
+from ldpopt.foundation.checks import (
+    Float,
+    is_whole,
+    loose_array,
+    real_array,
+    require_memory,
+    short_repr,
+    whole_number,
+)
+from ldpopt.foundation.labelled import Labelled, read_labelled, take_labels
+from ldpopt.foundation.labels import labels
 
 MOST = 1e100
 """Largest entry whose square, summed over many rows, stays within the floats."""
+
+LEAST = 1e-100
+"""Smallest number that the largest entry may be."""
 
 Alphabet = int | Sequence[Hashable]
 
 
 def read_table(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
-    """Numbers, answers and names of what was given; a table brings its own labels."""
-    columns = getattr(matrix, "columns", None)
-    if columns is None:
-        array = real_array(matrix, "workload")
-        return (array[None] if array.ndim == 1 else array), inputs, names
-    own = tuple(columns.tolist())
-    names = tuple(matrix.index.tolist()) if names is None else names
-    array = real_array(matrix.to_numpy(), "workload")
-    if inputs is None:
-        return array, own, names
-    stated = labels_of(inputs, len(tuple(inputs)), "input")
-    if set(stated) != set(own) or len(stated) != len(own):
-        odd = next(iter(set(stated) ^ set(own)), own[0])
-        raise StatementError(
-            f"the table's columns and the inputs differ at {short_repr(odd)}",
-            do=f"the columns are {listed(own)}, the inputs {listed(stated)}",
-        )
-    return array[:, codes(list(stated), own, "input")], stated, names
+    """Numbers, answers and names of what was given; what has labels is read by them."""
+    plain, (rows, columns) = take_labels(_plain(matrix), "workload", ("name", "answer"))
+    if loose_array(plain, "workload").dtype == bool:
+        plain = np.asarray(plain, np.float64)
+    array = real_array(plain, "workload")
+    if array.ndim == 1:
+        array, rows, columns = array[None], None, rows
+    if rows == tuple(range(len(array))):
+        rows = None  # row numbers, which may be given names
+    given = Labelled(array, (rows, columns), "workload", ("name", "answer"))
+    stated = None if names is None else labels_of(names, len(array), "name")
+    answers = None if inputs is None else labels_of(inputs, array.shape[-1], "input")
+    return given.to(stated, answers), columns if answers is None else answers, rows if stated is None else stated
+
+
+def _plain(matrix: Any) -> Any:
+    """Dense form of a sparse matrix."""
+    if not hasattr(matrix, "toarray"):
+        return matrix
+    require_memory(8.0 * math.prod(matrix.shape), f"a dense workload of shape {matrix.shape}")
+    return matrix.toarray()
 
 
 def require_entries(array: Float) -> None:
@@ -53,6 +68,15 @@ def require_entries(array: Float) -> None:
         )
     if not array.any():
         raise StatementError("all entries of the workload are 0: it asks for nothing")
+    require_unit(float(np.abs(array).max()))
+
+
+def require_unit(largest: float) -> None:
+    """Refuse entries whose squares leave the floats."""
+    if not LEAST <= largest <= MOST:
+        raise StatementError(
+            f"the largest entry of the workload, {largest:g}, is not in [{LEAST:g}, {MOST:g}]", do="use another unit"
+        )
 
 
 def labels_of(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
@@ -75,15 +99,29 @@ def alphabet(inputs: Alphabet) -> tuple[Hashable, ...]:
     return names
 
 
-def numbers(row: Any, inputs: Sequence[Hashable] | None) -> Float:
-    """Numbers of the answers in their order."""
-    if not isinstance(row, Mapping):
-        return real_array(row, "list of numbers")
-    known = list(row) if inputs is None else list(inputs)
-    if set(known) != set(row):
-        odd = next(iter(set(known) ^ set(row)))
-        raise StatementError(f"the label {short_repr(odd)} has a number on one side only", where="a mean")
-    return real_array([row[label] for label in known], "list of numbers")
+def numbers(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]:
+    """Lists of numbers of the answers, in the order of the inputs, and these: those of the first list with labels."""
+    read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
+    if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
+        raise StatementError("the lists of numbers are no vectors of one length")
+    if inputs is None:
+        inputs = next((row.axes[0] for row in read if row.has_labels), None)
+    else:
+        inputs = labels_of(inputs, len(read[0].values), "input")
+    return np.array([row.to(inputs) for row in read]), inputs
+
+
+def apart(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Tell names that occur again apart: "mean", "mean (2)"."""
+    found: dict[Hashable, None] = {}
+    count: dict[Hashable, int] = {}
+    for name in names:
+        new = name
+        while new in found:
+            count[name] = count.get(name, 1) + 1
+            new = f"{name} ({count[name]})"
+        found[new] = None
+    return tuple(found)
 
 
 def attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:

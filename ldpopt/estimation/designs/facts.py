@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.estimation.designs.cones.allowed import allowed_by, is_pure, merged_by
+from ldpopt.estimation.designs.cones.listed import ListedRays
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.design_ import read_weights
-from ldpopt.estimation.designs.merging import merge
 from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.symmetry import group
 from ldpopt.foundation.checks import Float
@@ -62,18 +63,24 @@ def design_facts(asked: DesignProblem) -> DesignFacts:
         Nothing is solved for them.
     """
     workload, (k, n) = asked.workload, asked.workload.shape
-    if workload.unit is not None and asked.weights is None and n > LISTED and asked.objective == "average":
+    pure = is_pure(asked.privacy, workload.inputs)
+    if workload.unit is not None and asked.weights is None and n > LISTED and asked.objective == "average" and pure:
         because = f"the frequencies of more than {LISTED} answers, weighted alike: subset selection is optimal"
         return DesignFacts(k, n, n, n, 1, True, "closed form", because)
-    merged = merge(workload.matrix)
+    merged = merged_by(asked.privacy, workload.matrix, workload.inputs)
     told = len(merged.first)
     if told > LARGEST:
         return DesignFacts(k, n, None, told, 1, False, *_method(told, asked.objective))
+    allowed = allowed_by(asked.privacy, workload.matrix, workload.inputs)
     gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
     rank = int(np.linalg.matrix_rank(gram, hermitian=True))
     r = np.bincount(merged.classes, weights=read_weights(asked.weights, workload)).astype(np.float64)
-    count = len(group(Contrasts(gram, r), workload.symmetries if told == n else ())) if told > 1 else 1
-    return DesignFacts(k, n, rank, told, count, _is_symmetric(gram, r), *_method(told, asked.objective))
+    hints = workload.symmetries if told == n else ()
+    count = len(group(Contrasts(gram, r), hints, allowed.cone)) if told > 1 else 1
+    how = _method(told, asked.objective)
+    if isinstance(allowed.cone, ListedRays) and told > 1:
+        how = "column generation", f"the columns of the notion are sums of {len(allowed.cone.all):,} rays, all priced"
+    return DesignFacts(k, n, rank, told, count, pure and _is_symmetric(gram, r), *how)
 
 
 def _is_symmetric(gram: Float, r: Float) -> bool:

@@ -12,12 +12,13 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
-from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
+from ldpopt.privacy.stated import read_table, table_of
 from ldpopt.statement.workloads import Workload
 
 FORMAT = "ldpopt design certificate 1"
@@ -34,7 +35,7 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "inputs": plain_labels(proof.workload.inputs),
         "names": plain_labels(proof.workload.names),
         "workload": proof.workload.matrix.tolist(),
-        "epsilon": proof.privacy.epsilon.text,
+        "privacy": table_of(proof.privacy, proof.workload.inputs),
         "weights": proof.weights.tolist(),
         "objective": proof.objective,
         "masses": proof.mechanism.counts.tolist(),
@@ -60,7 +61,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
     table = whole.table(
-        *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
+        *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
         *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
     )
     table["format"].text(FORMAT)
@@ -95,13 +96,16 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     weights = table["weights"].numbers(n)
     if (weights < 0).any() or not weights.any():
         raise table["weights"].error("the weights are not >= 0 with a positive sum")
-    c = len(merge(workload.matrix).first)
+    privacy = _privacy(table["privacy"], inputs)
+    c = len(merged_by(privacy, workload.matrix, inputs).first)
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    if shift is None and c > LISTED:
+        raise table["shift"].error(f"a bound for {c} answers needs a diagonal: their sets are not listed")
     return DesignClaim(
         workload,
-        PureLDP(table["epsilon"].text()),
+        privacy,
         frozen(weights),
         table["objective"].text("average", "worst_case"),
         mechanism,
@@ -110,6 +114,14 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["achieved"].rational(),
         table["bound"].rational(),
     )
+
+
+def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
+    if not isinstance(entry.value, dict):
+        raise entry.error("a privacy notion is an object with its kind")
+    privacy = read_table(entry.value, inputs)
+    privacy.check(inputs, ())
+    return privacy
 
 
 def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
