@@ -85,7 +85,7 @@ def generate(
     Optimum
         The last round's design.
     """
-    symmetries = group(contrasts, hints)
+    symmetries = group(contrasts, hints, cone)
     columns = cone.first(contrasts.centered)
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
@@ -108,7 +108,7 @@ def generate(
         dual, shapes = _steadied(contrasts, cone, dual, now.dual, columns, priced)
         left = max(1 - dual.bound / best.value, off)
         goal = gap * (1 - contrasts.spread / best.value)
-        if left <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
+        if max(left, off) <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
             break
         fresh = fresh_ones(representatives(shapes, symmetries), columns, symmetries)
         if not len(fresh) and target <= max(goal / 4, FINEST):

@@ -53,7 +53,7 @@ def generate_large(
     Relaxed
         The bound.
     """
-    symmetries = group(contrasts, hints)
+    symmetries = group(contrasts, hints, cone)
     relaxed = relax(contrasts, cone, gap, deadline)
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(symmetries), n)

@@ -9,9 +9,9 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.designs.realize import left_inverse
 from ldpopt.estimation.designs.subsets import best_size
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
+from ldpopt.statement.workloads import Workload
 
 LISTED = 14
 """Most answers for peers whose reports are all sets."""
@@ -37,10 +37,16 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
     """
     n = len(channel)
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    moved = left_inverse(channel, r) - r[:, None]
+    return float(r @ variances_of(workload, channel, r))
+
+
+def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
+    """Variance for every answer by the estimator that is best on average over the weights, which sum to 1."""
     gram = workload.contrast_gram
+    moved = left_inverse(channel, weights) - weights[:, None]
     moments = np.einsum("xy,xy->y", gram @ moved, moved)
-    return float(r @ channel @ moments - (r @ np.diag(gram) - r @ gram @ r))
+    mean = gram @ weights
+    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 
 def randomized_response(n: int, epsilon: float) -> Float:

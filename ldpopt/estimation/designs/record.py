@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
-from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.inversion import Estimate, _count, normal_quantile
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.workloads import Workload
 
 LARGEST_COVARIANCE = 1000
 """Most numbers whose covariance matrix is kept in an estimate."""
@@ -69,7 +70,7 @@ class Design:
 
     @cached_property
     def _merged(self) -> Merged:
-        return merge(self.workload.matrix)
+        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
     def estimator(self) -> Float:

@@ -143,7 +143,10 @@ def test_numbers_of_another_claim_for_many_answers(large, tmp_path):
 @pytest.mark.parametrize("epsilon", ["0.9", "1.1"])
 def test_another_budget(which, epsilon, request, tmp_path):
     """A smaller one is not kept by the mechanism, a larger one allows columns that the multipliers do not."""
-    assert fails(changed(request.getfixturevalue(which), "epsilon", epsilon), tmp_path / "proof.json")
+    assert fails(
+        changed(request.getfixturevalue(which), "privacy", {"kind": "pure", "epsilon": epsilon}),
+        tmp_path / "proof.json",
+    )
 
 
 def test_a_smaller_claim_is_still_true(small, tmp_path):
@@ -159,8 +162,8 @@ def test_a_smaller_claim_is_still_true(small, tmp_path):
         ("achieved", "0", 1),
         ("weights", [4, 3, 2, 1], 1),
         ("masses", [], 2),
-        ("epsilon", "-1", 2),
-        ("epsilon", 1.0, 2),
+        ("privacy", {"kind": "pure", "epsilon": "-1"}, 2),
+        ("privacy", 1.0, 2),
         ("inverse", [["x"]], 2),
         ("workload", [[float("nan")]], 2),
         ("format", "other", 2),

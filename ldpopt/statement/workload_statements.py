@@ -134,3 +134,23 @@ def attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
     if not found or math.prod(len(values) for _, values in found) > 10**6:
         raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
     return found
+
+
+def stated_shape(parts: Sequence[tuple[Hashable, tuple[Hashable, ...]]]) -> Any:
+    """Attributes as a model file states them."""
+    levels = [len(values) if values == tuple(range(len(values))) else list(values) for _, values in parts]
+    named = [name for name, _ in parts] != list(range(len(parts)))
+    return {str(name): level for (name, _), level in zip(parts, levels, strict=True)} if named else levels
+
+
+def tables_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Parts of a stated workload."""
+    return [dict(part) for part in table.get("part", [table])]
+
+
+def weighted(table: Mapping[str, Any] | None, factor: float) -> dict[str, Any] | None:
+    """Stated workload times a number."""
+    if table is None:
+        return None
+    parts = [part | {"weight": factor * part.get("weight", 1.0)} for part in tables_of(table)]
+    return {"part": parts} if "part" in table else parts[0]

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.workload_rows import (
+from ldpopt.foundation.checks import (
+    Float,
+    frozen,
+    real_number,
+    require_memory,
+    short_repr,
+    whole_number,
+)
+from ldpopt.foundation.labels import codes, listed
+from ldpopt.statement.workload_rows import (
     Permutation,
     marginal_rows,
     parities,
@@ -23,7 +32,7 @@ from ldpopt.estimation.workload_rows import (
     range_rows,
     reversal,
 )
-from ldpopt.estimation.workload_statements import (
+from ldpopt.statement.workload_statements import (
     MOST,
     Alphabet,
     alphabet,
@@ -34,16 +43,10 @@ from ldpopt.estimation.workload_statements import (
     read_table,
     require_entries,
     require_unit,
+    stated_shape,
+    tables_of,
+    weighted,
 )
-from ldpopt.foundation.checks import (
-    Float,
-    frozen,
-    real_number,
-    require_memory,
-    short_repr,
-    whole_number,
-)
-from ldpopt.foundation.labels import codes, listed
 
 CANCELS = 1e-3
 """Share of a workload's squares below which what depends on the answer is computed apart from what does not."""
@@ -119,14 +122,23 @@ class Workload:
         names: Sequence[Hashable],
         gram: Callable[[], Float] | None = None,
         symmetries: Sequence[Permutation] = (),
+        stated: Mapping[str, Any] | None = None,
     ) -> Workload:
         """Make one whose matrix is built when it is needed."""
         made = object.__new__(cls)
         made.shape, made.inputs, made.names = shape, tuple(inputs), tuple(names)
-        made._build, made._gram, made.symmetries = build, gram, tuple(symmetries)
+        made._build, made._gram, made.symmetries, made._stated = build, gram, tuple(symmetries), stated
         return made
 
     _gram: Callable[[], Float] | None = None
+    _stated: Mapping[str, Any] | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """Return the workload as the table ``[workload]`` of a model file: by its name, or else its rows."""
+        if self._stated is not None:
+            return dict(self._stated)
+        names = {} if self.names == tuple(range(self.shape[0])) else {"names": list(self.names)}
+        return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
         """Size and labels, shortened."""
@@ -172,7 +184,8 @@ class Workload:
             raise StatementError("a workload times 0 asks for nothing", do="leave it out")
         gram = None if self._gram is None else partial(_scaled_gram, self, number)
         made = Workload._structured(
-            self.shape, partial(_scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries
+            *(self.shape, partial(_scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries),
+            stated=weighted(self._stated, number),
         )
         made.unit = None if self.unit is None else self.unit * number
         return made
@@ -198,6 +211,7 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
+        named = any(part._stated is not None for part in aligned)
         return cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
             partial(_stacked_rows, aligned),
@@ -205,6 +219,7 @@ class Workload:
             apart(name for part in parts for name in part.names),
             partial(_stacked_gram, aligned),
             [swap for part in aligned for swap in part.symmetries],
+            {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
         )
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
@@ -250,7 +265,7 @@ class Workload:
         names = alphabet(inputs)
         n = len(names)
         made = cls._structured((n, n), partial(np.eye, n), names, names, partial(np.eye, n), [reversal(n)])
-        made.unit = 1.0
+        made.unit, made._stated = 1.0, {"kind": "frequencies"}
         return made
 
     @classmethod
@@ -271,6 +286,7 @@ class Workload:
             apart(f"<= {name}" for name in names),
             partial(prefix_gram, n),
             [reversal(n)],
+            {"kind": "prefix"},
         )
 
     @classmethod
@@ -293,6 +309,7 @@ class Workload:
             apart(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
             partial(range_gram, n),
             [reversal(n)],
+            {"kind": "ranges"},
         )
 
     @classmethod
@@ -306,7 +323,9 @@ class Workload:
         inputs : sequence of hashable, optional
             The answers; default: the labels of the numbers, else 0, 1, 2, ...
         """
-        return cls.means({"mean": values}, inputs)
+        made = cls.means({"mean": values}, inputs)
+        made._stated = {"kind": "mean", "values": made.matrix[0].tolist()}
+        return made
 
     @classmethod
     def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
@@ -327,7 +346,9 @@ class Workload:
         return made
 
     @classmethod
-    def marginals(cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int) -> Workload:
+    def marginals(
+        cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Sequence[Hashable] | None = None
+    ) -> Workload:
         """Ask for all k-way marginals of answers that are combinations of attributes.
 
         Parameters
@@ -336,10 +357,8 @@ class Workload:
             The attributes: how many values each has, or which.
         k : int
             Attributes a table, from 1 to their number.
-
-        Notes
-        -----
-        The answers are tuples, the last attribute running fastest.
+        inputs : sequence of hashable, optional
+            Labels of the combinations, the last attribute running fastest; default: tuples of the values.
 
         Examples
         --------
@@ -349,8 +368,8 @@ class Workload:
         parts = attributes(shape)
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
-        inputs = list(itertools.product(*levels))
         sizes = [len(values) for values in levels]
+        answers = labels_of(list(itertools.product(*levels)) if inputs is None else inputs, math.prod(sizes), "input")
         require_memory(
             8.0 * math.prod(sizes) * math.comb(len(sizes), ways) * max(sizes) ** ways, "a table of marginals"
         )
@@ -360,11 +379,12 @@ class Workload:
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
         made = cls._structured(
-            (len(cells), len(inputs)),
+            (len(cells), len(answers)),
             partial(marginal_rows, sizes, cells),
-            inputs,
+            answers,
             apart(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
             symmetries=product_symmetries(sizes),
+            stated={"kind": "marginals", "shape": stated_shape(parts), "k": ways},
         )
         made.candidates = parities(sizes, ways)
         return made
