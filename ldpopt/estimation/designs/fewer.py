@@ -97,6 +97,8 @@ def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float) -> Opti
     """The best probabilities of some of the columns, if they cost no more than a share of the gap."""
     contrasts = optimum.contrasts
     n, atoms = len(contrasts.weights), contrasts.atoms(optimum.columns)[places]
+    if np.linalg.matrix_rank(atoms) < n - 1:
+        return optimum  # some direction is told by the columns left out only
     polished = solve_restricted(atoms, contrasts.reduced, np.eye(n - 1)[None], start=start, gap=1e-12)
     value = contrasts.value(polished.value)
     off = np.abs(_equations(atoms)[:n] @ polished.q - np.eye(n)[0]).max()
