@@ -88,6 +88,9 @@ class Workload:
     candidates: Float | None = None
     """Indicators of sets that a design may begin with, for many answers."""
 
+    sizes: tuple[int, ...] | None = None
+    """How many values each attribute has, where the answers are all combinations, the last attribute running fastest."""
+
     def __init__(
         self,
         matrix: ArrayLike,
@@ -153,6 +156,7 @@ class Workload:
             self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
         )
         made.unit = None if self.unit is None else self.unit * number
+        made.sizes = self.sizes
         return made
 
     __rmul__ = __mul__
@@ -174,7 +178,7 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
-        return cls._structured(
+        made = cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
             lambda: np.vstack([part.matrix for part in aligned]),
             inputs,
@@ -182,6 +186,8 @@ class Workload:
             lambda: np.sum([part.gram for part in aligned], axis=0),
             [swap for part in aligned for swap in part.symmetries],
         )
+        made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
+        return made
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
         """Put the answers into another order, by label.
@@ -350,4 +356,5 @@ class Workload:
             symmetries=product_symmetries(sizes),
         )
         made.candidates = parities(sizes, ways)
+        made.sizes = tuple(sizes)
         return made

@@ -13,7 +13,7 @@ from ldpopt.estimation.designs import files
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, costs_hold, value_above
+from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, costs_hold
 from ldpopt.foundation.budget import Budget, round_down, round_up
 
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -89,11 +89,11 @@ class DesignCertificate(DesignClaim):
         channel, inverse = self.mechanism.channel, self.left_inverse
         if not np.array_equal(channel, channel[merged.first][merged.classes]):
             failures.append("answers that the workload does not tell apart are reported differently")
-        if not costs_hold(statement, self.multipliers, least_ratio(self.privacy.epsilon)):
+        if not self.multipliers.costs_hold(statement, least_ratio(self.privacy.epsilon)):
             failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
-        elif bound_below(statement, self.multipliers) < self.bound:
+        elif self.multipliers.bound_below(statement) < self.bound:
             failures.append("the multipliers prove less than the bound claimed")
-        if value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
+        if self.multipliers.value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
             failures.append("the estimator has a larger variance than claimed")
         return tuple(failures)
 

@@ -18,10 +18,12 @@ from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
 from ldpopt.estimation.designs.merging import Merged, merge
 from ldpopt.estimation.designs.pricing import LISTED, Staircases
+from ldpopt.estimation.designs.products.method import Products
 from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
+from ldpopt.estimation.designs.task import Method, Task
 from ldpopt.estimation.designs.worst import generate_worst
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
@@ -29,6 +31,9 @@ from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+
+STRUCTURED: tuple[Method, ...] = (Products(),)
+"""Methods for workloads of a certain structure, tried in this order before the general ones."""
 
 LEAST_RATIO = 2.0**-52
 """Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
@@ -113,6 +118,11 @@ def design(
         return frequency_design(wanted, privacy)
     r = read_weights(weights, wanted)
     merged = merge(wanted.matrix)
+    task = Task(wanted, privacy, r, merged, objective, gap, deadline)
+    for method in STRUCTURED:
+        made = method.solve(task) if method.suits(task) else None
+        if made is not None:
+            return made
     if objective == "worst_case":
         return _worst(wanted, privacy, merged, gap, deadline)
     found = _optimum(wanted, privacy, r, merged, gap, deadline)

@@ -13,6 +13,7 @@ from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.products.proof import ProductMultipliers
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import frozen
@@ -22,13 +23,15 @@ from ldpopt.privacy import PureLDP
 
 FORMAT = "ldpopt design certificate 1"
 
+PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers)}
+"""Kinds of proofs."""
+
 LARGEST_FILE = 2**31
 """Bytes of a file."""
 
 
 def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     """Write a certificate; see `DesignCertificate.save`."""
-    multipliers, shift = proof.multipliers, proof.multipliers.shift
     data = {
         "format": FORMAT,
         "inputs": _plain(proof.workload.inputs),
@@ -39,9 +42,8 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "objective": proof.objective,
         "masses": proof.mechanism.counts.tolist(),
         "left_inverse": proof.left_inverse.tolist(),
-        "inverse": multipliers.inverse.tolist(),
-        "line": multipliers.line.tolist(),
-        "shift": None if shift is None else shift.tolist(),
+        "proof": proof.multipliers.kind,
+        **proof.multipliers.stated(),
         "achieved": str(proof.achieved),
         "bound": str(proof.bound),
     }
@@ -59,9 +61,10 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+    kind = whole.value.get("proof") if isinstance(whole.value, dict) else None
     table = whole.table(
         *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
-        *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
+        *("left_inverse", "proof", *PROOFS[kind if kind in PROOFS else "form"].keys, "achieved", "bound"),
     )
     table["format"].text(FORMAT)
     try:
@@ -93,7 +96,7 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     c = len(merge(workload.matrix).first)
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
-    shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    proof = PROOFS[table["proof"].text(*PROOFS)]
     return DesignClaim(
         workload,
         PureLDP(table["epsilon"].text()),
@@ -101,7 +104,7 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["objective"].text("average", "worst_case"),
         mechanism,
         frozen(table["left_inverse"].numbers(c, m)),
-        Multipliers(table["inverse"].numbers(c, c), table["line"].numbers(c), shift),
+        proof.read(table, c, m),
         table["achieved"].rational(),
         table["bound"].rational(),
     )
