@@ -16,6 +16,7 @@ from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.fewer import with_fewer_reports
 from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
+from ldpopt.estimation.designs.means.method import Means
 from ldpopt.estimation.designs.merging import Merged, merge
 from ldpopt.estimation.designs.pricing import LISTED, Staircases
 from ldpopt.estimation.designs.products.method import Products
@@ -32,7 +33,7 @@ from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
-STRUCTURED: tuple[Method, ...] = (Products(),)
+STRUCTURED: tuple[Method, ...] = (Products(), Means())
 """Methods for workloads of a certain structure, tried in this order before the general ones."""
 
 LEAST_RATIO = 2.0**-52

@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
+from ldpopt.estimation.designs.means.proof import MeanMultipliers
 from ldpopt.estimation.designs.merging import merge
 from ldpopt.estimation.designs.products.proof import ProductMultipliers
 from ldpopt.estimation.designs.proof import Multipliers
@@ -23,7 +24,7 @@ from ldpopt.privacy import PureLDP
 
 FORMAT = "ldpopt design certificate 1"
 
-PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers)}
+PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers, MeanMultipliers)}
 """Kinds of proofs."""
 
 LARGEST_FILE = 2**31
