@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.dual import Dual
@@ -26,6 +26,7 @@ from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.task import Method, Task
 from ldpopt.estimation.designs.worst import generate_worst
+from ldpopt.estimation.designs.worst_large import generate_worst_large
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
@@ -72,8 +73,8 @@ def design(
         A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
         the estimate is unbiased whatever the distribution is.
     objective : {"average", "worst_case"}
-        What is minimised: the average variance, or the largest over the answers; that takes no weights, and at most 20
-        answers that the workload tells apart. Default: ``"average"``.
+        What is minimised: the average variance, or the largest over the answers; that takes no weights.
+        Default: ``"average"``.
     gap : float
         Relative gap between value and bound that is aimed at. Default: ``1e-6``.
     time_limit : float, optional
@@ -186,13 +187,15 @@ def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, dea
     """Design for the largest variance over the answers."""
     n = len(merged.first)
     _require_told_apart(n)
-    if n > LISTED:
-        raise NotRepresentableError(
-            f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
-            do='use objective="average", whose largest variance is `worst_variance`',
-        )
     gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
-    optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
+    if n <= LISTED:
+        optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
+    else:
+        whole = n == workload.shape[1]
+        hints, candidates = (workload.symmetries, workload.candidates) if whole else ((), None)
+        optimum, _ = generate_worst_large(
+            gram, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates
+        )
     r = np.zeros(workload.shape[1])
     r[merged.first] = optimum.contrasts.weights
     statement = Statement.of(workload.matrix, r, merged)

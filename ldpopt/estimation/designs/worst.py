@@ -73,7 +73,10 @@ def generate_worst(
         theta = 0.7 * theta + 0.3 * theta.sum() / len(theta)
         r = 0.9 * found.r / found.r.sum() + 0.1 / n
     contrasts, multipliers = dual
-    return replace(best[0], contrasts=contrasts, dual=multipliers, rounds=rounds), best[1]
+    design, worst = best
+    # The same multiples of the columns, as probabilities for the weights of the bound.
+    q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(contrasts.weights)
+    return replace(design, q=q / q.sum(), contrasts=contrasts, dual=multipliers, rounds=rounds), worst
 
 
 def _bound(contrasts: Contrasts, dual: Dual) -> float:

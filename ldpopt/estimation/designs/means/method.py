@@ -114,10 +114,10 @@ def _search(w: Float, base: float, r: Float | None, task: Task) -> tuple[_Found,
     """Report values until the gap is closed, or too many."""
     t = np.linspace(-1.0, 1.0, FIRST)
     best: _Found | None = None
-    goal, gap = task.gap / 2, 1.0
+    goal, gap, tight = task.gap / 2, 1.0, 1.0
     apart = APART * np.sqrt(max(goal, 1e-12))
     for rounds in range(1, ROUNDS + 1):
-        now = _solved(w, t, base, r, max(LOOSE * gap, goal / 10), task.deadline)
+        now = _solved(w, t, base, r, max(LOOSE * gap, goal / 10) * tight, task.deadline)
         best = now if best is None else _better(best, now)
         gap = 1 - best.bound / best.value
         if gap <= goal or task.deadline.is_over:
@@ -127,9 +127,12 @@ def _search(w: Float, base: float, r: Float | None, task: Task) -> tuple[_Found,
         kept = np.unique(np.append(kept, [-1.0, 1.0]))
         fresh = [value for value in values[cost > -1e-3 * best.value] if np.abs(kept - value).min() > apart]
         m = len(kept) + len(fresh)
-        if not fresh or (len(w) + m) * m**2 > WORK:
+        if (len(w) + m) * m**2 > WORK or (not fresh and apart < 1e-3 * goal):
             break
-        t = np.unique(np.append(kept, fresh))
+        if fresh:
+            t = np.unique(np.append(kept, fresh))
+        else:
+            apart, tight = apart / 4, tight / 10
     assert best is not None
     return best, rounds
 

@@ -22,6 +22,9 @@ STEPS = 120
 STALLED = 5
 """Steps without progress before the iteration ends."""
 
+NEAR = 1e-3
+"""Gap below which progress is expected of every few steps."""
+
 RIDGE = 1e-14
 """Share of the trace added to the matrix of each answer, which is nearly singular where its multipliers are free."""
 
@@ -98,7 +101,7 @@ class MeanProgram:
             left = max(level * 2 * n * m / abs(self._value(at)), off)
             if best is None or left < best[0]:
                 best, stalled = (left, at), 0
-            else:
+            elif best[0] < NEAR:
                 stalled += 1
             if left <= gap or stalled == STALLED or deadline.is_over:
                 break
