@@ -197,7 +197,7 @@ def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, dea
             gram, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates
         )
     r = np.zeros(workload.shape[1])
-    r[merged.first] = optimum.contrasts.weights
+    r[merged.first] = optimum.dual.weights
     statement = Statement.of(workload.matrix, r, merged)
     multipliers, bound = bounded(statement, optimum.dual, privacy.epsilon)
     real = realize(optimum.contrasts, optimum.columns, optimum.q, privacy, range(n), gap)

@@ -66,7 +66,7 @@ def generate_worst_large(
     Returns
     -------
     Optimum
-        The design, and multipliers that prove a bound for the hardest weights found.
+        The design for its own weights, and multipliers that prove a bound for theirs.
     float
         Largest variance of the design.
     """
@@ -94,10 +94,7 @@ def generate_worst_large(
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
         r = _symmetric(contrasts, saddle.r, hints)
         own = gap / 2
-    design, worst = best
-    # The same multiples of the columns, as probabilities for the weights of the bound.
-    q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(dual.contrasts.weights)
-    return replace(design, q=q / q.sum(), contrasts=dual.contrasts, dual=dual.dual), worst
+    return replace(best[0], dual=dual.dual), best[1]
 
 
 def _bound(optimum: Optimum) -> float:
