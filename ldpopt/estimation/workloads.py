@@ -89,7 +89,7 @@ class Workload:
     """Indicators of sets that a design may begin with, for many answers."""
 
     sizes: tuple[int, ...] | None = None
-    """How many values each attribute has, where the answers are all combinations, the last attribute running fastest."""
+    """Numbers of values of the attributes, where the answers are all combinations, the last running fastest."""
 
     def __init__(
         self,

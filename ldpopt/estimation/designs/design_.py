@@ -180,7 +180,7 @@ def _designed(
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
-    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
 
 
 def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, deadline: Deadline) -> Design:
@@ -207,7 +207,15 @@ def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, dea
         *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
         max(bound, Fraction(0)),
     )
-    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
+
+
+def _notes(rounds: int, certificate: DesignCertificate, gap: float) -> tuple[str, ...]:
+    """What was done; for a large budget, why value and bound stay apart."""
+    done, base = f"{rounds} rounds of pricing", float(np.exp(-certificate.privacy.epsilon))
+    if certificate.relative_gap <= gap or float(certificate.privacy.epsilon) < LARGE:
+        return (done,)
+    return (done, f"e**-epsilon = {base:.2g}: masses of 2**-53 and floats cannot close the gap at this budget")
 
 
 def _require_told_apart(n: int) -> None:

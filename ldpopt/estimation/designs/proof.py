@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -146,8 +146,8 @@ class Multipliers:
     line: Float
     shift: Float | None = None
 
-    kind = "form"
-    keys = ("inverse", "line", "shift")
+    kind: ClassVar[str] = "form"
+    keys: ClassVar[tuple[str, ...]] = ("inverse", "line", "shift")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -176,8 +176,8 @@ class Multipliers:
 class Proof(Protocol):
     """What proves a design: a bound for all channels, and the value of one."""
 
-    kind: str
-    keys: tuple[str, ...]
+    kind: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]]
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file, under `keys`."""

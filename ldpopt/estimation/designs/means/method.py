@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.estimation.designs.certificate_ import MARGINS, least_ratio
 from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.means.pricing import pieces, raised
+from ldpopt.estimation.designs.means.pricing import pieces, raised, slack_at
 from ldpopt.estimation.designs.means.program import MeanProgram, Randomizer
 from ldpopt.estimation.designs.means.proof import MeanMultipliers
 from ldpopt.estimation.designs.means.rounding import exact_channel, steps_of
@@ -34,6 +34,9 @@ WORK = 2e8
 USED = 1e-6
 """Report values with less than this share of the average probability are left out."""
 
+KEPT = 0.02
+"""Report values whose bound is nearly broken stay, up to this share of the value."""
+
 LOOSE = 0.01
 """Gap of a program against the gap that is left."""
 
@@ -43,7 +46,10 @@ APART = 0.1
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Report values with their program's solution, multipliers, and both ends of the gap."""
+    """Report values with their program's solution, multipliers and their best share, and both ends of the gap.
+
+    Multipliers are those of report values less the mean of the numbers.
+    """
 
     values: Float
     solution: Randomizer
@@ -51,6 +57,8 @@ class _Found:
     r: Float
     slope: Float
     line: Float
+    share: float
+    mean: float
     bound: float
 
 
@@ -81,11 +89,13 @@ class Means:
         used = found.solution.largest > USED / len(found.values)
         used[[0, -1]] = True
         values = middle + scale * found.values[used]
-        exact = exact_channel(numbers, values, found.solution.largest[used], epsilon, r, 1e-10)
+        exact = exact_channel(numbers, values, found.solution.largest[used], epsilon, r, max(task.gap / 100, 1e-10))
         if exact is None:
             return None
         weights = task.weights if r is not None else task.hardest(found.r)
-        proof = _proof(task, weights, numbers, exact.values, (found.slope, found.line), middle, scale)
+        proof = _proof(
+            task, weights, numbers, exact.values, (found.share * found.slope, found.share**2 * found.line), scale
+        )
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
         mean = float(found.r @ numbers)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
@@ -116,14 +126,18 @@ def _search(w: Float, base: float, r: Float | None, task: Task) -> tuple[_Found,
     best: _Found | None = None
     goal, gap, tight = task.gap / 2, 1.0, 1.0
     apart = APART * np.sqrt(max(goal, 1e-12))
-    for rounds in range(1, ROUNDS + 1):
+    rounds = 0
+    while rounds < ROUNDS:
+        rounds += 1
         now = _solved(w, t, base, r, max(LOOSE * gap, goal / 10) * tight, task.deadline)
         best = now if best is None else _better(best, now)
         gap = 1 - best.bound / best.value
         if gap <= goal or task.deadline.is_over:
             break
         values, cost = pieces(now.slope, now.line, now.r, base).minima()
-        kept = t[now.solution.largest > USED / len(t)]
+        values = values + now.mean
+        left = slack_at(t - now.mean, now.slope, now.line, now.r, base)
+        kept = t[(now.solution.largest > USED / len(t)) | (left < KEPT * now.value)]
         kept = np.unique(np.append(kept, [-1.0, 1.0]))
         fresh = [value for value in values[cost > -1e-3 * best.value] if np.abs(kept - value).min() > apart]
         m = len(kept) + len(fresh)
@@ -152,7 +166,7 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
     told = float(slope @ (w - mean))
     share = told / line.sum()
     bound = told * share - float(own @ (w - mean) ** 2)
-    return _Found(t, found, value, own, share * slope, share**2 * line, bound)
+    return _Found(t, found, value, own, slope, line, share, mean, bound)
 
 
 def _better(one: _Found, two: _Found) -> _Found:
@@ -167,7 +181,6 @@ def _proof(
     numbers: Float,
     values: Float,
     multipliers: tuple[Float, Float],
-    middle: float,
     scale: float,
 ) -> MeanMultipliers:
     """Multipliers in the unit of the numbers, raised until they hold in rationals."""

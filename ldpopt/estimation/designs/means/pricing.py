@@ -85,3 +85,9 @@ def raised(k: Float, y: Float, r: Float, base: float) -> Float:
             break
         y, total = y + more * r, more
     return y
+
+
+def slack_at(t: Float, k: Float, y: Float, r: Float, base: float) -> Float:
+    """``sum_x min_v v a_x(t)`` at given report values: what the dearest set leaves of the bound there."""
+    a = np.multiply.outer(t**2, r) - 2 * np.multiply.outer(t, k) + y
+    return np.asarray(np.minimum(a, base * a).sum(axis=1))

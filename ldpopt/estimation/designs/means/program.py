@@ -88,11 +88,9 @@ class MeanProgram:
     def solve(self, gap: float, deadline: Deadline = NO_LIMIT) -> Randomizer:
         """Follow the central path until the duality gap is below a share of the value."""
         n, m = len(self.w), len(self.t)
-        at = _Point(
-            *(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m)),
-            *(np.full((n, m), 1.0 / n), np.full((n, m), 1.0 / n)),
-            *(np.tile([0.0, 0.0, -1.0 / n], (n, 1)), np.ones(n), 1.0),
-        )
+        even = np.full((n, m), 1.0 / n)
+        nu = np.tile([0.0, 0.0, -1.0 / n], (n, 1))
+        at = _Point(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even.copy(), nu, np.ones(n), 1.0)
         if self.r is not None:
             at.nu[:, 2] = -self.r
         best, stalled = None, 0
@@ -115,7 +113,19 @@ class MeanProgram:
                 break
         assert best is not None
         at = best[1]
-        return Randomizer(at.z, self.base * at.z + self.step * at.u, at.nu)
+        return Randomizer(at.z, self._polished(at), at.nu)
+
+    def _polished(self, at: _Point) -> Float:
+        """Probabilities with the residuals of sums and means taken up where there is most room."""
+        channel = self.base * at.z + self.step * at.u
+        room = np.minimum(at.u, at.z - at.u) ** 2
+        powers = self.powers[:, :2]
+        for _ in range(2):
+            short = self.right[:, :2] - channel @ powers
+            matrix = np.einsum("xj,jp,jq->xpq", room, powers, powers, optimize=True)
+            matrix += RIDGE * np.trace(matrix, axis1=1, axis2=2)[:, None, None] * np.eye(2)
+            channel = channel + room * (np.linalg.solve(matrix, short[:, :, None])[:, :, 0] @ powers.T)
+        return np.asarray(channel)
 
     def _value(self, at: _Point) -> float:
         if self.r is None:
@@ -144,7 +154,7 @@ class MeanProgram:
         """Newton step of the conditions, with all products at ``level``."""
         p, b, s = self.free, self.base, self.step
         powers, slack = self.powers[:, :p], at.z - at.u
-        cross_low = cross_high = 0.0
+        cross_low = cross_high = np.zeros_like(at.u)
         if affine is not None:
             cross_low, cross_high = affine.low * affine.u, affine.high * (affine.z - affine.u)
         low_target, high_target = (level - cross_low) / at.u, (level - cross_high) / slack

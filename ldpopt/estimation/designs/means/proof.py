@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from math import isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,8 @@ class MeanMultipliers:
     slope: Float
     line: Float
 
-    kind = "mean"
-    keys = ("numbers", "values", "slope", "line")
+    kind: ClassVar[str] = "mean"
+    keys: ClassVar[tuple[str, ...]] = ("numbers", "values", "slope", "line")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""

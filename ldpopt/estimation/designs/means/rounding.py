@@ -72,7 +72,7 @@ def exact_channel(
     if bits is None:
         return None
     steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
-    weight = np.bincount(place, weights=largest)
+    weight: Float = np.bincount(place, weights=largest).astype(np.float64)
     pair = _common(steps, weight)
     ratio = 1 / epsilon.enclosure()[0]
     rare = _Rare(abs(int(steps[pair[0]] - steps[pair[1]])), int(np.rint(np.ldexp(numbers.mean(), bits))), ratio)

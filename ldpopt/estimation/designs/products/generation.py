@@ -9,7 +9,7 @@ import numpy as np
 from ldpopt.estimation.designs.products.images import generators, lifted, orbit, placements
 from ldpopt.estimation.designs.products.program import solve_reduced
 from ldpopt.estimation.designs.products.scheme import Scheme
-from ldpopt.estimation.designs.products.sets import LISTED, Space, masks, spaces
+from ldpopt.estimation.designs.products.sets import LISTED, masks, spaces
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 
@@ -90,8 +90,9 @@ class Reduced:
         keys, told = self._first()
         if (told.max(axis=0, initial=0.0) == 0).any():
             return None
-        searches = 0
-        for rounds in range(1, ROUNDS + 1):
+        searches, rounds = 0, 0
+        while rounds < ROUNDS:
+            rounds += 1
             q, value = solve_reduced(self.cost, told, gap / 10)
             prices = self.cost / (q @ told) ** 2
             more = self._dearest(prices, value * (1 + gap / 4))
@@ -103,7 +104,7 @@ class Reduced:
             fresh = [a for a, key in enumerate(more[0]) if key not in known]
             if (not fresh and searches == SEARCHES) or deadline.is_over:
                 break
-            keys, told = self._more(keys, told, [more[0][a] for a in fresh], more[1][fresh])
+            keys, told = self._more(keys, told, [more[0][a] for a in fresh], np.asarray(more[1][fresh]))
         return self._orbits(keys[: len(q)], self._fewest(keys, told[: len(q)], q), rounds)
 
     def _fewest(self, keys: list[tuple[int, bytes]], told: Float, q: Float) -> Float:
@@ -132,11 +133,12 @@ class Reduced:
     def _more(
         self, keys: list[tuple[int, bytes]], told: Float, others: list[tuple[int, bytes]], also: Float
     ) -> tuple[list[tuple[int, bytes]], Float]:
-        return keys + others, np.vstack([told, also])
+        return keys + others, np.asarray(np.vstack([told, also]), dtype=np.float64)
 
     def _dearest(self, prices: Float, least: float) -> tuple[list[tuple[int, bytes]], Float]:
         """Sets that cost more than ``least``, the dearest of each space; what they tell of each type."""
-        keys, told = [], []
+        keys: list[tuple[int, bytes]] = []
+        told: list[Float] = []
         padded = np.append(prices, 0.0)
         for place, (space, own) in enumerate(zip(self.spaces, self.own, strict=True)):
             if not len(space.sets):
@@ -152,8 +154,8 @@ class Reduced:
                     continue
                 added += 1
                 keys.append(key)
-                told.append(np.bincount(own, weights=parts[a], minlength=len(padded))[:-1])
-        return keys, np.array(told).reshape(-1, len(prices))
+                told.append(np.bincount(own, weights=parts[a], minlength=len(padded))[:-1].astype(np.float64))
+        return keys, np.array(told, dtype=np.float64).reshape(-1, len(prices))
 
     def _search(self, prices: Float, value: float, used: list[tuple[int, bytes]]) -> None:
         """Look for sets in the spaces that are not listed, from the used ones among others."""
@@ -187,4 +189,3 @@ class Reduced:
             spots = placements(self.spaces[keys[a][0]].places, self.classes)
             images.append(np.vstack([lifted(part, spot, self.scheme) for spot in spots]))
         return Orbits(images, q[kept] / q[kept].sum(), rounds)
-

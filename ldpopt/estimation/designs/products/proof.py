@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.estimation.designs.proof import UNBOUNDED, Statement, is_unbiased
 from ldpopt.estimation.designs.products.images import value_generators
 from ldpopt.estimation.designs.products.scheme import Scheme
+from ldpopt.estimation.designs.proof import UNBOUNDED, Statement, is_unbiased
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import Float
 
@@ -49,8 +49,8 @@ class ProductMultipliers:
     eigenvalues: Float
     level: float
 
-    kind = "product"
-    keys = ("sizes", "eigenvalues", "level")
+    kind: ClassVar[str] = "product"
+    keys: ClassVar[tuple[str, ...]] = ("sizes", "eigenvalues", "level")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -74,7 +74,8 @@ class ProductMultipliers:
         scheme = Scheme(self.sizes)
         sigma, mu = _fractions(self.eigenvalues), _eigenvalues(statement, scheme)
         assert mu is not None
-        trace = sum((s * m * int(rank) for s, m, rank in zip(sigma, mu, scheme.ranks.ravel(), strict=True)), Fraction(0))
+        parts = zip(sigma, mu, scheme.ranks.ravel().tolist(), strict=True)
+        trace = sum((s * m * rank for s, m, rank in parts), Fraction(0))
         return 2 * trace - scheme.n * Fraction(self.level) - statement.spread
 
     def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:

@@ -80,10 +80,7 @@ class Scheme:
         flat = np.zeros(2 ** len(self.sizes), dtype=form.dtype)
         flat[self.patterns[0]] = form[0]
         expected = flat[self.patterns]
-        if form.dtype == np.float64:
-            same = _close(form, expected)
-        else:
-            same = bool((form == expected).all())
+        same = _close(form, expected) if form.dtype == np.float64 else bool((form == expected).all())
         return self.transform(flat.reshape(self.shape)) if same else None
 
     def transform(self, entries: NDArray) -> NDArray:  # type: ignore[type-arg]
