@@ -30,6 +30,9 @@ FIRST = 3.0
 KEPT = 1e-6
 """Share of the largest multiple below which a column is dropped between rounds."""
 
+RARE = 0.01
+"""Share of the average probability below which a column of the average's design is not taken over."""
+
 USED = 1e-9
 """Probability below which a column is left out of the mechanism."""
 
@@ -103,7 +106,7 @@ def _bound(optimum: Optimum) -> float:
 
 def _pool(cone: Staircases, found: Optimum, candidates: Float | None) -> Columns:
     """Columns of the average's design with the ones so far, and single answers, which tell all directions."""
-    shapes = [found.columns.shapes, np.eye(cone.n)]
+    shapes = [found.columns.shapes[found.q > RARE / len(found.q)], np.eye(cone.n)]
     if candidates is not None:
         shapes.append(candidates)
     return cone.columns(np.unique(np.vstack(shapes), axis=0))

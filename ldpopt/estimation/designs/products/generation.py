@@ -93,7 +93,7 @@ class Reduced:
         searches, rounds = 0, 0
         while rounds < ROUNDS:
             rounds += 1
-            q, value = solve_reduced(self.cost, told, gap / 10)
+            q, value = solve_reduced(np.asarray(self.cost, dtype=np.float64), told, gap / 10)
             prices = self.cost / (q @ told) ** 2
             more = self._dearest(prices, value * (1 + gap / 4))
             if not len(more[0]) and searches < SEARCHES:
