@@ -19,6 +19,7 @@ import numpy as np
 from ldpopt.estimation.designs import signs
 from ldpopt.estimation.designs.exactly import Exactly, Whole
 from ldpopt.estimation.designs.merging import Merged
+from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.foundation.checks import Float
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class Multipliers:
     def read(cls, table: dict[str, Entry], n: int, m: int) -> Multipliers:
         """Read what `stated` wrote, for ``n`` answers and ``m`` reports."""
         shift = None if table["shift"].value is None else table["shift"].numbers(n + 1)
+        if shift is None and n > LISTED:
+            raise table["shift"].error(f"a bound for {n} answers needs a diagonal: their sets are not listed")
         return cls(table["inverse"].numbers(n, n), table["line"].numbers(n), shift)
 
     def costs_hold(self, statement: Statement, base: Fraction) -> bool:

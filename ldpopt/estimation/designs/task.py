@@ -7,15 +7,18 @@ from typing import Protocol
 
 import numpy as np
 
-from ldpopt.estimation.designs.certificate_ import DesignCertificate, least_ratio
+from ldpopt.estimation.designs.certificate_ import DesignCertificate
+from ldpopt.estimation.designs.cones.allowed import Allowed
 from ldpopt.estimation.designs.merging import Merged
+from ldpopt.estimation.designs.pricing import Staircases
 from ldpopt.estimation.designs.proof import Proof, Statement
 from ldpopt.estimation.designs.record import Design
-from ldpopt.estimation.workloads import Workload
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.clock import Deadline
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
+from ldpopt.privacy import Notion
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +29,12 @@ class Task:
     ----------
     workload : Workload
         What is estimated.
-    privacy : PureLDP
+    privacy : privacy notion
         How private.
     weights : ndarray, shape (n,)
         Weights of the answers, summing to 1.
-    merged : Merged
-        Classes of answers that the workload tells apart.
+    allowed : Allowed
+        Its columns, and the classes of answers that the workload tells apart.
     objective : {"average", "worst_case"}
         What is minimised.
     gap : float
@@ -41,12 +44,28 @@ class Task:
     """
 
     workload: Workload
-    privacy: PureLDP
+    privacy: Notion
     weights: Float
-    merged: Merged
+    allowed: Allowed
     objective: str
     gap: float
     deadline: Deadline
+
+    @property
+    def merged(self) -> Merged:
+        """Classes of answers that the workload tells apart."""
+        return self.allowed.merged
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether all answers are tied alike."""
+        return isinstance(self.allowed.cone, Staircases)
+
+    @property
+    def epsilon(self) -> Budget:
+        """Budget of pure privacy."""
+        found: Budget = self.allowed.privacy.epsilon
+        return found
 
     @property
     def n(self) -> int:
@@ -67,7 +86,7 @@ class Task:
     def finish(self, channel: Float, left_inverse: Float, proof: Proof, weights: Float, note: str) -> Design:
         """Design of a private channel for the classes, with value and bound in rationals."""
         statement = Statement.of(self.workload.matrix, weights, self.merged)
-        holds = proof.costs_hold(statement, least_ratio(self.privacy.epsilon))
+        holds = self.allowed.hold(statement, proof)
         assert holds, "multipliers are rounded so that they hold"
         bound = max(proof.bound_below(statement), 0 * statement.spread)
         achieved = proof.value_above(statement, channel, left_inverse, self.objective)

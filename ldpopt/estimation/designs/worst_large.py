@@ -95,7 +95,7 @@ def generate_worst_large(
         if 1 - _bound(dual) / best[1] <= gap or rounds == ROUNDS or deadline.is_over:
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
-        r = _symmetric(contrasts, saddle.r, hints)
+        r = _symmetric(contrasts, cone, saddle.r, hints)
         own = gap / 2
     return replace(best[0], dual=dual.dual), best[1]
 
@@ -112,11 +112,11 @@ def _pool(cone: Staircases, found: Optimum, candidates: Float | None) -> Columns
     return cone.columns(np.unique(np.vstack(shapes), axis=0))
 
 
-def _symmetric(contrasts: Contrasts, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
+def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
     """Weights averaged over the symmetries of the workload, none of them 0."""
     n = len(r)
     plain = replace(contrasts, weights=np.full(n, 1.0 / n))
-    r = np.mean([r[order] for order in group(plain, hints)], axis=0)
+    r = np.mean([r[order] for order in group(plain, cone, hints)], axis=0)
     r = np.maximum(r / r.sum(), LEAST / n)
     return np.asarray(r / r.sum())
 

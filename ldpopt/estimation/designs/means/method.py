@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.estimation.designs.certificate_ import MARGINS, least_ratio
+from ldpopt.estimation.designs.certificate_ import MARGINS
+from ldpopt.estimation.designs.cones.allowed import least_ratio
 from ldpopt.estimation.designs.exactly import Exactly
 from ldpopt.estimation.designs.means.pricing import pieces, raised, slack_at
 from ldpopt.estimation.designs.means.program import MeanProgram, Randomizer
@@ -70,16 +71,16 @@ class Means:
 
     def suits(self, task: Task) -> bool:
         """All rows of the workload are multiples of one and a constant, exactly; the numbers fit on a grid."""
-        if task.n < self.least:
+        if not task.is_pure or task.n < self.least:
             return False
         numbers = _only_row(task.workload.matrix[:, task.merged.first])
         if numbers is None:
             return False
-        return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(task.privacy.epsilon / 2))) is not None
+        return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(task.epsilon / 2))) is not None
 
     def solve(self, task: Task) -> Design | None:
         """Design and proof; None where floats fail."""
-        numbers, epsilon = _only_row(task.workload.matrix[:, task.merged.first]), task.privacy.epsilon
+        numbers, epsilon = _only_row(task.workload.matrix[:, task.merged.first]), task.epsilon
         assert numbers is not None
         r = task.class_weights if task.objective == "average" else None
         middle = (numbers.max() + numbers.min()) / 2
@@ -190,6 +191,6 @@ def _proof(
     proof = MeanMultipliers(numbers, values, slope, line)
     for margin in (0.0, *MARGINS):
         proof = replace(proof, line=line + margin * abs(line.sum()) * r)
-        if proof.costs_hold(statement, least_ratio(task.privacy.epsilon)):
+        if proof.costs_hold(statement, least_ratio(task.epsilon)):
             return proof
     return replace(proof, slope=0 * slope, line=0 * line)

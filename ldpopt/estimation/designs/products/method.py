@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.estimation.designs.certificate_ import least_ratio
+from ldpopt.estimation.designs.cones.allowed import least_ratio
 from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.products.generation import Reduced
 from ldpopt.estimation.designs.products.proof import best_multipliers
@@ -32,13 +32,19 @@ class Products:
     def suits(self, task: Task) -> bool:
         """Attributes known, answers weighted alike, Gram matrix in the scheme."""
         sizes, r = task.workload.sizes, task.weights
-        if sizes is None or not self.least <= task.n <= MOST or task.n != len(r) or (r != r[0]).any():
+        if (
+            sizes is None
+            or not task.is_pure
+            or not self.least <= task.n <= MOST
+            or task.n != len(r)
+            or (r != r[0]).any()
+        ):
             return False
         return Scheme(sizes).eigenvalues(task.workload.gram) is not None
 
     def solve(self, task: Task) -> Design | None:
         """Design and proof; None where channels of moderate size cannot tell all that is wanted."""
-        sizes, epsilon = task.workload.sizes, task.privacy.epsilon
+        sizes, epsilon = task.workload.sizes, task.epsilon
         assert sizes is not None
         scheme = Scheme(sizes)
         eigenvalues = scheme.eigenvalues(task.workload.gram)
