@@ -66,13 +66,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     keys = PROOFS[kind if isinstance(kind, str) and kind in PROOFS else "form"].keys
     table = whole.table(
         *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
-        *(
-            "left_inverse",
-            "proof",
-            *PROOFS[kind if isinstance(kind, str) and kind in PROOFS else "form"].keys,
-            "achieved",
-            "bound",
-        ),
+        *("left_inverse", "proof", *keys, "achieved", "bound"),
     )
     table["format"].text(FORMAT)
     try:

@@ -116,7 +116,7 @@ def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence
     """Weights averaged over the symmetries of the workload, none of them 0."""
     n = len(r)
     plain = replace(contrasts, weights=np.full(n, 1.0 / n))
-    r = np.mean([r[order] for order in group(plain, cone, hints)], axis=0)
+    r = np.mean([r[order] for order in group(plain, hints, cone)], axis=0)
     r = np.maximum(r / r.sum(), LEAST / n)
     return np.asarray(r / r.sum())
 
