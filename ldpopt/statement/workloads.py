@@ -100,6 +100,9 @@ class Workload:
     candidates: Float | None = None
     """Indicators of sets that a design may begin with, for many answers."""
 
+    sizes: tuple[int, ...] | None = None
+    """Numbers of values of the attributes, where the answers are all combinations, the last running fastest."""
+
     def __init__(
         self,
         matrix: ArrayLike,
@@ -188,6 +191,7 @@ class Workload:
             stated=weighted(self._stated, number),
         )
         made.unit = None if self.unit is None else self.unit * number
+        made.sizes = self.sizes
         return made
 
     __rmul__ = __mul__
@@ -212,7 +216,7 @@ class Workload:
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
         named = any(part._stated is not None for part in aligned)
-        return cls._structured(
+        made = cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
             partial(_stacked_rows, aligned),
             inputs,
@@ -221,6 +225,8 @@ class Workload:
             [swap for part in aligned for swap in part.symmetries],
             {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
         )
+        made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
+        return made
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
         """Put the answers into another order, by label.
@@ -387,6 +393,7 @@ class Workload:
             stated={"kind": "marginals", "shape": stated_shape(parts), "k": ways},
         )
         made.candidates = parities(sizes, ways)
+        made.sizes = tuple(sizes)
         return made
 
 

@@ -13,7 +13,7 @@ from ldpopt.estimation.designs import files
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by
 from ldpopt.estimation.designs.dual import Dual
-from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, value_above
+from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below
 from ldpopt.foundation.budget import round_down, round_up
 
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -89,9 +89,9 @@ class DesignCertificate(DesignClaim):
             failures.append("answers that the workload does not tell apart are reported differently")
         if not allowed.hold(statement, self.multipliers):
             failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
-        elif max(bound_below(statement, self.multipliers), Fraction(0)) < self.bound:
+        elif max(self.multipliers.bound_below(statement), Fraction(0)) < self.bound:
             failures.append("the multipliers prove less than the bound claimed")
-        if value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
+        if self.multipliers.value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
             failures.append("the estimator has a larger variance than claimed")
         return tuple(failures)
 

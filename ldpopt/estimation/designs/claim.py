@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.estimation.designs.proof import Multipliers
+from ldpopt.estimation.designs.proof import Proof
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.statement.workloads import Workload
@@ -30,8 +30,8 @@ class DesignClaim:
         The channel that is handed out.
     left_inverse : ndarray, shape (c, m)
         ``X``, for one answer of each class that the workload tells apart; the estimator is ``W X``.
-    multipliers : Multipliers
-        ``S`` and ``y``.
+    multipliers : Proof
+        ``S`` and ``y``, in a form that fits the workload's structure.
     achieved, bound : Fraction
         Upper bound of the variance of the mechanism with its best unbiased estimator; lower bound for every private
         mechanism with any number of reports.
@@ -43,6 +43,6 @@ class DesignClaim:
     objective: str
     mechanism: Mechanism
     left_inverse: Float
-    multipliers: Multipliers
+    multipliers: Proof
     achieved: Fraction
     bound: Fraction

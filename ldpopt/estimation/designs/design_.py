@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
 from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by, budget_of, is_pure
 from ldpopt.estimation.designs.contrasts import Contrasts
@@ -17,19 +17,26 @@ from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.fewer import balanced, with_fewer_for_all, with_fewer_reports
 from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
+from ldpopt.estimation.designs.means.method import Means
 from ldpopt.estimation.designs.outputs_ import has_more, require_outputs, with_outputs
 from ldpopt.estimation.designs.pricing import LISTED, Staircases
+from ldpopt.estimation.designs.products.method import Products
 from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
+from ldpopt.estimation.designs.task import Method, Task
 from ldpopt.estimation.designs.worst import generate_worst
+from ldpopt.estimation.designs.worst_large import generate_worst_large
 from ldpopt.foundation.checks import Float, frozen, normalized, positive_seconds, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.statement.workloads import Workload
+
+STRUCTURED: tuple[Method, ...] = (Products(), Means())
+"""Methods for workloads of a certain structure, tried in this order before the general ones."""
 
 MIXED = (1e-6, 1e-3, 0.1)
 """Shares of equal weights that are tried where floats spoil the design for weights near 0."""
@@ -69,8 +76,8 @@ def design(
         A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
         the estimate is unbiased whatever the distribution is.
     objective : {"average", "worst_case"}
-        What is minimised: the average variance, or the largest over the answers; that takes no weights, and at most 20
-        answers that the workload tells apart. Default: ``"average"``.
+        What is minimised: the average variance, or the largest over the answers; that takes no weights.
+        Default: ``"average"``.
     gap : float
         Relative gap between value and bound that is aimed at. Default: ``1e-6``.
     time_limit : float, optional
@@ -128,6 +135,11 @@ def design(
     allowed = allowed_by(privacy, wanted.matrix, wanted.inputs, deadline)
     if outputs is not None:
         require_outputs(outputs, len(allowed.merged.first))
+    task = Task(wanted, privacy, r, allowed, objective, gap, deadline)
+    for method in STRUCTURED if outputs is None else ():
+        made = method.solve(task) if method.suits(task) else None
+        if made is not None:
+            return made
     if objective == "worst_case":
         return _worst(wanted, privacy, allowed, gap, deadline, outputs)
     allowed.require_said(r)
@@ -200,7 +212,7 @@ def _designed(
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
-    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
 
 
 def _worst(
@@ -210,18 +222,18 @@ def _worst(
     merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
     _require_told_apart(n)
-    if n > LISTED and isinstance(cone, Staircases):
-        raise NotRepresentableError(
-            f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
-            do='use objective="average", whose largest variance is `worst_variance`',
-        )
     gram = np.asarray(workload.contrast_gram[np.ix_(merged.first, merged.first)])
-    even = balanced(Contrasts(gram, np.full(n, 1 / n)), cone)
-    optimum = even or with_fewer_for_all(generate_worst(gram, cone, gap=gap / 2, deadline=deadline)[0], gap)
+    if n > LISTED and isinstance(cone, Staircases):
+        whole = n == workload.shape[1]
+        hints, candidates = (workload.symmetries, workload.candidates) if whole else ((), None)
+        optimum, _ = generate_worst_large(gram, cone, hints, gap=gap, deadline=deadline, candidates=candidates)
+    else:
+        even = balanced(Contrasts(gram, np.full(n, 1 / n)), cone)
+        optimum = even or with_fewer_for_all(generate_worst(gram, cone, gap=gap / 2, deadline=deadline)[0], gap)
     lift = not has_more(optimum, allowed, outputs)
     made = optimum if lift else with_outputs(optimum, allowed, outputs, deadline, for_all=True)
     r = np.zeros(workload.shape[1])
-    r[merged.first] = optimum.contrasts.weights
+    r[merged.first] = optimum.dual.weights
     statement = Statement.of(workload.matrix, r, merged)
     multipliers, bound = bounded(statement, optimum.dual, allowed)
     real = realize(made.contrasts, made.columns, made.q, allowed, gap, lift=lift)
@@ -231,7 +243,18 @@ def _worst(
         *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
         max(bound, Fraction(0)),
     )
-    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
+
+
+def _notes(rounds: int, certificate: DesignCertificate, gap: float) -> tuple[str, ...]:
+    """What was done; for a large budget, why value and bound stay apart."""
+    done, epsilon = f"{rounds} rounds of pricing", float(budget_of(certificate.privacy, certificate.workload.inputs))
+    if certificate.relative_gap <= gap or epsilon < LARGE:
+        return (done,)
+    return (
+        done,
+        f"e**-epsilon = {np.exp(-epsilon):.2g}: masses of 2**-53 and floats cannot close the gap at this budget",
+    )
 
 
 def _require_told_apart(n: int) -> None:

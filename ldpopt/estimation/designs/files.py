@@ -13,7 +13,8 @@ from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
 from ldpopt.estimation.designs.cones.allowed import merged_by
-from ldpopt.estimation.designs.pricing import LISTED
+from ldpopt.estimation.designs.means.proof import MeanMultipliers
+from ldpopt.estimation.designs.products.proof import ProductMultipliers
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
@@ -23,13 +24,15 @@ from ldpopt.statement.workloads import Workload
 
 FORMAT = "ldpopt design certificate 1"
 
+PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers, MeanMultipliers)}
+"""Kinds of proofs."""
+
 LARGEST_FILE = 2**31
 """Bytes of a file."""
 
 
 def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     """Write a certificate; see `DesignCertificate.save`."""
-    multipliers, shift = proof.multipliers, proof.multipliers.shift
     data = {
         "format": FORMAT,
         "inputs": plain_labels(proof.workload.inputs),
@@ -40,9 +43,8 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "objective": proof.objective,
         "masses": proof.mechanism.counts.tolist(),
         "left_inverse": proof.left_inverse.tolist(),
-        "inverse": multipliers.inverse.tolist(),
-        "line": multipliers.line.tolist(),
-        "shift": None if shift is None else shift.tolist(),
+        "proof": proof.multipliers.kind,
+        **proof.multipliers.stated(),
         "achieved": str(proof.achieved),
         "bound": str(proof.bound),
     }
@@ -60,9 +62,11 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+    kind = whole.value.get("proof") if isinstance(whole.value, dict) else None
+    keys = PROOFS[kind if isinstance(kind, str) and kind in PROOFS else "form"].keys
     table = whole.table(
         *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
-        *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
+        *("left_inverse", "proof", *keys, "achieved", "bound"),
     )
     table["format"].text(FORMAT)
     try:
@@ -100,9 +104,7 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     c = len(merged_by(privacy, workload.matrix, inputs).first)
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
-    shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
-    if shift is None and c > LISTED:
-        raise table["shift"].error(f"a bound for {c} answers needs a diagonal: their sets are not listed")
+    proof = PROOFS[table["proof"].text(*PROOFS)]
     return DesignClaim(
         workload,
         privacy,
@@ -110,7 +112,7 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["objective"].text("average", "worst_case"),
         mechanism,
         frozen(table["left_inverse"].numbers(c, m)),
-        Multipliers(table["inverse"].numbers(c, c), table["line"].numbers(c), shift),
+        proof.read(table, c, m),
         table["achieved"].rational(),
         table["bound"].rational(),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -21,6 +21,15 @@ from ldpopt.estimation.designs.exactly import Exactly, Whole
 from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.designs.sizes import hold_by_size
 from ldpopt.foundation.checks import Float
+
+if TYPE_CHECKING:
+    from ldpopt.certificate.entries import Entry
+
+UNBOUNDED = Fraction(10**400)
+"""Variance of a channel from which the workload cannot be estimated."""
+
+BIAS = 1e-6
+"""Error in floats up to which a left inverse is that of a channel, where the value does not depend on it."""
 
 LISTED = 20
 """Most answers whose sets are listed."""
@@ -81,7 +90,7 @@ def value_above(statement: Statement, channel: Float, left_inverse: Float, objec
     off.whole[np.diag_indices_from(off.whole)] -= off.denominator
     size = _root(Fraction(int((off.whole**2).sum()), off.denominator**2))
     if size >= 1:
-        return Fraction(10**400)
+        return UNBOUNDED
     lost = Fraction(int((off.whole * (statement.gram.whole @ off.whole)).sum()))
     lost = _root(lost / (off.denominator**2 * statement.gram.denominator)) / (1 - size)
     weighted = statement.gram.whole @ inverse.whole
@@ -101,6 +110,16 @@ def value_above(statement: Statement, channel: Float, left_inverse: Float, objec
         least = Fraction(int(statement.gram.whole[x, x]), statement.gram.denominator)
         found.append((_root(second) + lost * _root(Fraction(int(own), unit))) ** 2 - least)
     return max(found)
+
+
+def is_unbiased(statement: Statement, channel: Float, left_inverse: Float) -> bool:
+    """Whether a left inverse in floats is one for the workload, up to rounding."""
+    if left_inverse.shape != channel.shape:
+        return False
+    unit = statement.gram.denominator
+    gram = np.array([[entry / unit for entry in row] for row in statement.gram.whole.tolist()])
+    off = gram @ (left_inverse @ channel.T - np.eye(len(channel)))
+    return bool(np.abs(off).max() <= BIAS * np.abs(gram).max())
 
 
 def _root(value: Fraction) -> Fraction:
@@ -130,6 +149,57 @@ class Multipliers:
     inverse: Float
     line: Float
     shift: Float | None = None
+
+    kind: ClassVar[str] = "form"
+    keys: ClassVar[tuple[str, ...]] = ("inverse", "line", "shift")
+
+    def stated(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        shift = None if self.shift is None else self.shift.tolist()
+        return {"inverse": self.inverse.tolist(), "line": self.line.tolist(), "shift": shift}
+
+    @classmethod
+    def read(cls, table: dict[str, Entry], n: int, m: int) -> Multipliers:
+        """Read what `stated` wrote, for ``n`` answers and ``m`` reports."""
+        shift = None if table["shift"].value is None else table["shift"].numbers(n + 1)
+        if shift is None and n > LISTED:
+            raise table["shift"].error(f"a bound for {n} answers needs a diagonal: their sets are not listed")
+        return cls(table["inverse"].numbers(n, n), table["line"].numbers(n), shift)
+
+    def costs_hold(self, statement: Statement, base: Fraction) -> bool:
+        """See `costs_hold`."""
+        return costs_hold(statement, self, base)
+
+    def bound_below(self, statement: Statement) -> Fraction:
+        """See `bound_below`."""
+        return bound_below(statement, self)
+
+    def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
+        """See `value_above`."""
+        return value_above(statement, channel, left_inverse, objective)
+
+
+class Proof(Protocol):
+    """What proves a design: a bound for all channels, and the value of one."""
+
+    kind: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]]
+
+    def stated(self) -> dict[str, Any]:
+        """Plain values for a file, under `keys`."""
+        ...
+
+    def costs_hold(self, statement: Statement, base: Fraction) -> bool:
+        """Whether the multipliers prove their bound, with ``base = e**-epsilon`` rounded down."""
+        ...
+
+    def bound_below(self, statement: Statement) -> Fraction:
+        """Lower bound on the average variance of every private channel if `costs_hold`."""
+        ...
+
+    def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
+        """Upper bound of the variance of a channel with its best unbiased estimator."""
+        ...
 
 
 def bound_below(statement: Statement, multipliers: Multipliers) -> Fraction:

@@ -42,22 +42,43 @@ class Saddle:
     line: Float
 
 
+class _Scaled:
+    """The columns with their contrasts stretched to about 1, and the Gram matrix that fits: small budgets lose nothing.
+
+    Sums to 1 stay sums to 1. The objective is divided by the square of the stretch.
+    """
+
+    def __init__(self, v: Float, gram: Float) -> None:
+        n = v.shape[1]
+        middle = v.mean(axis=1, keepdims=True)
+        self.stretch = 1 / float(np.abs(v - middle).max())
+        self.vectors = middle + self.stretch * (v - middle)
+        self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
+        self.gram = self.map @ gram @ self.map / self.stretch**2
+        self.own = np.diag(gram) / self.stretch**2
+
+    def line(self, line: Float) -> Float:
+        """Multipliers of the columns as they are."""
+        return np.asarray(self.map @ line * self.stretch**2)
+
+
 class _State:
     """Derivatives at a point."""
 
-    def __init__(self, v: Float, gram: Float, theta: Float, r: Float) -> None:
+    def __init__(self, v: Float, scaled: _Scaled, theta: Float, r: Float) -> None:
+        gram, said = scaled.gram, scaled.vectors
         self.mass = v @ r
         weight = theta / self.mass
-        inverse = np.linalg.inv((v.T * weight) @ v)
+        inverse = np.linalg.inv((said.T * weight) @ said)
         inverse = (inverse + inverse.T) / 2
         price = inverse @ gram @ inverse
-        left = v @ price
-        self.cost = np.einsum("ax,ax->a", left, v)
-        curved = 2 * (v @ inverse @ v.T) * (left @ v.T)
+        left = said @ price
+        self.cost = np.einsum("ax,ax->a", left, said)
+        curved = 2 * (said @ inverse @ said.T) * (left @ said.T)
         bent = v * (weight / self.mass)[:, None]
         cross = curved @ bent
         self.by_theta = -self.cost / self.mass
-        self.by_r = bent.T @ self.cost - np.diag(gram)
+        self.by_r = bent.T @ self.cost - scaled.own
         self.theta_theta = curved / self.mass / self.mass[:, None]
         self.theta_r = v * (self.cost / self.mass**2)[:, None] - cross / self.mass[:, None]
         self.r_r = bent.T @ cross - 2 * (v.T * (self.cost * weight / self.mass**2)) @ v
@@ -82,20 +103,20 @@ def solve_saddle(
         When to stop anyway. Default: ``NO_LIMIT``.
     """
     m, n = v.shape
-    level = 0.1
+    scaled, level = _Scaled(v, gram), 0.1
     slack, spare = level / theta, level / r
     line, total = np.zeros(n), 0.0
     for _ in range(STEPS):
-        at = _State(v, gram, theta, r)
-        first = at.by_theta + v @ line - slack
+        at = _State(v, scaled, theta, r)
+        first = at.by_theta + scaled.vectors @ line - slack
         second = at.by_r - total + spare
-        off = np.abs(v.T @ theta - 1).max() + abs(r.sum() - 1)
+        off = np.abs(scaled.vectors.T @ theta - 1).max() + abs(r.sum() - 1)
         curved = float(theta @ np.abs(first) + r @ np.abs(second))
         if level * (m + n) <= gap and curved <= 10 * gap and off <= gap:
             break
         if curved + off <= level * (m + n):
             level = max(0.2 * level, 0.3 * gap / (m + n))
-        step = _step(at, v, (theta, r, slack, spare, line, total), level)
+        step = _step(at, scaled.vectors, (theta, r, slack, spare, line, total), level)
         if step is None or deadline.is_over:
             break
         dtheta, dr, dslack, dspare, dline, dtotal = step
@@ -103,7 +124,7 @@ def solve_saddle(
         theta, r = theta + length * dtheta, r + length * dr
         slack, spare = slack + length * dslack, spare + length * dspare
         line, total = line + length * dline, total + length * dtotal
-    return Saddle(theta, r, line)
+    return Saddle(theta, r, scaled.line(line))
 
 
 def _step(at: _State, v: Float, point: tuple[Float, Float, Float, Float, Float, float], level: float) -> tuple | None:  # type: ignore[type-arg]

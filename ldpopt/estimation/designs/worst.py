@@ -38,7 +38,7 @@ def generate_worst(
     Returns
     -------
     Optimum
-        Design and multipliers for the hardest weights.
+        The design for its own weights, and multipliers that prove a bound for theirs.
     float
         Largest variance of the design.
     """
@@ -72,8 +72,7 @@ def generate_worst(
         theta = np.concatenate([found.theta[kept], np.zeros(len(fresh))])
         theta = 0.7 * theta + 0.3 * theta.sum() / len(theta)
         r = 0.9 * found.r / found.r.sum() + 0.1 / n
-    contrasts, multipliers = dual
-    return replace(best[0], contrasts=contrasts, dual=multipliers, rounds=rounds), best[1]
+    return replace(best[0], dual=dual[1], rounds=rounds), best[1]
 
 
 def _bound(contrasts: Contrasts, dual: Dual) -> float:

@@ -17,7 +17,7 @@ from ldpopt.estimation.designs.contrasts import Columns
 from ldpopt.estimation.designs.exactly import Exactly
 from ldpopt.estimation.designs.merging import Merged, merge
 from ldpopt.estimation.designs.pricing import Staircases
-from ldpopt.estimation.designs.proof import Multipliers, Statement, costs_hold, price_form
+from ldpopt.estimation.designs.proof import Multipliers, Proof, Statement, price_form
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
@@ -66,10 +66,12 @@ class Allowed:
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         return first, second, float(ties.budget) * distance
 
-    def hold(self, statement: Statement, multipliers: Multipliers) -> bool:
+    def hold(self, statement: Statement, multipliers: Proof) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for every column, in exact arithmetic."""
         if isinstance(self.cone, Staircases):
-            return costs_hold(statement, multipliers, least_ratio(self.privacy.epsilon))
+            return multipliers.costs_hold(statement, least_ratio(self.privacy.epsilon))
+        if not isinstance(multipliers, Multipliers):
+            return False
         form, line = price_form(statement, multipliers.inverse), Exactly.of(multipliers.line)
         return rays_hold(form, line, statement.weights, self.cone.rays)
 
