@@ -148,10 +148,8 @@ def _optimum(
         optimum = generate(contrasts, _cone(n, privacy), hints, gap=gap / 2, deadline=deadline)
         return with_fewer_reports(optimum, gap), optimum.dual
     candidates = workload.candidates if n == workload.shape[1] else None
-    optimum, relaxed = generate_large(
-        contrasts, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates
-    )
-    return optimum, relaxed.dual
+    optimum = generate_large(contrasts, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates)
+    return optimum, optimum.dual
 
 
 def _designed(

@@ -18,8 +18,14 @@ import numpy as np
 
 from ldpopt.estimation.designs import signs
 from ldpopt.estimation.designs.exactly import Exactly, Whole
+from ldpopt.estimation.designs.inequalities import Inequalities
+from ldpopt.estimation.designs.limbs import Digits, product
 from ldpopt.estimation.designs.merging import Merged
 from ldpopt.foundation.checks import Float
+
+
+COLUMNS = 4096
+"""Reports whose moments are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +68,8 @@ def exact_gram(matrix: Float) -> Exactly:
     if np.array_equal(matrix, np.round(matrix)) and largest**2 * len(matrix) < 2.0**53:
         # Sums of products below 2**53 are exact in floats, in any order.
         return Exactly((matrix.T @ matrix).astype(np.int64).astype(object), 1)
-    rows = Exactly.of(matrix)
-    return Exactly(rows.whole.T @ rows.whole, rows.denominator**2)
+    rows, denominator = Digits.read(matrix)
+    return Exactly((rows.T @ rows).whole(), denominator**2)
 
 
 def value_above(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
@@ -72,20 +78,16 @@ def value_above(statement: Statement, channel: Float, left_inverse: Float, objec
     With ``E = X C - 1`` small, ``(1 + E)^-1 X`` is an exact left inverse; by the triangle inequality the root of its
     second moment is at most that of ``X`` plus ``|W_c E| / (1 - |E|)`` times the root of the moment of ``X`` itself.
     """
-    rows, inverse = Exactly.of(channel), Exactly.of(left_inverse)
-    off = Exactly(inverse.whole @ rows.whole.T, inverse.denominator * rows.denominator)
+    (rows, row_unit), (inverse, inverse_unit) = Digits.read(channel), Digits.read(left_inverse)
+    off = Exactly((inverse @ rows.T).whole(), inverse_unit * row_unit)
     off.whole[np.diag_indices_from(off.whole)] -= off.denominator
     size = _root(Fraction(int((off.whole**2).sum()), off.denominator**2))
     if size >= 1:
         return Fraction(10**400)
-    lost = Fraction(int((off.whole * (statement.gram.whole @ off.whole)).sum()))
+    lost = Fraction(int((off.whole * product(statement.gram.whole, off.whole)).sum()))
     lost = _root(lost / (off.denominator**2 * statement.gram.denominator)) / (1 - size)
-    weighted = statement.gram.whole @ inverse.whole
-    moments = (weighted * inverse.whole).sum(axis=0)
-    squares = (inverse.whole**2).sum(axis=0)
-    unit = inverse.denominator**2 * rows.denominator
-    by_answer = rows.whole @ moments
-    plain = rows.whole @ squares
+    unit = inverse_unit**2 * row_unit
+    by_answer, plain = _second_moments(statement.gram, rows, inverse)
     if objective == "average":
         r = statement.weights
         second = Fraction(int(r.whole @ by_answer), unit * statement.gram.denominator * r.denominator)
@@ -97,6 +99,18 @@ def value_above(statement: Statement, channel: Float, left_inverse: Float, objec
         least = Fraction(int(statement.gram.whole[x, x]), statement.gram.denominator)
         found.append((_root(second) + lost * _root(Fraction(int(own), unit))) ** 2 - least)
     return max(found)
+
+
+def _second_moments(gram: Exactly, rows: Digits, inverse: Digits) -> tuple[Whole, Whole]:
+    """Second moments of ``W_c X`` and of ``X`` for every answer; some columns at a time, for the memory."""
+    n, m = inverse.parts.shape[1:]
+    weighted, plain = np.zeros(n, dtype=object), np.zeros(n, dtype=object)
+    form = Digits.of(gram.whole)
+    for first in range(0, m, COLUMNS):
+        part, share = inverse.columns(first, first + COLUMNS), rows.columns(first, first + COLUMNS)
+        weighted += (share @ (form @ part).sums_of_products(part).T).whole()[:, 0]
+        plain += (share @ part.sums_of_products(part).T).whole()[:, 0]
+    return weighted, plain
 
 
 def _root(value: Fraction) -> Fraction:
@@ -121,11 +135,14 @@ class Multipliers:
         ``y``.
     shift : ndarray, shape (n + 1,) or None
         Diagonal that makes the form positive for all signs, beyond 20 answers; its sum is taken off the first entry.
+    inequalities : Inequalities or None
+        Multipliers of inequalities that sets satisfy, beyond 20 answers.
     """
 
     inverse: Float
     line: Float
     shift: Float | None = None
+    inequalities: Inequalities | None = None
 
 
 def bound_below(statement: Statement, multipliers: Multipliers) -> Fraction:
@@ -139,14 +156,16 @@ def bound_below(statement: Statement, multipliers: Multipliers) -> Fraction:
 def price_form(statement: Statement, inverse: Float) -> Exactly:
     """``N = S^T G_c S``."""
     s = Exactly.of(inverse)
-    return Exactly(s.whole.T @ statement.gram.whole @ s.whole, s.denominator**2 * statement.gram.denominator)
+    return Exactly(product(product(s.whole.T, statement.gram.whole), s.whole), s.denominator**2 * statement.gram.denominator)
 
 
 def costs_hold(statement: Statement, multipliers: Multipliers, base: Fraction) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for the columns of all sets, with ``base = e**-epsilon`` rounded down."""
     form, line = price_form(statement, multipliers.inverse), Exactly.of(multipliers.line)
     if multipliers.shift is not None:
-        return signs.is_positive(form, line, statement.weights, base, multipliers.shift)
+        return signs.is_positive(
+            form, line, statement.weights, base, multipliers.shift, multipliers.inequalities
+        )
     # (y.v)(r.v) - v N v over one denominator, for v = base + (1 - base) indicator.
     low, step = base.numerator, base.denominator - base.numerator
     ones = form.whole.sum(axis=0)
