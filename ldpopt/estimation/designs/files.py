@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
+from ldpopt.estimation.designs.inequalities import Inequalities
 from ldpopt.estimation.designs.merging import merge
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.estimation.workloads import Workload
@@ -42,6 +43,7 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "inverse": multipliers.inverse.tolist(),
         "line": multipliers.line.tolist(),
         "shift": None if shift is None else shift.tolist(),
+        "inequalities": _inequalities(multipliers.inequalities),
         "achieved": str(proof.achieved),
         "bound": str(proof.bound),
     }
@@ -61,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
     table = whole.table(
         *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
-        *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
+        *("left_inverse", "inverse", "line", "shift", "inequalities", "achieved", "bound"),
     )
     table["format"].text(FORMAT)
     try:
@@ -94,6 +96,7 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    inequalities = _read_inequalities(table["inequalities"], c)
     return DesignClaim(
         workload,
         PureLDP(table["epsilon"].text()),
@@ -101,10 +104,24 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["objective"].text("average", "worst_case"),
         mechanism,
         frozen(table["left_inverse"].numbers(c, m)),
-        Multipliers(table["inverse"].numbers(c, c), table["line"].numbers(c), shift),
+        Multipliers(table["inverse"].numbers(c, c), table["line"].numbers(c), shift, inequalities),
         table["achieved"].rational(),
         table["bound"].rational(),
     )
+
+
+def _inequalities(given: Inequalities | None) -> dict[str, Any] | None:
+    """Their table, if there are any."""
+    if given is None:
+        return None
+    return {"pairs": given.pairs.tolist(), "size": given.size, "factor": given.factor}
+
+
+def _read_inequalities(entry: Entry, c: int) -> Inequalities | None:
+    if entry.value is None:
+        return None
+    table = entry.table("pairs", "size", "factor")
+    return Inequalities(frozen(table["pairs"].numbers(c, c)), table["size"].whole(c + 1), table["factor"].number())
 
 
 def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:

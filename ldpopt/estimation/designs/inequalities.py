@@ -1,8 +1,8 @@
 r"""What every set satisfies besides ``s_x^2 = 1``: two inequalities that make the bound tighter.
 
 With ``p`` the indicator of a set, ``p_x p_y >= 0``, and ``(|A| - k)(|A| - k - 1) >= 0`` for every whole number ``k``,
-since no size lies between ``k`` and ``k + 1``. Multiples of them, written as forms in ``z = (1, s)``, may be taken off a
-form that has to be positive for all signs.
+since no size lies between ``k`` and ``k + 1``. Multiples of them, as forms in ``z = (1, s)``, may be taken off a form
+that has to be positive for all signs.
 """
 
 from __future__ import annotations

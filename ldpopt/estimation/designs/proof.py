@@ -23,7 +23,6 @@ from ldpopt.estimation.designs.limbs import Digits, product
 from ldpopt.estimation.designs.merging import Merged
 from ldpopt.foundation.checks import Float
 
-
 COLUMNS = 4096
 """Reports whose moments are computed at a time."""
 
@@ -156,16 +155,16 @@ def bound_below(statement: Statement, multipliers: Multipliers) -> Fraction:
 def price_form(statement: Statement, inverse: Float) -> Exactly:
     """``N = S^T G_c S``."""
     s = Exactly.of(inverse)
-    return Exactly(product(product(s.whole.T, statement.gram.whole), s.whole), s.denominator**2 * statement.gram.denominator)
+    return Exactly(
+        product(product(s.whole.T, statement.gram.whole), s.whole), s.denominator**2 * statement.gram.denominator
+    )
 
 
 def costs_hold(statement: Statement, multipliers: Multipliers, base: Fraction) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for the columns of all sets, with ``base = e**-epsilon`` rounded down."""
     form, line = price_form(statement, multipliers.inverse), Exactly.of(multipliers.line)
     if multipliers.shift is not None:
-        return signs.is_positive(
-            form, line, statement.weights, base, multipliers.shift, multipliers.inequalities
-        )
+        return signs.is_positive(form, line, statement.weights, base, multipliers.shift, multipliers.inequalities)
     # (y.v)(r.v) - v N v over one denominator, for v = base + (1 - base) indicator.
     low, step = base.numerator, base.denominator - base.numerator
     ones = form.whole.sum(axis=0)

@@ -105,8 +105,8 @@ def is_semidefinite(matrix: Whole) -> bool:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
         except LinAlgError:
             return False
-        whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object) << (most - BITS + 8)
-        rest = scaled - product(whole, whole.T)
+        whole: Whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
+        rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
         diagonal = np.diag(rest).copy()
         if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()) and all(entry >= 0 for entry in diagonal):
             return True

@@ -28,28 +28,33 @@ class Coordinates:
     bases : list of ndarray, shape (n, d)
         Orthonormal; the first one has the vectors that all permutations leave alone.
     grams : list of ndarray, shape (d, d)
-        The centered workload's.
+        The centered workload's, over the square of the unit.
+    unit : float
+        What columns are divided by, so that small budgets lose no digits.
     """
 
-    def __init__(self, contrasts: Contrasts, permutations: Permutations) -> None:
+    def __init__(self, contrasts: Contrasts, permutations: Permutations, unit: float) -> None:
         bases = [contrasts.basis]
         for order in permutations[1:]:
             bases = [half for basis in bases for half in _halves(basis, order)]
-        self.weights = contrasts.weights
+        self.weights, self.unit = contrasts.weights, unit
         self.bases = [basis for basis in bases if basis.shape[1]]
         self.has_fixed = bool(bases[0].shape[1])
-        self.grams = [basis.T @ contrasts.centered @ basis for basis in self.bases]
+        self.grams = [basis.T @ contrasts.centered @ basis / unit**2 for basis in self.bases]
 
     def atoms(self, columns: Columns) -> list[Float]:
         """Coordinates of columns in each block, one a row."""
-        said = columns.said(self.weights)
+        said = columns.said(self.weights) / self.unit
         return [np.ascontiguousarray(said @ basis) for basis in self.bases]
 
     def whole(self, blocks: list[Float]) -> Float:
         """Form over all answers."""
-        return np.asarray(
-            sum(basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)), dtype=np.float64
-        )
+        parts = [basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)]
+        return np.asarray(np.sum(parts, axis=0) / self.unit**2)
+
+    def line(self, slope: Float) -> Float:
+        """Linear form over all answers of one in the first block."""
+        return np.asarray(self.bases[0] @ slope / self.unit if self.has_fixed else np.zeros(len(self.weights)))
 
 
 def _halves(basis: Float, order: np.ndarray) -> tuple[Float, Float]:

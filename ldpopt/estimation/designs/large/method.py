@@ -1,8 +1,8 @@
 """Designs for many answers: the bound first, then sets drawn from its moments until the value is near it.
 
-Each round finds the probabilities of the columns, keeps those with the largest ones, and adds neighbors of sets drawn by
-them. Where the relaxed moments are those of a design, all sets cost the same at its prices; what counts is that the
-moments of the columns reach them.
+Each round finds the probabilities of the columns, keeps those with the largest ones, and adds neighbors of sets drawn
+by them. Where the relaxed moments are those of a design, all sets cost the same at its prices; what counts is that the
+columns can have these moments.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def generate_large(
     permutations = involutions(group(contrasts, hints))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
-    coordinates = Coordinates(contrasts, permutations)
+    coordinates = Coordinates(contrasts, permutations, cone.spread)
     task = _Task(contrasts, cone, permutations, coordinates, room, gap, deadline, np.random.default_rng(0))
     relaxed = relax(contrasts, cone, gap, deadline)
     columns, q = _first(task, relaxed.shares, candidates)
@@ -129,8 +129,7 @@ def _is_stalled(history: Sequence[float]) -> bool:
 def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
     """Neighbors of sets drawn by their probabilities, the dearest first."""
     coordinates = task.coordinates
-    slope = coordinates.bases[0] @ found.slope if coordinates.has_fixed else np.zeros(len(task.contrasts.weights))
-    price = Price(coordinates.whole(found.price), slope, task.contrasts.weights)
+    price = Price(coordinates.whole(found.price), coordinates.line(found.slope), task.contrasts.weights)
     parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=found.q)]
     turned = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
     shapes = neighbors(price, found.value, task.cone, np.take_along_axis(parents, turned, axis=1))

@@ -1,7 +1,7 @@
 """New columns: those in use with one answer changed, where the prices gain most.
 
-A design on few columns overstates what distant sets are worth. Sets next to those in use keep the moments nearly as they
-are, and adding them lowers the value more than the dearest sets do.
+A design on few columns overstates what distant sets are worth. Sets next to those in use keep the moments nearly as
+they are, and adding them lowers the value more than the dearest sets do.
 """
 
 from __future__ import annotations

@@ -82,9 +82,7 @@ def _proved(
     basis, r = contrasts.basis, contrasts.weights
     form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
-    rough = Dual(
-        r, contrasts.needed(inverse), value, value, np.zeros(len(r)), inequalities=inequalities
-    )
+    rough = Dual(r, contrasts.needed(inverse), value, value, np.zeros(len(r)), inequalities=inequalities)
     return raise_cost(rough, form, cone, gap, deadline)
 
 
@@ -157,8 +155,8 @@ class _Search:
     def _evaluate(self, flat: Float) -> tuple[float, Float]:
         """Objective with penalties, and its gradient."""
         at, n = self.point(flat), self.program.n
-        value, by_units, by_length, by_tilt = self.program.value(at)
-        value, by_units, by_length, by_tilt = (part / self.unit for part in (value, by_units, by_length, by_tilt))
+        objective, by_units, by_length, by_tilt = self.program.value(at)
+        value, by_length = objective / self.unit, by_length / self.unit
         if self.penalty:
             left, factor, over = self._broken(at)
             scale = self._share / at.length**2
@@ -170,7 +168,7 @@ class _Search:
             more, tilted = self.program.pull(at, by_shares, by_length - 2 * by_scale * scale / at.length)
         else:
             more, tilted = self.program.pull(at, np.zeros((n, n)), by_length)
-        by_units = by_units + more
+        by_units = by_units / self.unit + more
         by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
         lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)
-        return value, np.append((by_units / lengths).ravel(), (by_tilt + tilted) * at.spread)
+        return value, np.append((by_units / lengths).ravel(), (by_tilt / self.unit + tilted) * at.spread)

@@ -1,14 +1,14 @@
 r"""The relaxed program: a unit vector for each answer in place of its signs.
 
-Signs ``s`` of a set are replaced by unit vectors ``z_x``, and 1 by ``z_0``. The channel's equations say that all ``z_x``
-have the same product ``t`` with the direction of ``p = a z_0 + h sum_x r_x z_x``. Splitting them along it leaves free unit
-vectors ``u_x``:
+Signs ``s`` of a set are replaced by unit vectors ``z_x``, and 1 by ``z_0``. The channel's equations say that all
+``z_x`` have the same product ``t`` with the direction of ``p = a z_0 + h sum_x r_x z_x``. Splitting them along it
+leaves free unit vectors ``u_x``:
 
 .. math:: z_x = (t, \sqrt{1 - t^2}\, u_x), \quad
           |p| = h t + \sqrt{a^2 - h^2 (1 - t^2) |\bar u|^2}, \quad \bar u = \sum_x r_x u_x ,
 
-with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T^T)^{-1})`. For reports that are private
-``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4`` is the share of the sets that have both answers.
+with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T^T)^{-1})`. The share of the sets
+that have both of two answers becomes ``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4``.
 """
 
 from __future__ import annotations

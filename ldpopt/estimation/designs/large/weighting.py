@@ -1,6 +1,7 @@
 r"""Probabilities of given columns by first-order steps: cheap for tens of thousands of columns.
 
-With ``q = w^2 / |w|^2`` nothing is constrained but the center. Its multipliers are moved a few times, and L-BFGS minimises
+With ``q = w^2 / |w|^2`` nothing is constrained but the center. Its multipliers are moved a few times, and L-BFGS
+minimises
 
 .. math:: \log \operatorname{tr}(G M^{-1}) + \lambda \cdot c + \tfrac{\rho}{2} |c|^2,
           \quad M = \sum_A q_A g_A g_A^T, \quad c = \sum_A q_A g_A .
