@@ -91,7 +91,7 @@ class DesignCertificate(DesignClaim):
             failures.append("answers that the workload does not tell apart are reported differently")
         if not costs_hold(statement, self.multipliers, least_ratio(self.privacy.epsilon)):
             failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
-        elif bound_below(statement, self.multipliers) < self.bound:
+        elif max(bound_below(statement, self.multipliers), Fraction(0)) < self.bound:
             failures.append("the multipliers prove less than the bound claimed")
         if value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
             failures.append("the estimator has a larger variance than claimed")

@@ -19,7 +19,7 @@ from ldpopt.estimation.designs.generation import UNUSED, Optimum, fresh_ones
 from ldpopt.estimation.designs.large.coordinates import Coordinates, involutions
 from ldpopt.estimation.designs.large.drawing import draw
 from ldpopt.estimation.designs.large.neighbors import neighbors
-from ldpopt.estimation.designs.large.relaxation import relax
+from ldpopt.estimation.designs.large.relaxation import LEAST_GAP, relax
 from ldpopt.estimation.designs.large.weighting import Weighted, Weighting
 from ldpopt.estimation.designs.pricing import Price, Staircases
 from ldpopt.estimation.designs.symmetry import Permutations, group, representatives, spread_out
@@ -91,13 +91,15 @@ def generate_large(
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
     coordinates = Coordinates(contrasts, permutations, cone.spread)
-    task = _Task(contrasts, cone, permutations, coordinates, room, gap, deadline, np.random.default_rng(0))
     relaxed = relax(contrasts, cone, gap, deadline)
+    # The gap is one of the variance, which is what the objective exceeds the spread by.
+    share = max(gap * (1 - contrasts.spread / relaxed.dual.bound), LEAST_GAP)
+    task = _Task(contrasts, cone, permutations, coordinates, room, share, deadline, np.random.default_rng(0))
     columns, q = _first(task, relaxed.shares, candidates)
     slope, best, history = None, None, list[float]()
     for number in range(1, ROUNDS + 1):
-        weighting = Weighting(coordinates, coordinates.atoms(columns), 1e-3 * gap**2)
-        found = weighting.solve(q, slope, min(1e-7, gap * 1e-4), deadline)
+        weighting = Weighting(coordinates, coordinates.atoms(columns), 1e-3 * share**2)
+        found = weighting.solve(q, slope, min(1e-7, share * 1e-4), deadline)
         if best is None or found.value < best.value:
             best = _written(task, columns, found, relaxed.dual, number)
         history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))

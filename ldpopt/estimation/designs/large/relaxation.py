@@ -23,8 +23,11 @@ from ldpopt.foundation.clock import Deadline
 LIFTS = (1e-6, 1e-9)
 """Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
 
-STEPS = 3000
+STEPS = 1000
 """Limit on steps of L-BFGS for each program."""
+
+SEARCH, PROOF = 0.4, 0.6
+"""Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
 
 ROUNDS = 12
 """Limit on rounds of multipliers."""
@@ -34,6 +37,9 @@ SIZED = 3
 
 PENALTY = 30.0
 """Curvature of the penalties, for each answer."""
+
+LEAST_GAP = 1e-8
+"""Relative gap of the objective below which no more is asked of floats."""
 
 ROUGH, FINE = 1e-10, 1e-13
 """Relative changes of the objective at which L-BFGS ends, in the rounds and in the last one."""
@@ -58,20 +64,23 @@ class Relaxed:
 def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> Relaxed:
     """Solve the relaxed program, and prove its bound."""
     n = len(contrasts.weights)
+    searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
     flat = np.append(np.random.default_rng(0).standard_normal(n * n), 0.0)
     for lift in LIFTS:
         search = _Search(Program(contrasts, cone, lift))
-        flat, value = search.minimize(flat, ROUGH, deadline)
+        flat, value = search.minimize(flat, ROUGH, searching)
+    # The gap is one of the variance, which is what the objective exceeds the spread by.
+    gap = max(gap * (1 - contrasts.spread / (value * search.unit * contrasts.size)), LEAST_GAP)
     for number in range(ROUNDS):
         search.move(flat, number < SIZED)
         before = value
-        flat, value = search.minimize(flat, ROUGH, deadline)
-        if (number >= SIZED and value - before <= gap / 50 * value) or deadline.is_over:
+        flat, value = search.minimize(flat, ROUGH, searching)
+        if (number >= SIZED and value - before <= gap / 50 * value) or searching.is_over:
             break
-    flat, _ = search.minimize(flat, FINE, deadline)
+    flat, _ = search.minimize(flat, FINE, searching)
     inequalities = search.multipliers(flat).times(contrasts.size)
     at = search.point(flat)
-    dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, deadline)
+    dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving)
     return Relaxed(dual, at.shares)
 
 
