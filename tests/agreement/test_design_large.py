@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from builders import cases, thorough_or
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import cases, thorough_or
 from ldpopt import PureLDP, Workload
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.design_ import _cone

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from builders import cases
 from ldpopt.estimation.designs.exactly import Exactly
 from ldpopt.estimation.designs.limbs import TERMS, Digits, product
 
-wholes = st.one_of(st.integers(-(2**400), 2**400), st.integers(-(2**20), 2**20), st.sampled_from([0, -1, 2**18, -(2**18)]))
+edges = st.sampled_from([0, -1, 2**18, -(2**18)])
+wholes = st.one_of(st.integers(-(2**400), 2**400), st.integers(-(2**20), 2**20), edges)
 
 
 def matrices(rows, columns, entries=wholes):
