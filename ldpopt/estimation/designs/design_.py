@@ -166,7 +166,7 @@ def _designed(
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
-    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
+    return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing", *optimum.notes))
 
 
 def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, deadline: Deadline) -> Design:

@@ -8,7 +8,7 @@ columns can have these moments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ SINGLES = 1e-3
 
 STALLED, PROGRESS = 3, 0.95
 """Rounds in which the gap that is left has to fall below this share of what it was."""
+
+REACHED = 0.95
+"""Share of the gap aimed at that is left for the proof."""
 
 WORTH = 0.3
 """Cost of a new column over the value, in multiples of the gap aimed at."""
@@ -96,19 +99,21 @@ def generate_large(
     share = max(gap * (1 - contrasts.spread / relaxed.dual.bound), LEAST_GAP)
     task = _Task(contrasts, cone, permutations, coordinates, room, share, deadline, np.random.default_rng(0))
     columns, q = _first(task, relaxed.shares, candidates)
-    slope, best, history = None, None, list[float]()
+    slope, best, history, end = None, None, list[float](), ""
     for number in range(1, ROUNDS + 1):
         weighting = Weighting(coordinates, coordinates.atoms(columns), 1e-3 * share**2)
         found = weighting.solve(q, slope, min(1e-7, share * 1e-4), deadline)
         if best is None or found.value < best.value:
             best = _written(task, columns, found, relaxed.dual, number)
         history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))
-        if history[-1] <= 0.95 * gap or deadline.is_over or _is_stalled(history):
+        end = _end(history, gap, deadline)
+        if end:
             break
         fresh = _fresh(task, columns, found)
         slope, (columns, q) = found.slope, _renewed(task, columns, found.q, fresh)
     assert best is not None
-    return best
+    sets = f"{len(best.columns)} sets, drawn from the moments of the bound and changed answer by answer"
+    return replace(best, rounds=number, notes=(sets, end or f"ended after {ROUNDS} rounds"))
 
 
 def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Columns, Float]:
@@ -124,8 +129,15 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     return columns, q / q.sum()
 
 
-def _is_stalled(history: Sequence[float]) -> bool:
-    return len(history) > STALLED and history[-1] > PROGRESS * history[-1 - STALLED]
+def _end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
+    """Why to end, if there is a reason."""
+    if history[-1] <= REACHED * gap:
+        return "ended at the gap aimed at"
+    if deadline.is_over:
+        return "ended at the time limit"
+    if len(history) > STALLED and history[-1] > PROGRESS * history[-1 - STALLED]:
+        return f"ended because {STALLED} rounds gained little: the bound may be what is not tight"
+    return ""
 
 
 def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
