@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from builders import cases, thorough_or
 from ldpopt import PureLDP, Workload
+from ldpopt.estimation.designs.cones.allowed import allowed_by
 from ldpopt.estimation.designs.contrasts import Contrasts
-from ldpopt.estimation.designs.design_ import _cone
 from ldpopt.estimation.designs.generation import generate
 from ldpopt.estimation.designs.inequalities import Inequalities
 from ldpopt.estimation.designs.large import generate_large
@@ -28,7 +28,7 @@ def test_the_optimum_of_all_sets_lies_between_bound_and_value(kind, epsilon, ske
     weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
     workload = getattr(Workload, kind)(n)
     contrasts = Contrasts(np.asarray(workload.gram), weights / weights.sum())
-    cone = _cone(n, PureLDP(epsilon))
+    cone = allowed_by(PureLDP(epsilon), workload.matrix, workload.inputs).cone
     listed = generate(contrasts, cone, workload.symmetries, gap=1e-7)
     found = generate_large(contrasts, cone, workload.symmetries, gap=1e-3, deadline=NO_LIMIT)
     assert found.dual.bound <= listed.value * (1 + 1e-7)

@@ -75,7 +75,7 @@ def test_tampered_certificates_are_refused(saved, tmp_path, field):
     negative[0][1] = -1e-9
     changes = {
         "workload": {"workload": [[1.01 * entry for entry in row] for row in data["workload"]]},
-        "epsilon": {"epsilon": "1.99"},
+        "epsilon": {"privacy": {"kind": "pure", "epsilon": "1.99"}},
         "weights": {"weights": [2.0, *data["weights"][1:]]},
         "masses": {"masses": [[row[1], row[0], *row[2:]] if not x else row for x, row in enumerate(data["masses"])]},
         "left_inverse": {"left_inverse": [[1.001 * entry for entry in row] for row in data["left_inverse"]]},

@@ -90,7 +90,7 @@ def generate_large(
     Optimum
         The best design, with the multipliers of the bound.
     """
-    permutations = involutions(group(contrasts, hints))
+    permutations = involutions(group(contrasts, hints, cone))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
     coordinates = Coordinates(contrasts, permutations, cone.spread)
