@@ -4,8 +4,8 @@
     python benchmarks/estimation.py --large [WORKLOAD SIZE EPSILON GAP]
 
 Every mechanism gets the best unbiased linear estimator for its channel, and where it has a parameter the best one. The
-factorization mechanism gets the best of five starts. CPU seconds of one core. With ``--large``: what the method for many
-answers reaches, each case in a process of its own; writes benchmarks/estimation_large.md after each.
+factorization mechanism gets the best of five starts. CPU seconds of one core. With ``--large``: what the method for
+many answers reaches, each case in a process of its own; writes benchmarks/estimation_large.md after each.
 """
 
 from __future__ import annotations
