@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import TimeLimit, audit_record, notion
+from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
     from ldpopt.statement.modelfile import Model
@@ -87,6 +89,8 @@ def run_design(stated: Model, gap: float | None, time_limit: float | None, outpu
     asked = stated.require_design()
     limit = stated.time_limit if time_limit is None else time_limit
     more: dict[str, Any] = {} if outputs is None else {"outputs": outputs}
+    if outputs is not None and "outputs" not in signature(run).parameters:
+        raise StatementError("designs with a stated number of reports are not available", do="leave --outputs out")
     how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective}
     return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit, **more)
 

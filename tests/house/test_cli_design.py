@@ -96,7 +96,7 @@ def test_sets_too_many_to_list_are_said_so(folder: Path) -> None:
     assert run_cli("certify", "design.json").exit_code == 1
 
 
-@pytest.mark.parametrize("old, new", [('"epsilon": "1.0"', '"epsilon": "0.9"'), ('"bound": "', '"bound": "9')])
+@pytest.mark.parametrize("old, new", [('"epsilon": 1.0', '"epsilon": 0.9'), ('"bound": "', '"bound": "9')])
 def test_a_tampered_design_is_refused(folder: Path, old: str, new: str) -> None:
     good("design", "survey.toml", "-o", "design.json")
     text = Path("design.json").read_text()

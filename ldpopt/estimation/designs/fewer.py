@@ -110,11 +110,22 @@ def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
     if places is None:
         return optimum
     q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
-    off = np.abs(rows[:, places] @ q - rows @ optimum.q).max()
-    if q.min() < -gap / 100 / len(q) or off > gap / 100:
-        return optimum
     used = q > UNUSED
-    return replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
+    fewer = replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
+    off = np.abs(_equations(contrasts.atoms(fewer.columns)) @ fewer.q - rows[: len(rows) - len(each.T)] @ optimum.q)
+    worse = variances(fewer).max() > variances(optimum).max() * (1 + gap / 2)
+    return optimum if worse or off.max() > max(gap, 1e-10) else fewer
+
+
+def variances(optimum: Optimum) -> Float:
+    """Variance of every answer."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    atoms = contrasts.atoms(columns)
+    inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
+    estimator = contrasts.basis / contrasts.unit @ inverse @ atoms.T
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    share = optimum.q / columns.mass(contrasts.weights)
+    return np.asarray(columns.vectors.T @ (share * moments) - np.diag(contrasts.centered))
 
 
 def _equations(atoms: Float) -> Float:

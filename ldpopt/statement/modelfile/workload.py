@@ -118,7 +118,7 @@ def stated_inputs(data: dict[str, Any]) -> list[Any] | None:
         if part.get("kind") == "marginals" and isinstance(shape, (list, dict)) and shape:
             try:
                 return list(itertools.product(*(values for _, values in attributes(shape))))
-            except (StatementError, TypeError):
+            except TypeError:
                 return None  # to be refused by name later
     for part in _tables(data):
         row = part.get("values", part.get("rows"))
