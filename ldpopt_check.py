@@ -460,9 +460,27 @@ def root(value):
 
 def check_design(data):
     """Prove a certificate of ``design``: see docs, "Estimation", for the equations of the same names."""
-    (_, inputs, names, workload, privacy, given, objective, rows, inverse, matrix, line, shift, achieved, bound) = keys(
+    need(data.get("proof") == "form", f"a design proved by {data.get('proof')!r} is not checked here")
+    (
+        _,
+        inputs,
+        names,
+        workload,
+        privacy,
+        given,
+        objective,
+        rows,
+        inverse,
+        _,
+        matrix,
+        line,
+        shift,
+        more,
+        achieved,
+        bound,
+    ) = keys(
         *(data, "format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
-        *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
+        *("left_inverse", "proof", "inverse", "line", "shift", "inequalities", "achieved", "bound"),
     )
     n, k = len(labels(inputs)), len(labels(names))
     wanted, unit = short(doubles(workload, k, n))
@@ -489,7 +507,8 @@ def check_design(data):
     line, step = short([doubles(line, c)])
     columns = list(zip(*matrix))
     form = times(times(columns, gram), columns)
-    if not costs_hold(form, unit * scale**2, line[0], step, r, total, notion.budget.power()[1], shift):
+    signs = None if shift is None else (doubles(shift, c + 1), eighths(more, c))
+    if not costs_hold(form, unit * scale**2, line[0], step, r, total, notion.budget.power()[1], signs):
         raise ClaimError("a column of the cone costs more than the multipliers allow: they prove no bound")
     trace = sum(sum(map(int.__mul__, *pair)) for pair in zip(matrix, gram))
     proved = 2 * trace * scale * unit - sum(line[0]) * step - spread
@@ -525,13 +544,13 @@ def variance(gram, unit, r, rows, inverse, objective):
     return max((root(a) + lost * root(b)) ** 2 - e if lost else a - e for a, b, e in zip(second, plain, least))
 
 
-def costs_hold(form, unit, line, step, r, total, base, shift):
+def costs_hold(form, unit, line, step, r, total, base, signs):
     """Whether ``v N v <= (y . v)(r . v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``, ``b = base / S``."""
     c, rest = len(r), S - base
     scale = unit * total / step  # v N v * scale <= (y . v)(r . v) in the integers at hand
     over, under = scale.numerator, scale.denominator
-    if shift is not None:
-        return signs_hold(form, over, under, line, r, base, doubles(shift, c + 1), step / total)
+    if signs is not None:
+        return signs_hold(form, over, under, line, r, base, *signs, step / total)
     need(c <= 24, "more than 24 answers need a shift")
     moved = [base * sum(row) for row in form]  # N v
     square, right, mass, inside = base * sum(moved), base * sum(line), base * sum(r), [False] * c
@@ -548,20 +567,40 @@ def costs_hold(form, unit, line, step, r, total, base, shift):
     return True
 
 
-def signs_hold(form, over, under, line, r, base, shift, unit):
+def eighths(given, c):
+    """Eight times a form in ``(1, s)`` that no set makes negative: pairs of answers, and sizes next to each other."""
+    if given is None:
+        return [[0] * (c + 1)] * (c + 1)
+    pairs, size, factor = keys(given, "pairs", "size", "factor")
+    pairs, factor = doubles(pairs, c, c), double(factor)
+    need(index(size, c + 1) is size and factor >= 0, "the factor of the size is negative")
+    both = [[0 if x == y else pairs[min(x, y)][max(x, y)] for y in range(c)] for x in range(c)]
+    need(min(map(min, both)) >= 0, "a multiplier of a pair is negative")
+    sums = [sum(row) for row in both]
+    found = [[sum(sums), *sums], *([own, *row] for own, row in zip(sums, both))]
+    twice = [c - 2 * size - 1] + [1] * c  # 2 (|A| - k - 1/2); its square less 1 is 4 (|A| - k)(|A| - k - 1)
+    found = [[entry + 2 * factor * i * j for entry, j in zip(row, twice)] for row, i in zip(found, twice)]
+    found[0][0] -= 2 * factor
+    return found
+
+
+def signs_hold(form, over, under, line, r, base, shift, taken, unit):
     """The same for many answers: in signs ``(1, s)``, ``2 v = (1 + b) + (1 - b) s``, a diagonal of sum 0 is free."""
     c, high, low = len(r), S + base, S - base
     y, mass = ([high * sum(part), *(low * entry for entry in part)] for part in (line, r))
     cost = [[high * high * sum(map(sum, form)), *(high * low * sum(row) for row in form)]]
     cost += [[cost[0][i + 1], *(low * low * entry for entry in row)] for i, row in enumerate(form)]
     shift[0] = -sum(shift[1:])
-    diagonal = Fraction(8 * S) * under / unit
-    need(diagonal.denominator == 1, "the shift does not fit")  # unit is a power of two over total
+    eighth = Fraction(S) * under / unit
+    need(eighth.denominator == 1, "the shift does not fit")  # unit is a power of two over total
+    eighth = int(eighth)
     size = range(c + 1)
     return semidefinite(
         [
             [
-                under * (y[i] * mass[j] + y[j] * mass[i]) - 2 * over * cost[i][j] + (i == j) * int(diagonal) * shift[i]
+                under * (y[i] * mass[j] + y[j] * mass[i])
+                - 2 * over * cost[i][j]
+                + eighth * (8 * (i == j) * shift[i] - taken[i][j])
                 for j in size
             ]
             for i in size

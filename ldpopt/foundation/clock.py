@@ -41,6 +41,10 @@ class Deadline:
         """Seconds left, at least a thousandth; None without a limit."""
         return None if self.moment == math.inf else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
 
+    def share(self, part: float) -> Deadline:
+        """Deadline after a part of the seconds that are left."""
+        return self if self.left is None else Deadline.after(part * self.left)
+
     @property
     def is_over(self) -> bool:
         """Whether the moment has passed."""

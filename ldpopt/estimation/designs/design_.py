@@ -182,8 +182,8 @@ def _optimum(
         optimum = generate(contrasts, cone, hints, gap=gap / 2, deadline=deadline)
         return with_fewer_reports(optimum, gap), optimum.dual
     candidates = workload.candidates if n == workload.shape[1] else None
-    optimum, relaxed = generate_large(contrasts, cone, hints, gap=gap, deadline=deadline, candidates=candidates)
-    return optimum, relaxed.dual
+    optimum = generate_large(contrasts, cone, hints, gap=gap, deadline=deadline, candidates=candidates)
+    return optimum, optimum.dual
 
 
 def _designed(
@@ -212,7 +212,7 @@ def _designed(
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
-    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
+    return Design(workload, mechanism, certificate, (*_notes(optimum.rounds, certificate, gap), *optimum.notes))
 
 
 def _worst(

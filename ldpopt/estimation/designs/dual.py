@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.estimation.designs.inequalities import Inequalities
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.foundation.checks import Float
 
@@ -28,6 +29,8 @@ class Dual:
         Tilt of the allowed cost, summing to 0.
     shift : ndarray, shape (n + 1,) or None
         Diagonal of the elliptope, where the cost is proved by it.
+    inequalities : Inequalities or None
+        Inequalities of sets, where the cost is proved with them.
     """
 
     weights: Float
@@ -36,6 +39,7 @@ class Dual:
     largest: float
     slope: Float
     shift: Float | None = None
+    inequalities: Inequalities | None = None
 
     @property
     def bound(self) -> float:
@@ -65,4 +69,5 @@ class Dual:
         tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
-        return Multipliers(inverse, scale**2 * (largest * r + self.slope), shift)
+        taken = None if self.inequalities is None else self.inequalities.times(scale**2)
+        return Multipliers(inverse, scale**2 * (largest * r + self.slope), shift, taken)

@@ -47,6 +47,8 @@ class Optimum:
         What proves the bound, if all columns were priced.
     rounds : int
         Of pricing.
+    notes : tuple of str
+        What else was done, and why it ended.
     """
 
     contrasts: Contrasts
@@ -55,6 +57,7 @@ class Optimum:
     value: float
     dual: Dual
     rounds: int
+    notes: tuple[str, ...] = ()
 
 
 def generate(

@@ -18,6 +18,8 @@ import numpy as np
 
 from ldpopt.estimation.designs import signs
 from ldpopt.estimation.designs.exactly import Exactly, Whole
+from ldpopt.estimation.designs.inequalities import Inequalities
+from ldpopt.estimation.designs.limbs import Digits, product
 from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.designs.sizes import hold_by_size
 from ldpopt.foundation.checks import Float
@@ -30,6 +32,8 @@ UNBOUNDED = Fraction(10**400)
 
 BIAS = 1e-6
 """Error in floats up to which a left inverse is that of a channel, where the value does not depend on it."""
+COLUMNS = 4096
+"""Reports whose moments are computed at a time."""
 
 LISTED = 20
 """Most answers whose sets are listed."""
@@ -75,8 +79,8 @@ def exact_gram(matrix: Float) -> Exactly:
     if np.array_equal(matrix, np.round(matrix)) and largest**2 * len(matrix) < 2.0**53:
         # Sums of products below 2**53 are exact in floats, in any order.
         return Exactly((matrix.T @ matrix).astype(np.int64).astype(object), 1)
-    rows = Exactly.of(matrix)
-    return Exactly(rows.whole.T @ rows.whole, rows.denominator**2)
+    rows, denominator = Digits.read(matrix)
+    return Exactly((rows.T @ rows).whole(), denominator**2)
 
 
 def value_above(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
@@ -85,20 +89,16 @@ def value_above(statement: Statement, channel: Float, left_inverse: Float, objec
     With ``E = X C - 1`` small, ``(1 + E)^-1 X`` is an exact left inverse; by the triangle inequality the root of its
     second moment is at most that of ``X`` plus ``|W_c E| / (1 - |E|)`` times the root of the moment of ``X`` itself.
     """
-    rows, inverse = Exactly.of(channel), Exactly.of(left_inverse)
-    off = Exactly(inverse.whole @ rows.whole.T, inverse.denominator * rows.denominator)
+    (rows, row_unit), (inverse, inverse_unit) = Digits.read(channel), Digits.read(left_inverse)
+    off = Exactly((inverse @ rows.T).whole(), inverse_unit * row_unit)
     off.whole[np.diag_indices_from(off.whole)] -= off.denominator
     size = _root(Fraction(int((off.whole**2).sum()), off.denominator**2))
     if size >= 1:
         return UNBOUNDED
-    lost = Fraction(int((off.whole * (statement.gram.whole @ off.whole)).sum()))
+    lost = Fraction(int((off.whole * product(statement.gram.whole, off.whole)).sum()))
     lost = _root(lost / (off.denominator**2 * statement.gram.denominator)) / (1 - size)
-    weighted = statement.gram.whole @ inverse.whole
-    moments = (weighted * inverse.whole).sum(axis=0)
-    squares = (inverse.whole**2).sum(axis=0)
-    unit = inverse.denominator**2 * rows.denominator
-    by_answer = rows.whole @ moments
-    plain = rows.whole @ squares
+    unit = inverse_unit**2 * row_unit
+    by_answer, plain = _second_moments(statement.gram, rows, inverse)
     if objective == "average":
         r = statement.weights
         second = Fraction(int(r.whole @ by_answer), unit * statement.gram.denominator * r.denominator)
@@ -120,6 +120,18 @@ def is_unbiased(statement: Statement, channel: Float, left_inverse: Float) -> bo
     gram = np.array([[entry / unit for entry in row] for row in statement.gram.whole.tolist()])
     off = gram @ (left_inverse @ channel.T - np.eye(len(channel)))
     return bool(np.abs(off).max() <= BIAS * np.abs(gram).max())
+
+
+def _second_moments(gram: Exactly, rows: Digits, inverse: Digits) -> tuple[Whole, Whole]:
+    """Second moments of ``W_c X`` and of ``X`` for every answer; some columns at a time, for the memory."""
+    n, m = inverse.parts.shape[1:]
+    weighted, plain = np.zeros(n, dtype=object), np.zeros(n, dtype=object)
+    form = Digits.of(gram.whole)
+    for first in range(0, m, COLUMNS):
+        part, share = inverse.columns(first, first + COLUMNS), rows.columns(first, first + COLUMNS)
+        weighted += (share @ (form @ part).sums_of_products(part).T).whole()[:, 0]
+        plain += (share @ part.sums_of_products(part).T).whole()[:, 0]
+    return weighted, plain
 
 
 def _root(value: Fraction) -> Fraction:
@@ -144,19 +156,28 @@ class Multipliers:
         ``y``.
     shift : ndarray, shape (n + 1,) or None
         Diagonal that makes the form positive for all signs, beyond 20 answers; its sum is taken off the first entry.
+    inequalities : Inequalities or None
+        Multipliers of inequalities that sets satisfy, beyond 20 answers.
     """
 
     inverse: Float
     line: Float
     shift: Float | None = None
+    inequalities: Inequalities | None = None
 
     kind: ClassVar[str] = "form"
-    keys: ClassVar[tuple[str, ...]] = ("inverse", "line", "shift")
+    keys: ClassVar[tuple[str, ...]] = ("inverse", "line", "shift", "inequalities")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""
         shift = None if self.shift is None else self.shift.tolist()
-        return {"inverse": self.inverse.tolist(), "line": self.line.tolist(), "shift": shift}
+        inequalities = None if self.inequalities is None else self.inequalities.stated()
+        return {
+            "inverse": self.inverse.tolist(),
+            "line": self.line.tolist(),
+            "shift": shift,
+            "inequalities": inequalities,
+        }
 
     @classmethod
     def read(cls, table: dict[str, Entry], n: int, m: int) -> Multipliers:
@@ -164,7 +185,8 @@ class Multipliers:
         shift = None if table["shift"].value is None else table["shift"].numbers(n + 1)
         if shift is None and n > LISTED:
             raise table["shift"].error(f"a bound for {n} answers needs a diagonal: their sets are not listed")
-        return cls(table["inverse"].numbers(n, n), table["line"].numbers(n), shift)
+        inequalities = Inequalities.read(table["inequalities"], n)
+        return cls(table["inverse"].numbers(n, n), table["line"].numbers(n), shift, inequalities)
 
     def costs_hold(self, statement: Statement, base: Fraction) -> bool:
         """See `costs_hold`."""
@@ -213,14 +235,16 @@ def bound_below(statement: Statement, multipliers: Multipliers) -> Fraction:
 def price_form(statement: Statement, inverse: Float) -> Exactly:
     """``N = S^T G_c S``."""
     s = Exactly.of(inverse)
-    return Exactly(s.whole.T @ statement.gram.whole @ s.whole, s.denominator**2 * statement.gram.denominator)
+    return Exactly(
+        product(product(s.whole.T, statement.gram.whole), s.whole), s.denominator**2 * statement.gram.denominator
+    )
 
 
 def costs_hold(statement: Statement, multipliers: Multipliers, base: Fraction) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for the columns of all sets, with ``base = e**-epsilon`` rounded down."""
     form, line = price_form(statement, multipliers.inverse), Exactly.of(multipliers.line)
     if multipliers.shift is not None:
-        return signs.is_positive(form, line, statement.weights, base, multipliers.shift)
+        return signs.is_positive(form, line, statement.weights, base, multipliers.shift, multipliers.inequalities)
     if len(line.whole) > LISTED:
         return hold_by_size(form, line, statement.weights, base)
     # (y.v)(r.v) - v N v over one denominator, for v = base + (1 - base) indicator.

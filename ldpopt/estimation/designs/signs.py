@@ -14,13 +14,22 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from ldpopt.estimation.designs.exactly import Exactly, Whole
+from ldpopt.estimation.designs.inequalities import Inequalities
+from ldpopt.estimation.designs.limbs import product
 from ldpopt.foundation.checks import Float
 
 BITS = 62
 """Bits of the factor in which a form is written out again."""
 
 
-def is_positive(form: Exactly, line: Exactly, weights: Exactly, base: Fraction, shift: Float) -> bool:
+def is_positive(
+    form: Exactly,
+    line: Exactly,
+    weights: Exactly,
+    base: Fraction,
+    shift: Float,
+    inequalities: Inequalities | None = None,
+) -> bool:
     """Whether the condition holds for all signs, in exact arithmetic.
 
     Parameters
@@ -31,6 +40,8 @@ def is_positive(form: Exactly, line: Exactly, weights: Exactly, base: Fraction, 
         Small entry of the columns over the large one.
     shift : ndarray, shape (n + 1,)
         Diagonal; its first entry is replaced by minus the sum of the others.
+    inequalities : Inequalities, optional
+        What is taken off because no set makes it negative; default: nothing.
     """
     given = Exactly.of(shift)
     diagonal = given.whole.copy()
@@ -41,15 +52,27 @@ def is_positive(form: Exactly, line: Exactly, weights: Exactly, base: Fraction, 
     mass = _in_signs(weights.whole, high + low, high - low)
     outer = right[:, None] * mass
     twice = (outer + outer.T) * form.denominator
-    columns = np.zeros((len(line.whole), len(diagonal)), dtype=object)
-    columns[:, 0] = high + low
-    columns[np.arange(len(line.whole)), 1 + np.arange(len(line.whole))] = high - low
-    cost = columns.T @ (form.whole @ columns)
+    cost = _form_in_signs(form.whole, high + low, high - low)
     scale = line.denominator * weights.denominator
     total = (twice - 2 * scale * cost) * given.denominator
     unit = 8 * high * high * form.denominator * scale
     total[np.diag_indices_from(total)] += unit * diagonal
-    return is_semidefinite(total)
+    if inequalities is None:
+        return is_semidefinite(total)
+    taken = inequalities.exact()
+    if taken is None:
+        return False
+    return is_semidefinite(total * taken.denominator - (unit * given.denominator) * taken.whole)
+
+
+def _form_in_signs(form: Whole, constant: int, step: int) -> Whole:
+    """A quadratic form of the columns as one of ``(1, s)``."""
+    sums = form.sum(axis=0)
+    cost = np.empty((len(form) + 1, len(form) + 1), dtype=object)
+    cost[1:, 1:] = step * step * form
+    cost[0, 1:] = cost[1:, 0] = constant * step * sums
+    cost[0, 0] = constant * constant * int(sums.sum())
+    return cost
 
 
 def _in_signs(vector: Whole, constant: int, step: int) -> Whole:
@@ -84,8 +107,8 @@ def is_semidefinite(matrix: Whole) -> bool:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
         except LinAlgError:
             return False
-        whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object) << (most - BITS + 8)
-        rest = scaled - whole @ whole.T
+        whole: Whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
+        rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
         diagonal = np.diag(rest).copy()
         if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()) and all(entry >= 0 for entry in diagonal):
             return True

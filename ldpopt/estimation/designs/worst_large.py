@@ -80,10 +80,9 @@ def generate_worst_large(
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        found, relaxed = generate_large(contrasts, cone, hints, gap=own, deadline=deadline, candidates=candidates)
-        bounded = replace(found, dual=relaxed.dual)
-        if dual is None or _bound(bounded) > _bound(dual):
-            dual = bounded
+        found = generate_large(contrasts, cone, hints, gap=own, deadline=deadline, candidates=candidates)
+        if dual is None or _bound(found) > _bound(dual):
+            dual = found
         if best is not None and 1 - _bound(dual) / best[1] <= gap:
             break
         columns = _pool(cone, found, candidates)

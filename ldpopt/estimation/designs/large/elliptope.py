@@ -4,7 +4,8 @@ r"""The bound for any number of answers: the smallest cost that a positive semid
           \eta \, p p^T + \tfrac12 (p u^T + u p^T) + \operatorname{diag}(d) - \bar N \succeq 0, \quad
           \textstyle\sum u = 0, \quad \sum d = 0
 
-with ``p = (a, h r)`` and ``N`` in signs; see `signs`. A barrier method with Newton steps over ``eta``, ``u`` and ``d``.
+with ``p = (a, h r)`` and ``N`` in signs, to which multiples of inequalities of sets are added; see `signs`. A barrier
+method with Newton steps over ``eta``, ``u`` and ``d``.
 """
 
 from __future__ import annotations
@@ -61,9 +62,7 @@ class _Cost:
         return gradient, hessian
 
 
-def raise_cost(
-    dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT
-) -> tuple[Dual, Float]:
+def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT) -> Dual:
     """Find the smallest cost that is proved for all columns.
 
     Parameters
@@ -83,19 +82,17 @@ def raise_cost(
     -------
     Dual
         The multipliers with a cost that is proved.
-    ndarray, shape (n + 1, n + 1)
-        Inverse of the slack: a moment matrix of the signs that nearly break the bound.
     """
     r, size = dual.weights, dual.value
     n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2
     tilt = np.eye(n) - np.outer(np.ones(n), r)
     cost = np.zeros((n + 1, n + 1))
     cost[1:, 1:] = h**2 * (tilt.T @ form @ tilt) / size
+    if dual.inequalities is not None:
+        cost += dual.inequalities.form / size
     inequality = _Cost(np.concatenate([[a], h * r]), cost)
     x = _follow(inequality, _start(inequality, r, a, h), gap, deadline)
-    inverse: Float = np.asarray(np.linalg.inv(inequality.slack(x)), dtype=np.float64)
-    raised = replace(dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size)
-    return raised, inverse
+    return replace(dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size)
 
 
 def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
@@ -143,7 +140,8 @@ def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tup
         solved = cho_solve(factor, np.column_stack([gradient * scale, rows.T]), check_finite=False)
     except LinAlgError:
         return np.zeros_like(x), 0.0
-    dual = np.linalg.solve(rows @ solved[:, 1:], rows @ solved[:, 0])
+    # What rounding has broken of the equations is mended on the way.
+    dual = np.linalg.solve(rows @ solved[:, 1:], rows @ solved[:, 0] - equations @ x)
     step = scale * (solved[:, 1:] @ dual - solved[:, 0])
     return step, math.sqrt(max(-float(gradient @ step), 0.0))
 
