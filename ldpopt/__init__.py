@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
     from ldpopt.estimation import frequencies, mean
+    from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.designs import Design, DesignCertificate, design
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
     from ldpopt.estimation.workloads import Workload
@@ -53,6 +54,7 @@ _OBJECTS = {
     "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
+    "Counts": "estimation.counts",
     "Design": "estimation.designs",
     "DesignCertificate": "estimation.designs",
     "design": "estimation.designs",
@@ -109,6 +111,7 @@ __all__ = [
     "Audit",
     "Budget",
     "Certificate",
+    "Counts",
     "Design",
     "DesignCertificate",
     "Estimate",

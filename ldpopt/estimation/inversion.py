@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -12,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LimitReachedError, StatementError
-from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, short_repr
-from ldpopt.foundation.labelled import as_counts
-from ldpopt.foundation.labels import codes
+from ldpopt.estimation.counts import Counts
+from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -143,9 +141,9 @@ def estimate_frequencies(
     ----------
     mechanism : Mechanism
         The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
-    reports : sequence of labels, shape (N,), or mapping or Series label -> count
-        Output labels, or how often each was seen (``series.value_counts()``). An ambiguous Series is refused:
-        ``dict(series)`` are counts, ``series.to_list()`` are reports.
+    reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
+        Counts, or what `Counts.of` takes: output labels, or how often each was seen (``series.value_counts()``). An
+        ambiguous Series is refused: ``dict(series)`` are counts, ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
         Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
         default: ``"inversion"``.
@@ -201,13 +199,12 @@ def estimate_frequencies(
         )
     normal_quantile(confidence)
     channel = mechanism.counts / mechanism.denominator
-    seen = _count(reports, mechanism)
-    total = int(seen.sum())
-    _require_possible(seen, channel, mechanism)
-    values, spread = (_invert if method == "inversion" else _maximize_likelihood)(channel, seen / total)
-    covariance = (spread - np.outer(values, values)) / total
+    counts = Counts.of(mechanism, reports).require_some()
+    _require_possible(counts.values, channel, mechanism)
+    values, covariance = (_invert if method == "inversion" else _maximize_likelihood)(channel, counts)
     covariance = (covariance + covariance.T) / 2
     std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    total = counts.n_reports
     estimate = Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance)
     if method == "inversion":
         return estimate
@@ -215,7 +212,7 @@ def estimate_frequencies(
     return Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance, clipped)
 
 
-def _require_possible(seen: NDArray[np.int64], channel: Float, mechanism: Mechanism) -> None:
+def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
     """Refuse reports that no input can cause."""
     impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
     if len(impossible):
@@ -226,20 +223,31 @@ def _require_possible(seen: NDArray[np.int64], channel: Float, mechanism: Mechan
         )
 
 
-def _invert(channel: Float, frequencies: Float) -> tuple[Float, Float]:
-    """Unbiased estimates, and their second moments for one report."""
+def _invert(channel: Float, counts: Counts) -> tuple[Float, Float]:
+    """Unbiased estimates, and their covariance."""
     left_inverse = _left_inverse(channel, channel.mean(axis=0))
-    return left_inverse @ frequencies, (left_inverse * frequencies) @ left_inverse.T
+    values = left_inverse @ (counts.values / counts.total)
+    return values, covariance_of_mean(left_inverse, values, counts)
 
 
-def _maximize_likelihood(channel: Float, frequencies: Float) -> tuple[Float, Float]:
-    """Most likely frequencies, and their second moments for one report."""
+def covariance_of_mean(numbers: Float, mean: Float, counts: Counts) -> Float:
+    r"""Covariance of a weighted mean of the numbers that reports count for, shape ``(k, m)``.
+
+    .. math:: \sum_y s_y (V_y - \hat t) (V_y - \hat t)^T / W^2, \quad s_y = \sum w^2, \quad W = \sum w
+    """
+    centered = numbers - mean[:, None]
+    return np.asarray((centered * (counts.squares / counts.total**2)) @ centered.T)
+
+
+def _maximize_likelihood(channel: Float, counts: Counts) -> tuple[Float, Float]:
+    """Most likely frequencies, and their covariance."""
     _left_inverse(channel, channel.mean(axis=0))  # refuses linearly dependent rows
-    values = _most_likely(channel, frequencies)
+    values = _most_likely(channel, counts.values / counts.total)
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
     efficient = _left_inverse(channel, expected, tolerance=0.0)
-    return values, (efficient * expected) @ efficient.T
+    spread = (efficient * expected) @ efficient.T - np.outer(values, values)
+    return values, spread * (counts.total_squares / counts.total**2)
 
 
 def normal_quantile(confidence: float) -> float:
@@ -257,36 +265,6 @@ def normal_quantile(confidence: float) -> float:
     """
     share = inner_share(confidence, "confidence", do="state a coverage such as 0.95")
     return -NormalDist().inv_cdf((1 - share) / 2)
-
-
-def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
-    """How often each output was reported, shape ``(m,)``."""
-    size = len(mechanism.outputs)
-    tally = as_counts(reports, mechanism.outputs, "report")
-    if tally is None:
-        seen = np.bincount(codes(reports, mechanism.outputs, "report"), minlength=size).astype(np.int64)
-    else:
-        seen = np.zeros(size, dtype=np.int64)
-        for place, (label, count) in zip(codes(list(tally), mechanism.outputs, "report"), tally.items(), strict=True):
-            seen[place] += _whole_count(label, count, sys.maxsize // size)
-    if seen.sum() == 0:
-        raise StatementError("there are no reports", do="pass at least one")
-    return seen
-
-
-def _whole_count(label: Hashable, count: Any, most: int) -> int:
-    """A count as an integer, which a float such as 2.0 may be."""
-    try:
-        whole = int(count) if real_number(count, "count", 0, most) == count else -1
-    except StatementError:
-        whole = -1
-    if whole < 0 or whole != count:
-        raise StatementError(
-            f"the count {short_repr(count)} is not a whole number >= 0",
-            where=f"report {short_repr(label)}",
-            do="pass raw counts",
-        )
-    return whole
 
 
 def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
 from ldpopt.estimation.designs.merging import Merged, merge
-from ldpopt.estimation.inversion import Estimate, _count, normal_quantile
+from ldpopt.estimation.inversion import Estimate, covariance_of_mean, normal_quantile
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
@@ -22,7 +23,7 @@ LARGEST_COVARIANCE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(ReportSource):
     """The mechanism from which a workload is estimated best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -147,6 +148,15 @@ class Design:
         """Bits that a report takes."""
         return max(1, (self.n_reports - 1).bit_length())
 
+    @property
+    def digest(self) -> str:
+        """Digest of the mechanism."""
+        return self.mechanism.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count reports; see `Counts.of`."""
+        return Counts.of(self.mechanism, reports, weights=weights)
+
     def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
@@ -154,8 +164,8 @@ class Design:
 
         Parameters
         ----------
-        reports : sequence of labels, shape (N,), or mapping label -> count
-            Outputs of the mechanism.
+        reports : Counts, or sequence of labels, shape (N,), or mapping label -> count
+            Outputs of the mechanism, as `Counts.of` takes them.
         confidence : float
             Coverage of each normal interval on its own. Default: ``0.95``.
 
@@ -170,18 +180,18 @@ class Design:
             If there are no reports, or one is no output.
         """
         normal_quantile(confidence)
-        seen = _count(reports, self.mechanism)
-        total = int(seen.sum())
-        share = seen / total
-        values = self.estimator @ share
-        centered = self.estimator - values[:, None]
-        few = len(values) <= LARGEST_COVARIANCE
-        covariance = (centered * share) @ centered.T / total if few else None
-        spread = np.diag(covariance) if covariance is not None else (centered**2) @ share / total
+        counts = self.count(reports).require_some()
+        values = self.estimator @ (counts.values / counts.total)
+        if len(values) <= LARGEST_COVARIANCE:
+            covariance = covariance_of_mean(self.estimator, values, counts)
+            spread = np.diag(covariance)
+        else:
+            covariance = None
+            spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
         return Estimate(
             values,
             np.sqrt(np.maximum(spread, 0.0)),
-            total,
+            counts.n_reports,
             float(confidence),
             "design",
             self.workload.names,

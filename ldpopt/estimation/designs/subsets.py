@@ -19,17 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign:
+class FrequencyDesign(ReportSource):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` where the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -101,12 +103,21 @@ class FrequencyDesign:
         """Tell the exact privacy of what is drawn."""
         return self.protocol.audit()
 
-    def randomize(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+    def randomize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.randomize(x, rng=rng)
 
+    @property
+    def digest(self) -> str:
+        """Digest of the protocol."""
+        return self.protocol.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count the reports that name each answer."""
+        return self.protocol.count(reports, weights=weights)
+
     def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
-        """Estimate the workload from reports, without bias."""
+        """Estimate the workload from reports or `Counts`, without bias."""
         found = self.protocol.estimate(reports, confidence)
         unit = self.workload.unit or 1.0
         values, error = unit * found.values, abs(unit) * found.std_error

@@ -185,7 +185,7 @@ def test_estimates_from_hashes_try_every_label():
         )
         for x in range(40)
     ]
-    assert protocol._support(reports)[0].tolist() == plain
+    assert protocol.count(reports).values.tolist() == plain
 
 
 def test_subsets_are_uniform():
