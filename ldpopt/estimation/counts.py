@@ -173,6 +173,11 @@ class Counts:
         """Whether any weight is not 1."""
         return self.total != self.n_reports or self.total_squares != self.n_reports
 
+    @property
+    def scale(self) -> float:
+        """One over the number of reports; with weights, over the number of equal ones that tell as much (Kish)."""
+        return self.total_squares / self.total**2
+
     def to_dict(self) -> dict[Hashable, Any]:
         """Counts by label."""
         return dict(zip(self.labels, self.values.tolist(), strict=True))

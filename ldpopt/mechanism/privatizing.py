@@ -107,7 +107,7 @@ class _Column:
     absent: MissingAnswers
 
     def reports(self, answers: pa.Array, first_row: int) -> pa.Array | None:
-        """Reports as an arrow array; None where answers are missing that must not be."""
+        """Reports, dictionary-encoded; None where answers are missing that must not be."""
         import pyarrow as pa
 
         codes = self.coder.codes(answers, self.absent.where, first_row)
@@ -115,7 +115,8 @@ class _Column:
         if self.absent.count:
             return None
         drawn = self.rule.draw(codes, self.source)
-        return self.names.take(pa.array(drawn, mask=drawn == MISSING))
+        codes = drawn.astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == MISSING), self.names)
 
 
 def privatize_file(

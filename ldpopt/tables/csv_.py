@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
@@ -186,9 +186,22 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
     """
     if not len(columns[0]):
         return b""
-    fields = [_quoted(column, alone=len(columns) == 1) for column in columns]
-    text = _glued(fields[0] if len(fields) == 1 else _glued(*fields, by=","), "\n")
+    if len(columns) == 1:
+        text = _by_label(columns[0], lambda column: _glued(_quoted(column, alone=True), "\n"))
+    else:
+        text = _glued(_glued(*(_by_label(column, _quoted) for column in columns), by=","), "\n")
     return bytes(text.buffers()[2])
+
+
+def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Write a column; of a dictionary-encoded one each label only once."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return write(column)
+    labels = column.dictionary.cast(pa.large_string())
+    with_missing = pa.concat_arrays([labels, pa.array([None], pa.large_string())])
+    return write(with_missing).take(column.indices.fill_null(len(labels)))
 
 
 def _glued(*parts: Any, by: str = "") -> pa.Array:
@@ -201,7 +214,7 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
     return pc.binary_join_element_wise(*texts, pa.scalar(by, kind))
 
 
-def _quoted(column: pa.Array, alone: bool) -> pa.Array:
+def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
     """A column as fields of CSV."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -17,7 +17,7 @@ from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.kinds import PARQUET_MARK, kind_of
-from ldpopt.tables.parquet import ParquetRows
+from ldpopt.tables.parquet import ParquetFile, ParquetRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,12 +103,8 @@ def writing(path: str, fields: Sequence[pa.Field]) -> Iterator[Callable[[Sequenc
             stream.write(head.getvalue().encode())
             yield lambda columns: _ignored(stream.write(as_csv(columns)))
             return
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema(fields)
-        with pq.ParquetWriter(stream, schema) as writer:
-            yield lambda columns: writer.write_batch(pa.record_batch(list(columns), schema=schema))
+        with ParquetFile(stream, fields) as file:
+            yield file.write
 
 
 def _ignored(_: Any) -> None:

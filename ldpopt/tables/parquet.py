@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.tables.coding import is_text
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 17
 """Rows per batch."""
+
+GROUP = 1 << 20
+"""Rows per group of a file that is written."""
 
 
 class ParquetRows:
@@ -75,6 +79,59 @@ class ParquetRows:
                 ]
         except (pa.ArrowException, OSError) as error:
             raise _no_parquet(error, self.name) from None
+
+
+class ParquetFile:
+    """A Parquet file that is written in batches, which are collected to groups of rows.
+
+    Parameters
+    ----------
+    stream : binary file
+        Where to.
+    fields : sequence of pyarrow.Field
+        Names and types of the columns; labels may come dictionary-encoded.
+    """
+
+    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field]) -> None:
+        self._stream, self._fields = stream, fields
+        self._writer: Any = None
+        self._batches: list[pa.RecordBatch] = []
+        self._waiting = 0
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, columns: Sequence[pa.Array]) -> None:
+        """Add the columns of a batch."""
+        import pyarrow as pa
+
+        named = zip(self._fields, columns, strict=True)
+        schema = pa.schema([field.with_type(column.type) for field, column in named])
+        self._batches.append(pa.record_batch(list(columns), schema=schema))
+        self._waiting += len(self._batches[-1])
+        if self._waiting >= GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write a group of rows. Dictionaries are written as they are, but readers are told of plain labels."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            plain = pa.schema(self._fields)
+            schema = self._batches[0].schema if self._batches else plain
+            self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
+            stated = base64.b64encode(plain.serialize().to_pybytes()).decode()
+            self._writer.add_key_value_metadata({"ARROW:schema": stated})
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches, self._waiting = [], 0
 
 
 def _no_parquet(error: Exception, name: str) -> ModelFileError:

@@ -11,7 +11,8 @@ import numpy as np
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
 from ldpopt.estimation.designs.merging import Merged, merge
-from ldpopt.estimation.inversion import Estimate, covariance_of_mean, normal_quantile
+from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
 from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
@@ -157,7 +158,7 @@ class Design(ReportSource):
         """Count reports; see `Counts.of`."""
         return Counts.of(self.mechanism, reports, weights=weights)
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
         .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
@@ -167,7 +168,9 @@ class Design(ReportSource):
         reports : Counts, or sequence of labels, shape (N,), or mapping label -> count
             Outputs of the mechanism, as `Counts.of` takes them.
         confidence : float
-            Coverage of each normal interval on its own. Default: ``0.95``.
+            Coverage of each score interval on its own. Default: ``0.95``.
+        simultaneous : bool
+            Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
 
         Returns
         -------
@@ -179,21 +182,20 @@ class Design(ReportSource):
         StatementError
             If there are no reports, or one is no output.
         """
-        normal_quantile(confidence)
+        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
-        values = self.estimator @ (counts.values / counts.total)
+        share = counts.values / counts.total
+        values = self.estimator @ share
         if len(values) <= LARGEST_COVARIANCE:
             covariance = covariance_of_mean(self.estimator, values, counts)
             spread = np.diag(covariance)
         else:
             covariance = None
             spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
-        return Estimate(
-            values,
-            np.sqrt(np.maximum(spread, 0.0)),
-            counts.n_reports,
-            float(confidence),
-            "design",
-            self.workload.names,
-            covariance,
-        )
+        first = self._merged.first
+        frequencies = norm_sub(self.certificate.left_inverse @ share)
+        wanted, channel = np.asarray(self.workload.matrix[:, first]), self.mechanism.channel[first]
+        interval = score_intervals(values, wanted, self.estimator, channel, frequencies, counts.scale, z)
+        error = np.sqrt(np.maximum(spread, 0.0))
+        names = self.workload.names
+        return Estimate(values, error, counts.n_reports, float(confidence), "design", names, covariance, interval)

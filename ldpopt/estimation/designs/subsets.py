@@ -116,12 +116,13 @@ class FrequencyDesign(ReportSource):
         """Count the reports that name each answer."""
         return self.protocol.count(reports, weights=weights)
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""
-        found = self.protocol.estimate(reports, confidence)
-        unit = self.workload.unit or 1.0
-        values, error = unit * found.values, abs(unit) * found.std_error
-        return Estimate(values, error, found.n_reports, float(confidence), "design", self.workload.names)
+        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+        unit, names = self.workload.unit or 1.0, self.workload.names
+        interval = np.sort(unit * found.interval, axis=1)
+        error = abs(unit) * found.std_error
+        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
 
 
 def frequency_design(workload: Workload, privacy: PureLDP) -> FrequencyDesign:

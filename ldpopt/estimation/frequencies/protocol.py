@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.intervals import share_intervals
+from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
@@ -149,7 +150,7 @@ class FrequencyProtocol(ReportSource):
             total = (float(numbers.sum()), float((numbers**2).sum()))
         return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
@@ -159,7 +160,9 @@ class FrequencyProtocol(ReportSource):
         reports : Counts, or array_like, N rows
             What `count` or `randomize` returned, ``N >= 1``.
         confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
+            Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
+        simultaneous : bool
+            Whether all intervals hold at once with this confidence (Bonferroni); default: ``False``.
 
         Returns
         -------
@@ -176,14 +179,16 @@ class FrequencyProtocol(ReportSource):
         The standard error is right for users drawn at random. For fixed users the variance is too large by
         ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
-        normal_quantile(confidence)
+        z = interval_quantile(confidence, len(self.inputs), simultaneous)
         counts = Counts.of(self, reports).require_some()
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
         values = (share - q) / gap
         likely = np.clip(share, q, p)
-        error = np.sqrt(likely * (1 - likely) * counts.total_squares) / counts.total / gap
-        return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, tuple(self.inputs))
+        error = np.sqrt(likely * (1 - likely) * counts.scale) / gap
+        interval = (share_intervals(share, counts.scale, z) - q) / gap
+        labels = tuple(self.inputs)
+        return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, labels, None, interval)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.
