@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ldpopt.estimation import frequencies, mean
     from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.designs import Design, DesignCertificate, design
+    from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+    from ldpopt.estimation.planning import plan_sample
     from ldpopt.estimation.workloads import Workload
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
@@ -63,6 +65,7 @@ _OBJECTS = {
     "ExtremePoints": "polytope.vertices",
     "extreme_points": "polytope.vertices",
     "formulate": "solving.formulation",
+    "goodness_of_fit": "estimation.fit",
     "GraphDP": "privacy",
     "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
@@ -71,6 +74,7 @@ _OBJECTS = {
     "MetricDP": "privacy",
     "OneSided": "privacy",
     "plan": "solving.plan",
+    "plan_sample": "estimation.planning",
     "Problem": "statement.problem",
     "PureLDP": "privacy",
     "RowBlock": "foundation.rows",
@@ -144,6 +148,7 @@ __all__ = [
     "extreme_points",
     "formulate",
     "frequencies",
+    "goodness_of_fit",
     "layers",
     "load_model",
     "mean",
@@ -151,6 +156,7 @@ __all__ = [
     "neighbors",
     "noise",
     "plan",
+    "plan_sample",
     "plot",
     "privacy",
     "regions",

@@ -234,7 +234,8 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     """
     positions = np.arange(len(estimate.values))
     ax = _axes(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
-    below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
+    low, high = estimate.interval.T
+    below, above = np.maximum(estimate.values - low, 0.0), np.maximum(high - estimate.values, 0.0)
     # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
     ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
     spread = np.maximum([below, above], 0.0)

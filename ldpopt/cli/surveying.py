@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,11 +19,16 @@ from ldpopt.cli.output import (
     save_figure,
     say,
 )
+from ldpopt.cli.shell import refuse
 
 MissingOption = Annotated[
     Literal["refuse", "leave_out"],
     typer.Option(help="Where an answer is missing: refuse the table, or leave it out, unprotected."),
 ]
+
+
+DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
+"""Probabilities below which reports are said not to look like those of the mechanism, and are refused."""
 
 
 def privatize(
@@ -103,11 +108,17 @@ def estimate(
         "inversion"
     ),
     confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")] = False,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     json: Json = None,
 ) -> None:
-    """Estimate frequencies of answers from reports."""
+    """Estimate frequencies of answers from reports.
+
+    Estimates are unbiased, with score intervals; norm_sub are the nearest frequencies that are not below 0. The exit
+    code is 1 where the reports cannot be those of the mechanism (p-value below 1e-6).
+    """
     from ldpopt.estimation.counts import Counts
+    from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import estimate_frequencies
     from ldpopt.mechanism.mechanism import Mechanism
 
@@ -116,18 +127,45 @@ def estimate(
     if len(column) > 1:
         raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
     seen = Counts.of(channel, reports, column=column[0], weights=weights, missing=missing)
-    found = estimate_frequencies(channel, seen, method=method, confidence=confidence)
-    rows = zip(channel.inputs, found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True)
-    entries = [
-        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
-        for answer, value, error, (low, high) in rows
-    ]
-    data = {"method": method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
-    title = f"{found.n_reports:,} reports, {method.replace('_', ' ')}, {100 * confidence:g} % intervals"
+    found = estimate_frequencies(channel, seen, method=method, confidence=confidence, simultaneous=simultaneous)
+    chance = None if seen.is_weighted else goodness_of_fit(channel, seen)
+    entries = _entries(channel.inputs, found)
+    data = {
+        "method": method,
+        "n_reports": found.n_reports,
+        "confidence": confidence,
+        "simultaneous": simultaneous,
+        "p_value": chance,
+        "estimates": entries,
+    }
+    together = ", all at once" if simultaneous else ""
+    title = f"{found.n_reports:,} reports, {method.replace('_', ' ')}, {100 * confidence:g} % intervals{together}"
+    headings = [name.replace("_", " ") for name in entries[0]]
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
-    report(data, json, lambda: print_table(["answer", "estimate", "std error", "low", "high"], shown, title=title))
+    report(data, json, lambda: print_table(headings, shown, title=title))
     if plot is not None:
         from ldpopt import plot as pictures
 
         size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
+    if chance is not None and chance < DOUBTFUL:
+        what = (
+            f"these do not look like reports of this mechanism (p < {max(chance, 1e-300):.0e}): raw answers, perhaps?"
+        )
+        if chance < IMPOSSIBLE:
+            refuse(what)
+        say(f"warning: {what}")
+
+
+def _entries(answers: tuple[Any, ...], found: Any) -> list[dict[str, Any]]:
+    """Estimates answer by answer: unbiased, with intervals, and the nearest frequencies (Norm-Sub) beside them."""
+    entries = [
+        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
+        for answer, value, error, (low, high) in zip(
+            answers, found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
+        )
+    ]
+    if found.method == "inversion" and len(entries) > 1:
+        for entry, value in zip(entries, found.norm_sub().values.tolist(), strict=True):
+            entry["norm_sub"] = value
+    return entries

@@ -7,6 +7,7 @@ from ldpopt.cli.certifying import certify
 from ldpopt.cli.comparing import compare
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
+from ldpopt.cli.planning import plan
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import check, export, models, solve, solvers
 from ldpopt.cli.surveying import estimate, privatize
@@ -20,6 +21,7 @@ for _verb in (
     audit,
     certify,
     vertices,
+    plan,
     privatize,
     estimate,
     sweep,

@@ -88,7 +88,8 @@ def score_intervals(
     whole = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
     for best, there in ends:
         slopes.append(_slope(mean, moment, best, there, whole))
-    c = z * z * scale
+    # A number that is the same for all answers is known: no other value is possible.
+    c = np.where(ends[0][0] < ends[1][0], z * z * scale, 0.0)
     found = [
         _root(estimates, moment - slope * mean, slope, c, side) for slope, side in zip(slopes, (-1, 1), strict=True)
     ]
@@ -102,7 +103,7 @@ def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float)
     return np.where(near, otherwise, (there - moment) / np.where(near, 1.0, distance))
 
 
-def _root(estimates: Float, intercept: Float, slope: Float, c: float, side: int) -> Float:
+def _root(estimates: Float, intercept: Float, slope: Float, c: Float, side: int) -> Float:
     """Root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side.
 
     Where there is none, no ``t`` agrees with the estimate: the end is that of the variance at the nearest ``t``.
