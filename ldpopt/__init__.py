@@ -12,11 +12,17 @@ if TYPE_CHECKING:
     from ldpopt.certificate import Certificate, certify, simplex
     from ldpopt.estimation import frequencies, mean
     from ldpopt.estimation.counts import Counts
-    from ldpopt.estimation.designs import Design, DesignCertificate, design
+    from ldpopt.estimation.designs import (
+        Design,
+        DesignCertificate,
+        compare_designs,
+        design,
+        load_design,
+        save_design,
+    )
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
     from ldpopt.estimation.planning import plan_sample
-    from ldpopt.estimation.workloads import Workload
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -40,9 +46,11 @@ if TYPE_CHECKING:
     from ldpopt.solving.solution import Solution
     from ldpopt.solving.solve import solve
     from ldpopt.statement import constraints, datasets, motion, utility
+    from ldpopt.statement.design_problem import DesignProblem
     from ldpopt.statement.modelfile import load_model, save_model
     from ldpopt.statement.problem import Problem
     from ldpopt.statement.utility import Utility
+    from ldpopt.statement.workloads import Workload
     from ldpopt.studies import experiment, simulate, sweep
 
 __version__ = "0.1.0"
@@ -56,10 +64,12 @@ _OBJECTS = {
     "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
+    "compare_designs": "estimation.designs",
     "Counts": "estimation.counts",
     "Design": "estimation.designs",
     "DesignCertificate": "estimation.designs",
     "design": "estimation.designs",
+    "DesignProblem": "statement.design_problem",
     "Estimate": "estimation.inversion",
     "estimate_frequencies": "estimation.inversion",
     "ExtremePoints": "polytope.vertices",
@@ -69,6 +79,7 @@ _OBJECTS = {
     "GraphDP": "privacy",
     "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
+    "load_design": "estimation.designs",
     "load_model": "statement.modelfile",
     "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
@@ -78,13 +89,14 @@ _OBJECTS = {
     "Problem": "statement.problem",
     "PureLDP": "privacy",
     "RowBlock": "foundation.rows",
+    "save_design": "estimation.designs",
     "save_model": "statement.modelfile",
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
-    "Workload": "estimation.workloads",
+    "Workload": "statement.workloads",
 }
 """Modules of the public objects."""
 
@@ -118,6 +130,7 @@ __all__ = [
     "Counts",
     "Design",
     "DesignCertificate",
+    "DesignProblem",
     "Estimate",
     "ExtremePoints",
     "GraphDP",
@@ -138,6 +151,7 @@ __all__ = [
     "audit_sampler",
     "certify",
     "closed_forms",
+    "compare_designs",
     "constraints",
     "convex",
     "datasets",
@@ -150,6 +164,7 @@ __all__ = [
     "frequencies",
     "goodness_of_fit",
     "layers",
+    "load_design",
     "load_model",
     "mean",
     "motion",
@@ -160,6 +175,7 @@ __all__ = [
     "plot",
     "privacy",
     "regions",
+    "save_design",
     "save_model",
     "simplex",
     "simulate",

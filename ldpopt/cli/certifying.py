@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +31,9 @@ def certify(
     gap: Annotated[
         float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6).")
     ] = None,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Check it also by ldpopt_check.py, which shares no code with ldpopt.")
+    ] = False,
     json: Json = None,
 ) -> None:
     """Recheck a certificate, without a solver.
@@ -36,8 +41,11 @@ def certify(
     Privacy, value and bound are recomputed from the statement, the masses and the multipliers in the file. Exit 1 if
     the claim does not hold. A model is solved and certified first.
     """
+    if independent:
+        _check_independently(file)
     from ldpopt.certificate import Certificate, recheck
     from ldpopt.estimation.designs.files import is_design
+    from ldpopt.estimation.designs.saving import is_frequency_design
 
     require_writable(output, json)
     if Path(file).suffix.lower() == ".toml":
@@ -48,7 +56,7 @@ def certify(
         useless = [name for name, value in given.items() if value is not None]
         if useless:
             raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
-        if is_design(file):
+        if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
         claimed = Certificate.load(file)
@@ -58,6 +66,22 @@ def certify(
         refuse(f"the certificate does not hold: {'; '.join(checked.failures)}")
     if gap is not None and claimed.relative_gap > gap:
         refuse(f"the certified relative gap is {claimed.relative_gap:.3g}, more than {gap:g}")
+
+
+def _check_independently(file: str) -> None:
+    """Run the checker that imports nothing of the library, in a process of its own; exit 1 where it refuses."""
+    from importlib.util import find_spec
+
+    if Path(file).suffix.lower() == ".toml":
+        raise typer.BadParameter("--independent is for a certificate: write one with -o first")
+    spec = find_spec("ldpopt_check")
+    if spec is None or spec.origin is None:
+        refuse("ldpopt_check.py is not installed beside ldpopt")
+    command = [sys.executable, "-I", spec.origin, file]
+    done = wait_for(lambda: subprocess.run(command, capture_output=True, text=True), "the independent checker")
+    if done.returncode:
+        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
+    say(f"the independent checker: {done.stdout.strip()}")
 
 
 def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:

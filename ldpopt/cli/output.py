@@ -18,6 +18,7 @@ import typer
 from ldpopt.cli.interrupts import allow_interrupts_everywhere
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
+from ldpopt.foundation.labels import text_of
 
 Json = Annotated[
     str | None,
@@ -53,7 +54,7 @@ def printable(text: str) -> str:
 
 def label(name: Any) -> str:
     """A label in at most 24 characters."""
-    text = printable(str(name))
+    text = printable(text_of(name))
     return text if len(text) <= 24 else text[:23] + "~"
 
 

@@ -27,21 +27,21 @@ def plan(
     """Tell how many people a survey needs.
 
     For each answer, at its worst distribution: the people needed for a half-width, and the half-width that a number of
-    people gives. With --epsilon the same for subset selection, which is optimal for frequencies, over budgets.
+    people gives. With --epsilon the same for the best mechanism, under epsilon-LDP, over a range of budgets.
     """
+    from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.planning import precision
-    from ldpopt.mechanism.mechanism import Mechanism
 
     if half_width is None and people is None:
         raise typer.BadParameter("state --half-width, --people, or both")
     require_writable(json)
-    channel = Mechanism.from_json(mechanism)
-    found = precision(channel, confidence=confidence, simultaneous=simultaneous)
+    source = read_instrument(mechanism).source
+    found = precision(source, confidence=confidence, simultaneous=simultaneous)
     wanted = _Wanted(half_width, people)
     answers = [{"answer": name, **wanted.of(found, place)} for place, name in enumerate(found.names)]
     worst = answers[int(found.variances.argmax())]
     curve = [
-        {"epsilon": budget, **wanted.of(_best(channel, budget, confidence, simultaneous), 0)}
+        {"epsilon": budget, **wanted.worst(_best(source, budget, confidence, simultaneous))}
         for budget in ([] if epsilon is None else parse_grid(epsilon))
     ]
     data = {"confidence": confidence, "answers": answers, "worst": worst, "curve": curve}
@@ -51,7 +51,7 @@ def plan(
         rows = [*answers, worst | {"answer": f"worst: {worst['answer']}"}]
         print_table(["answer", *wanted.headings], [_texts(entry) for entry in rows], title=title)
         if curve:
-            print("\nsubset selection, optimal for frequencies")
+            print("\nthe best mechanism for the same numbers, its worst one")
             print_table(["epsilon", *wanted.headings], [_texts(entry) for entry in curve])
 
     report(data, json, show)
@@ -65,6 +65,10 @@ class _Wanted:
         self.headings = [] if half_width is None else [f"people for +-{half_width:g}"]
         self.headings += [] if people is None else [f"half-width of {people:,}"]
 
+    def worst(self, found: Precision) -> dict[str, Any]:
+        """Numbers for the answer that needs most people."""
+        return self.of(found, int(found.variances.argmax()))
+
     def of(self, found: Precision, place: int) -> dict[str, Any]:
         """Numbers for one answer."""
         answer: dict[str, Any] = {}
@@ -75,12 +79,19 @@ class _Wanted:
         return answer
 
 
-def _best(channel: Any, budget: Any, confidence: float, simultaneous: bool) -> Precision:
-    """What subset selection gives for the answers of a mechanism."""
+def _best(source: Any, budget: Any, confidence: float, simultaneous: bool) -> Precision:
+    """What the best mechanism for the same numbers gives at another budget."""
+    from ldpopt.estimation.designs import Design, design
     from ldpopt.estimation.frequencies import SubsetSelection
     from ldpopt.estimation.planning import precision
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.privacy import PureLDP
 
-    best = SubsetSelection(list(channel.inputs), budget)
+    if isinstance(source, Design):
+        best: Any = design(source.workload, PureLDP(budget), weights=source.weights)
+    else:
+        answers = source.inputs if isinstance(source, Mechanism) else source.workload.inputs
+        best = SubsetSelection(list(answers), budget)
     return precision(best, confidence=confidence, simultaneous=simultaneous)
 
 

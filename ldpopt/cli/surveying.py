@@ -56,15 +56,15 @@ def privatize(
     Reports are drawn with the system's random numbers. All other columns would be unprotected; they are dropped, unless
     kept by name. Texts are matched with the texts of the mechanism's labels. The file is written atomically.
     """
-    from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.mechanism.privatizing import Rule, privatize_file
+    from ldpopt.cli.instruments import read_instrument
+    from ldpopt.mechanism.privatizing import privatize_file
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(output, json)
     _require_distinct(column)
-    channel = Mechanism.from_json(mechanism)
-    rules = dict.fromkeys(column, Rule(channel, missing, missing_answer))
+    instrument = read_instrument(mechanism)
+    rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
 
     def announce() -> None:
         for note in _warnings(len(column), seed, missing, keep):
@@ -112,26 +112,24 @@ def estimate(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     json: Json = None,
 ) -> None:
-    """Estimate frequencies of answers from reports.
+    """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.
 
     Estimates are unbiased, with score intervals; norm_sub are the nearest frequencies that are not below 0. The exit
     code is 1 where the reports cannot be those of the mechanism (p-value below 1e-6).
     """
-    from ldpopt.estimation.counts import Counts
+    from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.fit import goodness_of_fit
-    from ldpopt.estimation.inversion import estimate_frequencies
-    from ldpopt.mechanism.mechanism import Mechanism
 
     require_writable(json, picture=plot)
-    channel = Mechanism.from_json(mechanism)
+    instrument = read_instrument(mechanism)
     if len(column) > 1:
         raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
-    seen = Counts.of(channel, reports, column=column[0], weights=weights, missing=missing)
-    found = estimate_frequencies(channel, seen, method=method, confidence=confidence, simultaneous=simultaneous)
-    chance = None if seen.is_weighted else goodness_of_fit(channel, seen)
-    entries = _entries(channel.inputs, found)
+    seen = instrument.count(reports, column[0], weights, missing)
+    found = instrument.estimate(seen, method, confidence, simultaneous)
+    chance = None if seen.is_weighted else goodness_of_fit(instrument.source, seen)
+    entries = _entries(found)
     data = {
-        "method": method,
+        "method": found.method,
         "n_reports": found.n_reports,
         "confidence": confidence,
         "simultaneous": simultaneous,
@@ -139,7 +137,7 @@ def estimate(
         "estimates": entries,
     }
     together = ", all at once" if simultaneous else ""
-    title = f"{found.n_reports:,} reports, {method.replace('_', ' ')}, {100 * confidence:g} % intervals{together}"
+    title = f"{found.n_reports:,} reports, {found.method.replace('_', ' ')}, {100 * confidence:g} % intervals{together}"
     headings = [name.replace("_", " ") for name in entries[0]]
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
     report(data, json, lambda: print_table(headings, shown, title=title))
@@ -149,20 +147,19 @@ def estimate(
         size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
     if chance is not None and chance < DOUBTFUL:
-        what = (
-            f"these do not look like reports of this mechanism (p < {max(chance, 1e-300):.0e}): raw answers, perhaps?"
-        )
+        what = f"these do not look like reports of it (p-value {max(chance, 1e-300):.0e}); are they raw answers?"
         if chance < IMPOSSIBLE:
             refuse(what)
         say(f"warning: {what}")
 
 
-def _entries(answers: tuple[Any, ...], found: Any) -> list[dict[str, Any]]:
-    """Estimates answer by answer: unbiased, with intervals, and the nearest frequencies (Norm-Sub) beside them."""
+def _entries(found: Any) -> list[dict[str, Any]]:
+    """Estimates one by one: unbiased, with intervals, and the nearest frequencies (Norm-Sub) beside them."""
+    what = "number" if found.method == "design" else "answer"
     entries = [
-        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
-        for answer, value, error, (low, high) in zip(
-            answers, found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
+        {what: name, "estimate": value, "std_error": error, "low": low, "high": high}
+        for name, value, error, (low, high) in zip(
+            found.labels or (), found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
         )
     ]
     if found.method == "inversion" and len(entries) > 1:

@@ -104,7 +104,7 @@ def _file(path: str, alphabet: Sequence[Hashable], column: Any, weights: Any, mi
         coder, absent = Coder(alphabet, "report", as_text=table.is_text(place)), MissingAnswers(where, "report")
         for batch in table.batches([place], beside):
             found = coder.codes(batch[0], where, row)
-            numbers = _read_weights(batch[1], f"{path}, column {weights}", row) if beside else None
+            numbers = read_weights(batch[1], f"{path}, column {weights}", row) if beside else None
             if missing == "refuse":
                 absent.add(found, row)
             row += len(found)
@@ -112,8 +112,14 @@ def _file(path: str, alphabet: Sequence[Hashable], column: Any, weights: Any, mi
         absent.require_none()
 
 
-def _read_weights(column: pa.Array, where: str, first_row: int) -> Float:
-    """Weights in a column of a file."""
+def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
+    """Weights in a column of a file.
+
+    Raises
+    ------
+    StatementError
+        If one is not a finite number ``>= 0``.
+    """
     import pyarrow as pa
 
     try:

@@ -111,6 +111,11 @@ def plain_label(label: Hashable) -> str | int | float:
     return value if isinstance(value, (str, int, float)) else str(value)
 
 
+def text_of(label: Any) -> str:
+    """A label as text, as tables have it; a combination of attributes with commas, as in ``no, yes``."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
 def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
     try:
         return value in position

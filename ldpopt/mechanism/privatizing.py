@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.mechanism.sampling import Random, generators
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
 from ldpopt.tables.files import Rows, place_of, reading, writing
@@ -54,7 +54,7 @@ class Rule:
         if self.missing_answer is not None and self._place() is None:
             raise StatementError(
                 f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
-                do=nearest(self.missing_answer, self.mechanism.inputs),
+                do=nearest(self.missing_answer, self.inputs),
             )
 
     def filled(self, codes: Codes, absent: MissingAnswers, first_row: int = 0) -> Codes:
@@ -66,6 +66,22 @@ class Rule:
             absent.add(codes, first_row)
         return codes
 
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers."""
+        return self.mechanism.inputs
+
+    def labels(self, as_text: bool) -> pa.Array:
+        """What reports are made of, as an arrow array."""
+        return label_column(self.mechanism.outputs, as_text)
+
+    def column(self, codes: Codes, labels: pa.Array, rng: Random) -> pa.Array:
+        """Draw reports as a column, dictionary-encoded; what is missing stays missing."""
+        import pyarrow as pa
+
+        drawn = self.draw(codes, rng).astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
+
     def draw(self, codes: Codes, rng: Random) -> Codes:
         """Codes of the reports; what is missing stays missing."""
         answered = codes != MISSING
@@ -76,10 +92,10 @@ class Rule:
         return reports
 
     def _place(self) -> int | None:
-        names = list(map(str, self.mechanism.inputs))
-        if self.missing_answer in self.mechanism.inputs:
-            return self.mechanism.inputs.index(self.missing_answer)
-        return names.index(str(self.missing_answer)) if str(self.missing_answer) in names else None
+        if self.missing_answer in self.inputs:
+            return self.inputs.index(self.missing_answer)
+        names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
+        return names.index(text) if text in names else None
 
 
 def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None) -> Any:
@@ -107,16 +123,12 @@ class _Column:
     absent: MissingAnswers
 
     def reports(self, answers: pa.Array, first_row: int) -> pa.Array | None:
-        """Reports, dictionary-encoded; None where answers are missing that must not be."""
-        import pyarrow as pa
-
+        """Reports as a column; None where answers are missing that must not be."""
         codes = self.coder.codes(answers, self.absent.where, first_row)
         codes = self.rule.filled(codes, self.absent, first_row)
         if self.absent.count:
             return None
-        drawn = self.rule.draw(codes, self.source)
-        codes = drawn.astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == MISSING), self.names)
+        return self.rule.column(codes, self.names, self.source)
 
 
 def privatize_file(
@@ -186,5 +198,5 @@ def _column(table: Rows, place: int, rule: Rule, source: Random) -> _Column:
     """Match a column of a file with its mechanism: by the text of the labels where the column has texts."""
     as_text = table.is_text(place)
     where = f"{table.name}, column {table.columns[place]}"
-    coder = Coder(rule.mechanism.inputs, "answer", as_text=as_text)
-    return _Column(rule, coder, label_column(rule.mechanism.outputs, as_text), source, MissingAnswers(where, "answer"))
+    coder = Coder(rule.inputs, "answer", as_text=as_text)
+    return _Column(rule, coder, rule.labels(as_text), source, MissingAnswers(where, "answer"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import nearest, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,7 @@ class Coder:
     """
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
-        names: list[Any] = list(map(str, alphabet)) if as_text else list(alphabet)
+        names: list[Any] = list(map(text_of, alphabet)) if as_text else list(alphabet)
         self.kind, self.as_text = kind, as_text
         self.position = {name: code for code, name in enumerate(names)}
         if len(self.position) < len(names):
@@ -175,5 +175,5 @@ def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
 
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        return pa.array(list(map(str, labels)), pa.string())
+        return pa.array(list(map(text_of, labels)), pa.string())
     return pa.array(labels)

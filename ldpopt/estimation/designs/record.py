@@ -10,14 +10,15 @@ import numpy as np
 
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
-from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.workloads import Workload
 
 LARGEST_COVARIANCE = 1000
 """Most numbers whose covariance matrix is kept in an estimate."""
@@ -71,20 +72,23 @@ class Design(ReportSource):
 
     @cached_property
     def _merged(self) -> Merged:
-        return merge(self.workload.matrix)
+        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
     def estimator(self) -> Float:
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        return frozen(np.asarray(self.workload.matrix[:, self._merged.first] @ self.certificate.left_inverse))
+        rows = self.workload.matrix[:, self._merged.first]
+        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
+        constant = rows[:, :1]
+        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
 
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         merged, inverse = self._merged, self.certificate.left_inverse
         r = np.bincount(merged.classes, weights=self.weights)
-        gram = self.workload.gram[np.ix_(merged.first, merged.first)]
+        gram = self.workload.contrast_gram[np.ix_(merged.first, merged.first)]
         # Around the weights' average, where little cancels.
         moved = inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
@@ -175,7 +179,8 @@ class Design(ReportSource):
         Returns
         -------
         Estimate
-            One number for each row of the workload, with its name.
+            One number for each row of the workload, with its name. Intervals are score intervals: they have every value
+            that the estimate does not contradict, and are not of width 0 where all reports count the same.
 
         Raises
         ------

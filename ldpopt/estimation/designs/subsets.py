@@ -22,12 +22,12 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
