@@ -57,6 +57,8 @@ def privatize(
     kept by name. Texts are matched with the texts of the mechanism's labels. The file is written atomically.
     """
     from ldpopt.cli.instruments import read_instrument
+    from ldpopt.estimation.inversion import why_not_estimable
+    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.privatizing import privatize_file
 
     if json == "-" and output == "-":
@@ -67,6 +69,9 @@ def privatize(
     rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
 
     def announce() -> None:
+        useless = why_not_estimable(instrument.source) if isinstance(instrument.source, Mechanism) else ""
+        if useless:
+            say(f"warning: {useless}")
         for note in _warnings(len(column), seed, missing, keep):
             say(note)
 

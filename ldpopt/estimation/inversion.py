@@ -243,6 +243,24 @@ def estimate_frequencies(
     return Estimate(values, std_error, counts.n_reports, float(confidence), method, mechanism.inputs, covariance, found)
 
 
+def why_not_estimable(mechanism: Mechanism) -> str:
+    """Say why frequencies cannot be estimated from a mechanism, and what works; empty where they can.
+
+    Examples
+    --------
+    >>> why_not_estimable(Mechanism([[0.5, 0.5], [0.5, 0.5]])).partition(":")[0]
+    'frequencies cannot be estimated from this mechanism'
+    """
+    try:
+        left_inverse(mechanism)
+    except StatementError as error:
+        what = error.what.partition(":")[0]
+        return (
+            f"frequencies cannot be estimated from this mechanism: {what}; `ldpopt design` finds the best one for them"
+        )
+    return ""
+
+
 def left_inverse(mechanism: Mechanism) -> Float:
     """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, real_array, real_number, short_repr
-from ldpopt.foundation.labelled import as_counts, is_series, read_labelled
+from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 from ldpopt.tables.files import place_of, reading
@@ -144,13 +144,12 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
     """
     if weights is None:
         return None
-    if is_series(weights):
+    if is_labelled(weights):
         index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
-        if weights.index.equals(index) if hasattr(index, "equals") else list(weights.index) == list(index):
-            weights = weights.to_numpy()
-        else:
+        is_aligned = is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)
+        if not is_aligned:
             weights = read_labelled(weights, "weights", ("report",)).to(tuple(index))
-    values = real_array(weights, "weights")
+    values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):
         raise StatementError(f"the weights have shape {values.shape}; there are {size} reports")
     return _checked(values, "the weights", 0)
