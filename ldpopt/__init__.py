@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
     from ldpopt.estimation.planning import plan_sample
+    from ldpopt.estimation.survey import Survey
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -94,6 +95,7 @@ _OBJECTS = {
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
+    "Survey": "estimation.survey",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
     "Workload": "statement.workloads",
@@ -144,6 +146,7 @@ __all__ = [
     "RowBlock",
     "Solution",
     "Status",
+    "Survey",
     "Utility",
     "UtilityOptimizedLDP",
     "Workload",
