@@ -53,6 +53,7 @@ def compare(sizes):
     means = {name: [] for name in MEANS}
     gaps, seconds = [], []
     for name, workload, epsilon, r in cases(sizes):
+        print(f"{name}, n = {len(r)}, epsilon = {epsilon}", file=sys.stderr)
         start = time.process_time()
         best = design(workload, PureLDP(epsilon), weights=r, gap=1e-9)
         seconds.append(time.process_time() - start)

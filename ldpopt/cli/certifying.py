@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.designing import certify_design
+from ldpopt.cli.designing import certify_design, certify_design_of
 from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
@@ -48,14 +48,16 @@ def certify(
     from ldpopt.estimation.designs.saving import is_frequency_design
 
     require_writable(output, json)
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    if Path(file).suffix.lower() == ".toml" and _has_workload_alone(file):
+        _refuse({key: given[key] for key in ("--solver", "--form")}, "a utility", file)
+        certify_design_of(file, output, time_limit, gap, json)
+        return
     if Path(file).suffix.lower() == ".toml":
         gap = 1e-6 if gap is None else gap
         claimed = _of_model(file, output, (solver, time_limit, form))
     else:
-        given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
-        useless = [name for name, value in given.items() if value is not None]
-        if useless:
-            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
+        _refuse(given, "a model", file)
         if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
@@ -82,6 +84,19 @@ def _check_independently(file: str) -> None:
     if done.returncode:
         refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
     say(f"the independent checker: {done.stdout.strip()}")
+
+
+def _refuse(given: dict[str, Any], what: str, file: str) -> None:
+    """Refuse options that are for something else."""
+    useless = [name for name, value in given.items() if value is not None]
+    if useless:
+        raise typer.BadParameter(f"{useless[0]} is for {what}; {file} is none")
+
+
+def _has_workload_alone(file: str) -> bool:
+    from ldpopt.statement.modelfile import read_model
+
+    return read_model(file).problem is None
 
 
 def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:

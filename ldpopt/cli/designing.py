@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import TimeLimit, audit_record, notion
+from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
     from ldpopt.statement.modelfile import Model
@@ -87,6 +89,8 @@ def run_design(stated: Model, gap: float | None, time_limit: float | None, outpu
     asked = stated.require_design()
     limit = stated.time_limit if time_limit is None else time_limit
     more: dict[str, Any] = {} if outputs is None else {"outputs": outputs}
+    if outputs is not None and "outputs" not in signature(run).parameters:
+        raise StatementError("designs with a stated number of reports are not available", do="leave --outputs out")
     how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective}
     return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit, **more)
 
@@ -166,6 +170,20 @@ def _show_by_answer(variances: list[dict[str, Any]]) -> None:
     rows = [[label(entry["answer"]), number(entry["variance"], 9)] for entry in variances[::step]]
     title = f"{len(variances):,} answers, every {step}th shown" if step > 1 else ""
     print_table(["answer", "variance"], rows, title=title)
+
+
+def certify_design_of(model: str, output: str | None, limit: float | None, gap: float | None, json: str | None) -> None:
+    """Design for a model, write the file of the design where asked, and recheck it."""
+    import tempfile
+
+    from ldpopt.statement.modelfile import read_model
+
+    stated = read_model(model)
+    found = wait_for(lambda: run_design(stated, gap, limit), f"designing {Path(model).name}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = output or str(Path(folder) / f"{Path(model).stem}.json")
+        _save(found, file)
+        certify_design(file, 1e-6 if gap is None else gap, json)
 
 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:

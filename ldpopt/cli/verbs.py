@@ -10,6 +10,7 @@ from ldpopt.cli.designing import design
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
 from ldpopt.cli.planning import plan
+from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import export, solve, solvers
 from ldpopt.cli.surveying import estimate, privatize
@@ -29,6 +30,7 @@ for _verb in (
     estimate,
     sweep,
     plot,
+    report,
     export,
     solvers,
     models,

@@ -14,9 +14,10 @@ from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
 from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by, budget_of, is_pure
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.dual import Dual
-from ldpopt.estimation.designs.fewer import with_fewer_reports
+from ldpopt.estimation.designs.fewer import balanced, with_fewer_for_all, with_fewer_reports
 from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
+from ldpopt.estimation.designs.outputs_ import has_more, require_outputs, with_outputs
 from ldpopt.estimation.designs.pricing import LISTED, Staircases
 from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
@@ -48,20 +49,22 @@ def design(
     objective: Literal["average", "worst_case"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
+    outputs: int | None = None,
 ) -> Design | FrequencyDesign:
     r"""Find the private mechanism from which a workload is estimated with the smallest error.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
               \quad \text{subject to} \quad V C = W
 
-    over all epsilon-LDP channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
+    over all private channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
 
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
         What is to be estimated.
-    privacy : PureLDP
-        How private.
+    privacy : PureLDP, GraphDP, MetricDP or OneSided
+        How private. The extreme rays of the cone of columns are listed, at most 100000: any metric on 10 answers, a
+        path of 17, most grids of 12. Parts of a graph may be separate.
     weights : array_like, shape (n,), or mapping label -> weight, optional
         A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
         the estimate is unbiased whatever the distribution is.
@@ -72,6 +75,10 @@ def design(
         Relative gap between value and bound that is aimed at. Default: ``1e-6``.
     time_limit : float, optional
         Seconds; then the best design so far is returned, with its gap. Default: no limit.
+    outputs : int, optional
+        Most reports, at least as many as answers that the workload tells apart (under a graph or metric: as answers).
+        The bound stays that for any number of reports, so that the gap says what few reports cost. Default: as many as
+        the optimum takes.
 
     Returns
     -------
@@ -82,12 +89,16 @@ def design(
     Raises
     ------
     StatementError
-        If the workload depends on no answer, a weight or label does not fit, or epsilon is 0.
+        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or ``outputs`` are fewer
+        than answers.
+    NotRepresentableError
+        If the notion's columns are no cone, or its extreme rays are too many.
 
     Notes
     -----
-    An optimal design over the columns of two values ``1`` and ``e**-epsilon``, found by column generation. Theory:
-    docs, "Estimation".
+    An optimal design over the extreme rays of the cone of columns, found by column generation: for pure privacy those
+    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs where they are known,
+    which have the fewest reports. Theory: docs, "Estimation".
 
     References
     ----------
@@ -110,15 +121,18 @@ def design(
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     deadline = Deadline.after(positive_seconds(time_limit))
-    if wanted.unit is not None and weights is None and wanted.shape[1] > LISTED and is_pure(privacy, wanted.inputs):
+    is_plain = wanted.unit is not None and weights is None and outputs is None
+    if is_plain and wanted.shape[1] > LISTED and is_pure(privacy, wanted.inputs):
         return frequency_design(wanted, PureLDP(budget))
     r = read_weights(weights, wanted)
     allowed = allowed_by(privacy, wanted.matrix, wanted.inputs, deadline)
+    if outputs is not None:
+        require_outputs(outputs, len(allowed.merged.first))
     if objective == "worst_case":
-        return _worst(wanted, privacy, allowed, gap, deadline)
+        return _worst(wanted, privacy, allowed, gap, deadline, outputs)
     allowed.require_said(r)
-    found = _optimum(wanted, r, allowed, gap, deadline)
-    return _designed(wanted, privacy, r, allowed, found, gap)
+    found = _optimum(wanted, r, allowed, gap, deadline, outputs)
+    return _designed(wanted, privacy, r, allowed, found, gap, deadline, outputs)
 
 
 def read_weights(weights: Any, workload: Workload) -> Float:
@@ -137,13 +151,20 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     return normalized(array)
 
 
-def _optimum(workload: Workload, r: Float, allowed: Allowed, gap: float, deadline: Deadline) -> tuple[Optimum, Dual]:
+def _optimum(
+    workload: Workload, r: Float, allowed: Allowed, gap: float, deadline: Deadline, outputs: int | None
+) -> tuple[Optimum, Dual]:
     """Design for the classes of answers, and what bounds it."""
     merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
     _require_told_apart(n)
     gram = workload.contrast_gram[np.ix_(merged.first, merged.first)]
     contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
+    even = balanced(contrasts, cone)
+    if outputs is not None and n > LISTED and (even is None or len(even.q) > outputs):
+        even = balanced(contrasts, cone, outputs)
+    if even is not None and (outputs is None or len(even.q) <= outputs):
+        return even, even.dual
     hints = workload.symmetries if n == workload.shape[1] else ()
     if n <= LISTED or not isinstance(cone, Staircases):
         optimum = generate(contrasts, cone, hints, gap=gap / 2, deadline=deadline)
@@ -154,7 +175,14 @@ def _optimum(workload: Workload, r: Float, allowed: Allowed, gap: float, deadlin
 
 
 def _designed(
-    workload: Workload, privacy: Notion, r: Float, allowed: Allowed, found: tuple[Optimum, Dual], gap: float
+    workload: Workload,
+    privacy: Notion,
+    r: Float,
+    allowed: Allowed,
+    found: tuple[Optimum, Dual],
+    gap: float,
+    deadline: Deadline,
+    outputs: int | None,
 ) -> Design:
     """Mechanism, estimator and proof of an optimum."""
     (optimum, dual), merged = found, allowed.merged
@@ -162,7 +190,12 @@ def _designed(
     multipliers, bound = bounded(statement, dual, allowed)
     bound = max(bound, Fraction(0))
     share = gap * (1 - optimum.contrasts.spread / optimum.value)
-    achieved, real = _best_realized(statement, optimum, allowed, share, bound / Fraction(1 - gap))
+    if has_more(optimum, allowed, outputs):
+        optimum = with_outputs(optimum, allowed, outputs, deadline)
+        real = realize(optimum.contrasts, optimum.columns, optimum.q, allowed, share, lift=False)
+        achieved = value_above(statement, real.channel, real.left_inverse, "average")
+    else:
+        achieved, real = _best_realized(statement, optimum, allowed, share, bound / Fraction(1 - gap))
     mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
@@ -170,7 +203,9 @@ def _designed(
     return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
 
 
-def _worst(workload: Workload, privacy: Notion, allowed: Allowed, gap: float, deadline: Deadline) -> Design:
+def _worst(
+    workload: Workload, privacy: Notion, allowed: Allowed, gap: float, deadline: Deadline, outputs: int | None
+) -> Design:
     """Design for the largest variance over the answers."""
     merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
@@ -181,12 +216,15 @@ def _worst(workload: Workload, privacy: Notion, allowed: Allowed, gap: float, de
             do='use objective="average", whose largest variance is `worst_variance`',
         )
     gram = np.asarray(workload.contrast_gram[np.ix_(merged.first, merged.first)])
-    optimum, _ = generate_worst(gram, cone, gap=gap / 2, deadline=deadline)
+    even = balanced(Contrasts(gram, np.full(n, 1 / n)), cone)
+    optimum = even or with_fewer_for_all(generate_worst(gram, cone, gap=gap / 2, deadline=deadline)[0], gap)
+    lift = not has_more(optimum, allowed, outputs)
+    made = optimum if lift else with_outputs(optimum, allowed, outputs, deadline, for_all=True)
     r = np.zeros(workload.shape[1])
     r[merged.first] = optimum.contrasts.weights
     statement = Statement.of(workload.matrix, r, merged)
     multipliers, bound = bounded(statement, optimum.dual, allowed)
-    real = realize(optimum.contrasts, optimum.columns, optimum.q, allowed, gap)
+    real = realize(made.contrasts, made.columns, made.q, allowed, gap, lift=lift)
     achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
     mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
     certificate = DesignCertificate(

@@ -21,11 +21,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.estimation.designs.cones.allowed import Allowed
 from ldpopt.estimation.designs.contrasts import Columns, Contrasts
+from ldpopt.estimation.designs.fewer import variances
 from ldpopt.estimation.designs.generation import Optimum
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 
-STARTS = 4
+STARTS = 8
 """Clusters that the descent begins with."""
 
 UNNEEDED = 1e-9
@@ -34,17 +35,25 @@ UNNEEDED = 1e-9
 INSIDE = 0.05
 """Share of constant columns that is mixed in to begin with."""
 
-WIDE, NARROW = 0.1, 1e-7
+APART = 1e-2
+"""How far reports are moved at random to begin with, relative to their size."""
+
+WIDE, NARROW = 0.1, 1e-9
 """Weight of all logarithms together, at first and at last, relative to the value."""
 
 STEPS = 40
 """Limit on steps for each weight."""
 
+ROUNDS = 8
+"""Weights that are tried for the worst case."""
+
 LARGEST = 1200
 """Most entries of a channel for which the Newton steps are made; beyond, reports are joined only."""
 
 
-def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -> Optimum:
+def limited(
+    optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline, *, near: Optimum | None = None
+) -> Optimum:
     """Design with at most ``most`` reports, no fewer than answers.
 
     Parameters
@@ -57,6 +66,8 @@ def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -
         Number of reports.
     deadline : Deadline
         When to stop with the best so far.
+    near : Optimum, optional
+        Design with so few reports to begin with. Default: clusters of the optimum's.
 
     Returns
     -------
@@ -64,19 +75,44 @@ def limited(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -
         With other columns, and the bound of the given one.
     """
     contrasts = optimum.contrasts
+    most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, allowed)
     best: tuple[float, Float] | None = None
-    for start in range(STARTS):
-        z = _joined(space, optimum, most, start)
+    for start in range(STARTS if near is None else 1):
+        # Every other start has fewer reports than it may: the best few are sometimes found more easily.
+        count = max(len(contrasts.weights), 2 * most // 3) if start % 2 else most
+        joined = _clusters(space, optimum, count, start) if near is None else _coordinates(contrasts, near)
+        z = _inside(space, joined, max(count, len(joined)), start)
         if most * len(contrasts.weights) <= LARGEST:
             z = _descended(space, z, deadline)
         value = space.value(z)
         if best is None or value < best[0]:
             best = value, z
-        if deadline.is_over or len(optimum.q) < most:
+        if deadline.is_over:
             break
     assert best is not None
     return _written(optimum, best[1])
+
+
+def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -> Optimum:
+    """Design with at most ``most`` reports for the largest variance: weights grow where the variance is large."""
+    gram, r = optimum.contrasts.gram, optimum.contrasts.weights
+    share = optimum.q / optimum.columns.mass(r)
+    best: tuple[float, Optimum] | None = None
+    near: Optimum | None = None
+    for _ in range(ROUNDS):
+        contrasts = Contrasts(gram, r)
+        contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(optimum.columns)).max()))
+        at = replace(optimum, contrasts=contrasts, q=share * optimum.columns.mass(r))
+        made = limited(at, allowed, most, deadline, near=near)
+        near, each = made, variances(made)
+        if best is None or each.max() < best[0]:
+            best = float(each.max()), made
+        if deadline.is_over:
+            break
+        r = r * each / (r @ each)
+    assert best is not None
+    return best[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +139,30 @@ class _Space:
         return float(np.trace(cho_solve(factor, self.gram)))
 
 
-def _joined(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
-    """Reports of the optimum joined into clusters; the first start by Ward's rule, others around random ones."""
+def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
+    """Columns of a design, perhaps for other weights."""
+    q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(contrasts.weights)
+    return np.column_stack([q, q[:, None] * contrasts.atoms(design.columns)])
+
+
+def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
+    """Reports of the optimum joined into clusters; two starts by Ward's rule, others around random ones."""
     atoms, q = optimum.contrasts.atoms(optimum.columns), optimum.q
     inverse = np.linalg.pinv((atoms.T * q) @ atoms, hermitian=True)
     values, vectors = np.linalg.eigh(inverse @ space.gram @ inverse)
     places = atoms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    label = _ward(places, q, most) if start == 0 else _around(places, q, most, np.random.default_rng(start))
+    label = _ward(places, q, most) if start < 2 else _around(places, q, most, np.random.default_rng(start))
     z = np.zeros((label.max() + 1, atoms.shape[1] + 1))
     np.add.at(z, label, np.column_stack([q, q[:, None] * atoms]))
-    if len(z) < most:  # a report may be given twice: the copies move apart
-        z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
-        spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * 1e-2 / most
-        z[:, 1:] += spread - spread.mean(axis=0)
+    return z
+
+
+def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
+    """So many reports, all ties loose."""
+    z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
+    # Clusters may miss a direction, and empty ones have to move apart.
+    spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * APART / most
+    z[:, 1:] += spread - spread.mean(axis=0)
     constant = np.zeros_like(z)
     constant[:, 0] = 1 / len(z)
     share = INSIDE
@@ -173,15 +220,15 @@ def _descended(space: _Space, z: Float, deadline: Deadline) -> Float:
 
 def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, float]:
     """One step, and what it gained."""
-    gradient, hessian = _derivatives(space, z, base, level)
     m, width = z.shape
     sums = np.tile(np.eye(width), m)
     try:
+        gradient, hessian = _derivatives(space, z, base, level)
         factor = cho_factor(hessian + 1e-12 * np.diag(np.diag(hessian)), overwrite_a=True)
+        solved, across = cho_solve(factor, gradient), cho_solve(factor, sums.T)
+        step = across @ np.linalg.solve(sums @ across, sums @ solved) - solved
     except LinAlgError:
         return z, 0.0
-    solved, across = cho_solve(factor, gradient), cho_solve(factor, sums.T)
-    step = across @ np.linalg.solve(sums @ across, sums @ solved) - solved
     slope, move = float(gradient @ step), step.reshape(z.shape)
     slack, change = z @ space.rows.T, move @ space.rows.T
     falling = change < 0

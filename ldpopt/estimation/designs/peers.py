@@ -19,6 +19,9 @@ LISTED = 14
 FACTORIZATION_STEPS = 1000
 """Steps of descent from each start."""
 
+WORTHWHILE = 1e-4
+"""Share of the objective for which a descent begins again."""
+
 
 def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
     """Average variance of the best unbiased estimator for a channel.
@@ -135,15 +138,22 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
     from scipy.optimize import minimize
 
     n, m = len(r), 4 * len(r)
-    found = minimize(  # type: ignore[call-overload]
-        lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
-        np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
-        options={"maxiter": FACTORIZATION_STEPS, "maxcor": 20},
-    )
-    return _through_projection(found.x, gram, r, epsilon)[2]
+    point, value, steps = np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]), math.inf, 0
+    while steps < FACTORIZATION_STEPS:
+        # The objective has corners, at which a search ends early: it begins again without its memory.
+        found = minimize(  # type: ignore[call-overload]
+            lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
+            point,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
+            options={"maxiter": FACTORIZATION_STEPS - steps, "maxcor": 20},
+        )
+        steps += max(1, found.nit)
+        point, gained, value = found.x, value - found.fun, float(found.fun)
+        if gained < WORTHWHILE:
+            break
+    return _through_projection(point, gram, r, epsilon)[2]
 
 
 def _through_projection(flat: Float, gram: Float, r: Float, epsilon: float) -> tuple[float, Float, Float]:
@@ -180,14 +190,20 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
-    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip, by bisection."""
-    high = math.exp(epsilon) * low
-    down, up = (low - wanted).min(axis=1), (high - wanted).max(axis=1)
-    for _ in range(60):
-        middle = (down + up) / 2
-        over = np.clip(wanted + middle[:, None], low, high).sum(axis=1) > 1
-        down, up = np.where(over, down, middle), np.where(over, middle, up)
-    found = np.clip(wanted + up[:, None], low, high)
+    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip.
+
+    The sum of a clipped row grows linearly between the shifts at which an entry leaves its lower or reaches its upper
+    end.
+    """
+    m, high = len(low), math.exp(epsilon) * low
+    ends = np.hstack([low - wanted, high - wanted])
+    order = np.argsort(ends, axis=1)
+    ends = np.take_along_axis(ends, order, axis=1)
+    moving = np.cumsum(np.where(order < m, 1.0, -1.0), axis=1)[:, :-1]
+    sums = low.sum() + np.cumsum(moving * np.diff(ends, axis=1), axis=1)
+    rows, place = np.arange(len(wanted)), np.minimum((sums < 1).sum(axis=1), 2 * m - 2)
+    shift = ends[rows, place + 1] - (sums[rows, place] - 1) / np.maximum(moving[rows, place], 1.0)
+    found = np.clip(wanted + shift[:, None], low, high)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

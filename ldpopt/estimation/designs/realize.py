@@ -35,15 +35,20 @@ class Realized:
     left_inverse: Float
 
 
-def realize(contrasts: Contrasts, columns: Columns, q: Float, allowed: Allowed, gap: float) -> Realized:
+def realize(
+    contrasts: Contrasts, columns: Columns, q: Float, allowed: Allowed, gap: float, *, lift: bool = True
+) -> Realized:
     """Make the columns a private channel, and find the best unbiased estimator of that channel.
+
+    ``lift`` adds reports where some contrast is hardly told; see `estimable`.
 
     Raises
     ------
     StatementError
         If epsilon is so small that masses of ``2**-53`` cannot tell the answers apart.
     """
-    columns, q = _estimable(contrasts, columns, q, allowed.response, min(SHARE, gap / 4))
+    if lift:
+        columns, q = estimable(contrasts, columns, q, allowed.response, min(SHARE, gap / 4))
     order = np.lexsort(-columns.shapes.T[::-1])
     columns, q = columns.take(order), q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
@@ -73,9 +78,7 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     return np.asarray(solved + weights[:, None])
 
 
-def _estimable(
-    contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float
-) -> tuple[Columns, Float]:
+def estimable(contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float) -> tuple[Columns, Float]:
     """Mix with a little randomized response where some direction is not, or hardly, told by any report.
 
     The optimum for a mean may tell nothing of other contrasts; rounding would then tell them at random.

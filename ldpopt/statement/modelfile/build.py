@@ -120,7 +120,8 @@ class Builder:
         sized = value if form == "values" else self.given_utility[1]
         if isinstance(sized, str):
             sized = self.utility.values
-        found = None if sized or self.stated.workload is None else stated_inputs(self.stated.workload)
+        with self.page.at("workload"):
+            found = None if sized or self.stated.workload is None else stated_inputs(self.stated.workload)
         if found is not None:
             return found
         if not sized:

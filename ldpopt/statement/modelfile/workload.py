@@ -7,7 +7,9 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.privacy.tables import MisstatedError
 from ldpopt.statement import utility as utilities
 from ldpopt.statement.modelfile.schema import (
     WORKLOADS,
@@ -58,9 +60,11 @@ def _one(page: Page, data: dict[str, Any], inputs: list[Any], key: Key) -> Workl
 
 def _made(kind: str, stated: Section, inputs: list[Any]) -> Workload:
     if isinstance(stated, StatedMean):
-        return Workload.mean(_by_label(numbers_behind(stated.values, inputs, "values"), inputs), inputs)
+        return Workload.mean(_by_label(numbers_behind(stated.values, inputs, "values"), inputs, "values"), inputs)
     if isinstance(stated, StatedMeans):
-        return Workload.means({name: _by_label(row, inputs) for name, row in stated.values.items()}, inputs)
+        return Workload.means(
+            {name: _by_label(row, inputs, "values", name) for name, row in stated.values.items()}, inputs
+        )
     if isinstance(stated, StatedMarginals):
         shape: Any = stated.shape
         return Workload.marginals(shape, stated.k, inputs)
@@ -75,16 +79,25 @@ def _rows(stated: StatedRows, inputs: list[Any]) -> Workload:
         return Workload(stated.rows, inputs, stated.names)
     if stated.names is not None:
         raise StatementError("names says nothing beside rows by name", do="remove names")
-    rows: dict[Hashable, Any] = {name: _by_label(row, inputs) for name, row in stated.rows.items()}
+    rows: dict[Hashable, Any] = {name: _by_label(row, inputs, "rows", name) for name, row in stated.rows.items()}
     return Workload.means(rows, inputs)
 
 
-def _by_label(row: Any, inputs: list[Any]) -> Any:
-    """Numbers by the labels themselves: the keys of a TOML table are text."""
+def _by_label(row: Any, inputs: list[Any], *key: str) -> list[float]:
+    """Numbers in the order of the answers: the keys of a TOML table are text."""
     if not isinstance(row, Mapping):
-        return row
-    found = {str(label): label for label in inputs}
-    return {found.get(name, name): value for name, value in row.items()}
+        if len(row) != len(inputs):
+            raise MisstatedError(f"{len(row)} numbers for {len(inputs)} answers", *key)
+        return list(row)
+    known = {str(label): label for label in inputs}
+    unknown, missing = [name for name in row if name not in known], [name for name in known if name not in row]
+    if unknown:
+        raise MisstatedError(
+            f"{short_repr(unknown[0])} is not an answer", *key, unknown[0], do=nearest(unknown[0], known)
+        )
+    if missing:
+        raise MisstatedError(f"the answer {short_repr(missing[0])} has no number", *key, do="add it")
+    return [row[name] for name in known]
 
 
 def numbers_behind(given: Any, labels: list[Any], name: str) -> Any:
@@ -105,7 +118,7 @@ def stated_inputs(data: dict[str, Any]) -> list[Any] | None:
         if part.get("kind") == "marginals" and isinstance(shape, (list, dict)) and shape:
             try:
                 return list(itertools.product(*(values for _, values in attributes(shape))))
-            except (StatementError, TypeError):
+            except TypeError:
                 return None  # to be refused by name later
     for part in _tables(data):
         row = part.get("values", part.get("rows"))
