@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
     from ldpopt.estimation import frequencies, mean
+    from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.designs import (
         Design,
         DesignCertificate,
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
         load_design,
         save_design,
     )
+    from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+    from ldpopt.estimation.planning import plan_sample
+    from ldpopt.estimation.survey import Survey
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -62,6 +66,7 @@ _OBJECTS = {
     "Certificate": "certificate",
     "certify": "certificate",
     "compare_designs": "estimation.designs",
+    "Counts": "estimation.counts",
     "Design": "estimation.designs",
     "DesignCertificate": "estimation.designs",
     "design": "estimation.designs",
@@ -71,6 +76,7 @@ _OBJECTS = {
     "ExtremePoints": "polytope.vertices",
     "extreme_points": "polytope.vertices",
     "formulate": "solving.formulation",
+    "goodness_of_fit": "estimation.fit",
     "GraphDP": "privacy",
     "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
@@ -80,6 +86,7 @@ _OBJECTS = {
     "MetricDP": "privacy",
     "OneSided": "privacy",
     "plan": "solving.plan",
+    "plan_sample": "estimation.planning",
     "Problem": "statement.problem",
     "PureLDP": "privacy",
     "RowBlock": "foundation.rows",
@@ -88,6 +95,7 @@ _OBJECTS = {
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
+    "Survey": "estimation.survey",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
     "Workload": "statement.workloads",
@@ -121,6 +129,7 @@ __all__ = [
     "Audit",
     "Budget",
     "Certificate",
+    "Counts",
     "Design",
     "DesignCertificate",
     "DesignProblem",
@@ -137,6 +146,7 @@ __all__ = [
     "RowBlock",
     "Solution",
     "Status",
+    "Survey",
     "Utility",
     "UtilityOptimizedLDP",
     "Workload",
@@ -155,6 +165,7 @@ __all__ = [
     "extreme_points",
     "formulate",
     "frequencies",
+    "goodness_of_fit",
     "layers",
     "load_design",
     "load_model",
@@ -163,6 +174,7 @@ __all__ = [
     "neighbors",
     "noise",
     "plan",
+    "plan_sample",
     "plot",
     "privacy",
     "regions",

@@ -1,34 +1,35 @@
-"""What privatize and estimate work with: a mechanism, or a design with its estimator, and its reports as text."""
+"""What privatize and estimate work with: a mechanism, or a design with its estimator, and its reports in tables."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ldpopt.cli.output import text_of
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
+    from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.designs import Design, FrequencyDesign
     from ldpopt.estimation.inversion import Estimate
     from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.mechanism.privatizing import Rule
+
+Missing = Literal["refuse", "leave_out"]
 
 
 class Instrument(Protocol):
-    """Draws reports as text, and estimates from them."""
+    """Draws reports into a table, counts them there, and estimates from the counts."""
 
     @property
-    def inputs(self) -> Sequence[Any]:
-        """True answers."""
+    def source(self) -> Any:
+        """What the counts are of: a mechanism or a design."""
 
-    def draw(self, codes: Any, rng: Any) -> list[str]:
-        """Draw a report for each answer, which is given by its position."""
+    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
+        """How answers become reports."""
 
-    def known(self) -> dict[str, Any] | None:
-        """Reports by their text, or None where they are too many to list."""
+    def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
+        """Count the reports of a table."""
 
-    def estimate(self, seen: Counter[str], method: str, confidence: float) -> Estimate:
+    def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
         """Estimate from counts of reports."""
 
 
@@ -39,32 +40,33 @@ class Listed:
         self.mechanism, self.design = mechanism, design
 
     @property
-    def inputs(self) -> Sequence[Any]:
-        """True answers."""
-        return self.mechanism.inputs
+    def source(self) -> Any:
+        """The design, or the mechanism alone."""
+        return self.design or self.mechanism
 
-    def draw(self, codes: Any, rng: Any) -> list[str]:
+    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
         """Draw by the exact sampler."""
-        names = list(map(text_of, self.mechanism.outputs))
-        return [names[code] for code in self.mechanism.sampler.draw(codes, rng=rng).tolist()]
+        from ldpopt.mechanism.privatizing import Rule
 
-    def known(self) -> dict[str, Any] | None:
-        """Outputs by their text."""
-        from ldpopt.cli.surveying import by_text
+        return Rule(self.mechanism, missing, missing_answer)
 
-        return by_text(self.mechanism.outputs, "output")
+    def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
+        """Count the outputs."""
+        from ldpopt.estimation.counts import Counts
 
-    def estimate(self, seen: Counter[str], method: str, confidence: float) -> Estimate:
+        return Counts.of(self.mechanism, path, column=column, weights=weights, missing=missing)
+
+    def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
         """Estimate the frequencies of the answers, or a design's numbers."""
         from ldpopt.estimation.inversion import estimate_frequencies
 
-        known = self.known() or {}
-        counts = {self.mechanism.outputs[known[text]]: count for text, count in seen.items()}
         if self.design is None:
             how: Any = method
-            return estimate_frequencies(self.mechanism, counts, method=how, confidence=confidence)
+            return estimate_frequencies(
+                self.mechanism, counts, method=how, confidence=confidence, simultaneous=simultaneous
+            )
         _require_unbiased(method)
-        return self.design.estimate(counts, confidence)
+        return self.design.estimate(counts, confidence, simultaneous=simultaneous)
 
 
 class Sets:
@@ -74,27 +76,26 @@ class Sets:
         self.design = design
 
     @property
-    def inputs(self) -> Sequence[Any]:
-        """True answers."""
-        return self.design.workload.inputs
+    def source(self) -> Any:
+        """The design."""
+        return self.design
 
-    def draw(self, codes: Any, rng: Any) -> list[str]:
+    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
         """Draw by the protocol's own sampler."""
-        answers = [self.inputs[code] for code in codes.tolist()]
-        return [" ".join(map(str, row)) for row in self.design.randomize(answers, rng=rng).tolist()]
+        from ldpopt.estimation.set_tables import SetRule
 
-    def known(self) -> dict[str, Any] | None:
-        """Too many to list."""
-        return None
+        return SetRule(self.design.protocol, missing, missing_answer)
 
-    def estimate(self, seen: Counter[str], method: str, confidence: float) -> Estimate:
+    def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
+        """Count the sets that have each answer."""
+        from ldpopt.estimation.set_tables import count_sets
+
+        return count_sets(self.design.protocol, path, column, weights, missing)
+
+    def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
         """Estimate the frequencies."""
-        import numpy as np
-
         _require_unbiased(method)
-        size = self.design.protocol.size
-        rows = [row for text, count in seen.items() for row in [_positions(text, size)] * count]
-        return self.design.estimate(np.array(rows, dtype=np.int64).reshape(-1, size), confidence)
+        return self.design.estimate(counts, confidence, simultaneous=simultaneous)
 
 
 def read_instrument(path: str) -> Instrument:
@@ -138,12 +139,3 @@ def _require_unbiased(method: str) -> None:
     if method != "inversion":
         what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
         raise StatementError(what, do="leave --method out")
-
-
-def _positions(text: str, size: int) -> Iterable[int]:
-    parts = text.split(" ")
-    if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise StatementError(
-            f"the report {text[:60]!r} is not a set of {size} positions", do="pass what privatize wrote"
-        )
-    return [int(part) for part in parts]

@@ -18,6 +18,7 @@ import typer
 from ldpopt.cli.interrupts import allow_interrupts_everywhere
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
+from ldpopt.foundation.labels import text_of
 
 Json = Annotated[
     str | None,
@@ -49,11 +50,6 @@ def say(message: str) -> None:
 def printable(text: str) -> str:
     """Text as one line without control characters."""
     return "".join(c if c.isprintable() else " " if c.isspace() else repr(c)[1:-1] for c in text)
-
-
-def text_of(name: Any) -> str:
-    """A label as text; a combination of attributes with commas, as in ``no, yes``."""
-    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def label(name: Any) -> str:

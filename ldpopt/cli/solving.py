@@ -57,6 +57,7 @@ def solve(
     The certificate bounds the value of every private mechanism; the audit is exact. Exit 1 if the model's [expect] is
     not met or the certified gap is too large; 3 without a solution.
     """
+    from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.statement.modelfile import read_model
 
     require_writable(output, json, proof, picture=plot)
@@ -72,6 +73,8 @@ def solve(
     for note in solution.notes:
         if note not in solution.steps:
             say(f"note: {note}")
+    if output is not None and (useless := why_not_estimable(mechanism)):
+        say(f"warning: {useless}")
     _save_files(mechanism, certificate, output, proof, plot)
     _require_gap(solution, certificate, gap)
     require_expected(stated, solution.value)

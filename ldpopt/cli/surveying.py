@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import shutil
-import sys
-import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import IO, Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,28 +18,35 @@ from ldpopt.cli.output import (
     require_writable,
     save_figure,
     say,
-    text_of,
 )
-from ldpopt.errors import ModelFileError
-from ldpopt.foundation.files import readable, replacing
+from ldpopt.cli.shell import refuse
 
-CHUNK = 1 << 16
-"""Rows per chunk of reading, privatizing and writing."""
+MissingOption = Annotated[
+    Literal["refuse", "leave_out"],
+    typer.Option(help="Where an answer is missing: refuse the table, or leave it out, unprotected."),
+]
 
-MAX_LINE_LENGTH = 1 << 24
-"""Largest number of characters in a line."""
 
-Column = Annotated[str, typer.Option("--column", "-c", metavar="C", help="Which column of the table.")]
+DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
+"""Probabilities below which reports are said not to look like those of the mechanism, and are refused."""
 
 
 def privatize(
     mechanism: MechanismPath,
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS.csv", help="Table with a header line; '-' for stdin.")],
-    column: Column,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="REPORTS.csv", help="'-' for stdout.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[
+        list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table; may be repeated.")
+    ],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="REPORTS", help="CSV or Parquet, by the ending; '-' for stdout.")
+    ],
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated."),
+    ] = None,
+    missing: MissingOption = "refuse",
+    missing_answer: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The answer that stands for a missing one.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
     json: Json = None,
@@ -53,217 +54,120 @@ def privatize(
     """Replace the answers of a table by reports.
 
     Reports are drawn with the system's random numbers. All other columns would be unprotected; they are dropped, unless
-    kept by name. Answers are matched with the mechanism's labels as text. The file is written atomically.
+    kept by name. Texts are matched with the texts of the mechanism's labels. The file is written atomically.
     """
-    import numpy as np
-
     from ldpopt.cli.instruments import read_instrument
+    from ldpopt.estimation.inversion import why_not_estimable
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.mechanism.privatizing import privatize_file
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(output, json)
+    _require_distinct(column)
     instrument = read_instrument(mechanism)
-    position = by_text(instrument.inputs, "input")
-    generator = None if seed is None else np.random.default_rng(seed)
-    if seed is not None:
-        say("note: anybody who knows the --seed can undo the draws; use it for tests only")
-    total = 0
-    with _opened(answers) as stream, _written(output) as target:
-        table = _Table(stream, answers, [column, *(keep or [])])
-        writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(table.header)
-        for chunk in table.chunks():
-            codes = _codes(chunk, position, answers, column)
-            reports = instrument.draw(codes, generator)
-            writer.writerows([text, *row[1:]] for text, (_, row) in zip(reports, chunk, strict=True))
-            total += len(chunk)
+    rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
+
+    def announce() -> None:
+        useless = why_not_estimable(instrument.source) if isinstance(instrument.source, Mechanism) else ""
+        if useless:
+            say(f"warning: {useless}")
+        for note in _warnings(len(column), seed, missing, keep):
+            say(note)
+
+    total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, announce=announce)
     if total == 0:
         say("note: the table has a header and no rows")
-    data = {"rows": total, "column": column, "kept": list(keep or []), "output": output}
+    data = {"rows": total, "column": column[0], "columns": column, "kept": list(keep or []), "output": output}
     report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
 
 
-def _codes(chunk: list[tuple[int, list[str]]], position: dict[str, int], name: str, column: str) -> Any:
-    """Codes of the answers in the first column of a chunk."""
-    import numpy as np
+def _require_distinct(columns: list[str]) -> None:
+    """Refuse a column that is named twice."""
+    twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
+    if twice is not None:
+        raise typer.BadParameter(f"column {twice!r} is named twice")
 
-    codes = np.array([position.get(row[0], -1) for _, row in chunk])
-    unknown = np.flatnonzero(codes < 0)
-    if len(unknown):
-        line, row = chunk[int(unknown[0])]
-        raise _unknown(row[0], position, f"{name}, line {line}, column {column}", "answer")
-    return codes
+
+def _warnings(columns: int, seed: int | None, missing: str, keep: list[str] | None) -> Iterator[str]:
+    """What is not private, before anything is written."""
+    if seed is not None:
+        yield "note: anybody who knows the --seed can undo the draws; use it for tests only"
+    if columns > 1:
+        yield f"note: {columns} columns of one person are drawn by themselves; the budgets of a person add up"
+    if missing == "leave_out":
+        yield "note: a missing answer stays missing in the reports: who did not answer is not protected"
+    if keep:
+        yield f"note: not protected: {', '.join(map(label, keep))}"
 
 
 def estimate(
     mechanism: MechanismPath,
-    reports: Annotated[str, typer.Argument(metavar="REPORTS.csv", help="Table with a header line; '-' for stdin.")],
-    column: Column,
+    reports: Annotated[str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table.")],
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with the weight of each respondent.")
+    ] = None,
+    missing: MissingOption = "refuse",
     method: Annotated[Literal["inversion", "maximum_likelihood"], typer.Option(help="See estimate_frequencies.")] = (
         "inversion"
     ),
     confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")] = False,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     json: Json = None,
 ) -> None:
-    """Estimate from reports: the frequencies of the answers, or the numbers that a design is for."""
+    """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.
+
+    Estimates are unbiased, with score intervals; norm_sub are the nearest frequencies that are not below 0. The exit
+    code is 1 where the reports cannot be those of the mechanism (p-value below 1e-6).
+    """
     from ldpopt.cli.instruments import read_instrument
+    from ldpopt.estimation.fit import goodness_of_fit
 
     require_writable(json, picture=plot)
     instrument = read_instrument(mechanism)
-    known = instrument.known()
-    seen: Counter[str] = Counter()
-    with _opened(reports) as stream:
-        for chunk in _Table(stream, reports, [column]).chunks():
-            for line, (text,) in chunk:
-                if known is not None and text not in known:
-                    raise _unknown(text, known, f"{reports}, line {line}, column {column}", "report")
-                seen[text] += 1
-    found = instrument.estimate(seen, method, confidence)
-    rows = zip(
-        found.labels or (), found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
-    )
-    what = "number" if found.method == "design" else "answer"
-    entries = [
-        {what: answer, "estimate": value, "std_error": error, "low": low, "high": high}
-        for answer, value, error, (low, high) in rows
-    ]
-    data = {"method": found.method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
-    title = f"{found.n_reports:,} reports, {found.method.replace('_', ' ')}, {100 * confidence:g} % intervals"
+    if len(column) > 1:
+        raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
+    seen = instrument.count(reports, column[0], weights, missing)
+    found = instrument.estimate(seen, method, confidence, simultaneous)
+    chance = None if seen.is_weighted else goodness_of_fit(instrument.source, seen)
+    entries = _entries(found)
+    data = {
+        "method": found.method,
+        "n_reports": found.n_reports,
+        "confidence": confidence,
+        "simultaneous": simultaneous,
+        "p_value": chance,
+        "estimates": entries,
+    }
+    together = ", all at once" if simultaneous else ""
+    title = f"{found.n_reports:,} reports, {found.method.replace('_', ' ')}, {100 * confidence:g} % intervals{together}"
+    headings = [name.replace("_", " ") for name in entries[0]]
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
-    report(data, json, lambda: print_table([what, "estimate", "std error", "low", "high"], shown, title=title))
+    report(data, json, lambda: print_table(headings, shown, title=title))
     if plot is not None:
         from ldpopt import plot as pictures
 
         size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
+    if chance is not None and chance < DOUBTFUL:
+        what = f"these do not look like reports of it (p-value {max(chance, 1e-300):.0e}); are they raw answers?"
+        if chance < IMPOSSIBLE:
+            refuse(what)
+        say(f"warning: {what}")
 
 
-def _lines(stream: IO[str], name: str) -> Iterator[str]:
-    """Yield lines of limited length: a very long one would fill the memory."""
-    for position, line in enumerate(iter(lambda: stream.readline(MAX_LINE_LENGTH), ""), start=1):
-        if len(line) == MAX_LINE_LENGTH:
-            what = f"the line has {MAX_LINE_LENGTH:,} characters or more"
-            raise ModelFileError(what, where=f"{name}, line {position}", do="pass a table with line breaks")
-        yield line
-
-
-class _Table:
-    """Rows of some columns of a CSV stream, in chunks, each with its line number."""
-
-    def __init__(self, stream: IO[str], name: str, columns: list[str]) -> None:
-        self.name, self.header = name, columns
-        self._reader = csv.reader(_lines(stream, name), strict=True)
-        first = next(self._rows(), None)
-        if first is None:
-            raise ModelFileError("the table is empty", where=name, do="add a header line")
-        self._known = first[1]
-        self._positions = [self._position(column) for column in columns]
-
-    def chunks(self) -> Iterator[list[tuple[int, list[str]]]]:
-        """Yield lists of (line, values of the columns)."""
-        chunk: list[tuple[int, list[str]]] = []
-        for line, row in self._rows():
-            if len(row) != len(self._known):
-                what = f"the row has {len(row)} fields, the header {len(self._known)}"
-                raise ModelFileError(what, where=f"{self.name}, line {line}", do="quote commas and line breaks")
-            chunk.append((line, [row[position] for position in self._positions]))
-            if len(chunk) == CHUNK:
-                yield chunk
-                chunk = []
-        if chunk:
-            yield chunk
-
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield rows; empty lines are allowed only at the end."""
-        empty = 0
-        while True:
-            try:
-                row = next(self._reader, None)
-            except (csv.Error, UnicodeDecodeError) as error:
-                where = f"{self.name}, line {self._reader.line_num + isinstance(error, UnicodeDecodeError)}"
-                why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-                raise ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8") from None
-            line = self._reader.line_num
-            if row is None:
-                return
-            if not row:
-                empty = empty or line
-                continue
-            if empty:
-                raise ModelFileError("the line is empty", where=f"{self.name}, line {empty}", do="remove it")
-            yield line, row
-
-    def _position(self, column: str) -> int:
-        import difflib
-
-        count = self._known.count(column)
-        if count == 1:
-            return self._known.index(column)
-        if count:
-            raise ModelFileError(
-                f"duplicate column {column!r}: {count} of them", where=self.name, do="rename one of them"
-            )
-        near = difflib.get_close_matches(column, self._known, 1, 0.4)
-        shown = ", ".join(map(label, self._known[:12])) + (", ..." if len(self._known) > 12 else "")
-        hint = f"did you mean {near[0]!r}? " if near and len(near[0]) <= 60 else ""
-        raise ModelFileError(f"unknown column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
-
-
-def by_text(labels: Sequence[Any], kind: str) -> dict[str, int]:
-    """Codes by the text of the labels, since tables contain text only."""
-    position = {text_of(name): code for code, name in enumerate(labels)}
-    if len(position) < len(labels):
-        duplicate = next(text for text, count in Counter(map(text_of, labels)).items() if count > 1)
-        raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
-    return position
-
-
-def _unknown(text: str, known: dict[str, int], where: str, kind: str) -> ModelFileError:
-    import difflib
-
-    near = difflib.get_close_matches(text, known, 1, 0.5)
-    shown = ", ".join(map(repr, list(known)[:12])) + (", ..." if len(known) > 12 else "")
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    shortened = repr(text if len(text) <= 60 else text[:57] + "...")
-    return ModelFileError(
-        f"unknown {kind} {shortened}: not a label of the mechanism", where=where, do=f"{hint}known: {shown}"
-    )
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[str]]:
-    """Open a table for reading; skip a byte-order mark."""
-    if path == "-":
-        binary = getattr(sys.stdin, "buffer", None)
-        if binary is None:
-            yield sys.stdin
-            return
-        import io
-
-        wrapper = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-        try:
-            yield wrapper
-        finally:
-            wrapper.detach()
-        return
-    with ExitStack() as stack:
-        try:
-            stream = stack.enter_context(readable(path).open(encoding="utf-8-sig", newline=""))
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            raise ModelFileError(f"cannot read the table: {why}", where=path) from None
-        yield stream
-
-
-@contextmanager
-def _written(path: str) -> Iterator[IO[str]]:
-    """Open a table for atomic writing, also to stdout."""
-    if path != "-":
-        with replacing(path) as stream:
-            yield stream
-        return
-    with tempfile.SpooledTemporaryFile(1 << 24, "w+", encoding="utf-8", newline="") as spool:
-        yield spool
-        spool.seek(0)
-        shutil.copyfileobj(spool, sys.stdout)
+def _entries(found: Any) -> list[dict[str, Any]]:
+    """Estimates one by one: unbiased, with intervals, and the nearest frequencies (Norm-Sub) beside them."""
+    what = "number" if found.method == "design" else "answer"
+    entries = [
+        {what: name, "estimate": value, "std_error": error, "low": low, "high": high}
+        for name, value, error, (low, high) in zip(
+            found.labels or (), found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
+        )
+    ]
+    if found.method == "inversion" and len(entries) > 1:
+        for entry, value in zip(entries, found.norm_sub().values.tolist(), strict=True):
+            entry["norm_sub"] = value
+    return entries

@@ -9,6 +9,7 @@ from ldpopt.cli.comparing import compare
 from ldpopt.cli.designing import design
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
+from ldpopt.cli.planning import plan
 from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import export, solve, solvers
@@ -24,6 +25,7 @@ for _verb in (
     audit,
     certify,
     vertices,
+    plan,
     privatize,
     estimate,
     sweep,

@@ -15,7 +15,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import loose_array
 from ldpopt.foundation.labels import codes, label_array
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
+from ldpopt.mechanism.sampling import BITS, CHUNK, Random, bit_source
 
 Codes = NDArray[np.int64]
 Source = Callable[[int], NDArray[np.uint64]]
@@ -35,14 +35,14 @@ class Sampler(ABC):
     def __init__(self, inputs: Sequence[Hashable]) -> None:
         self.inputs = inputs
 
-    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+    def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
 
         Parameters
         ----------
         x : sequence of labels, shape (N,)
             True answers.
-        rng : numpy.random.Generator or int, optional
+        rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable (default: the operating system's generator).
 
         Returns
@@ -60,7 +60,7 @@ class Sampler(ABC):
         reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
         return reports
 
-    def draw(self, answers: Codes, *, rng: np.random.Generator | int | None = None) -> Codes:
+    def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`.
 
         Raises

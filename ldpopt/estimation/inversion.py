@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -11,20 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import LimitReachedError, StatementError
-from ldpopt.foundation.checks import Float, frozen, inner_share, real_number, short_repr
-from ldpopt.foundation.labelled import as_counts
-from ldpopt.foundation.labels import codes
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.estimation.likelihood import most_likely
+from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LIKELIHOOD_GAP = 1e-9
-"""Largest accepted shortfall of the log-likelihood from its maximum, in nats per report."""
-
-NEWTON_STEPS = 200
-"""Limit on interior-point steps; 10 to 40 are usual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +103,26 @@ class Estimate:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
 
+    def norm_sub(self) -> Estimate:
+        r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
+
+        .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
+
+        The nearest point of the simplex: never further from the true frequencies, but biased. Standard errors are those
+        of the unbiased estimates, intervals theirs clipped to [0, 1].
+
+        Raises
+        ------
+        StatementError
+            If the labels are not those of frequencies: the unbiased estimates of a mean or of a workload.
+        """
+        if len(self.values) < 2 or self.labels is None:
+            raise StatementError("Norm-Sub is for frequencies of at least two labels")
+        clipped = np.clip(self.interval, 0.0, 1.0)
+        method = f"{self.method}, norm_sub"
+        rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped)
+        return Estimate(norm_sub(self.values), self.std_error, *rest)
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each value, columns estimate, std_error, low, high."""
         import pandas as pd
@@ -125,6 +139,8 @@ def estimate_frequencies(
     *,
     method: Literal["inversion", "maximum_likelihood"] = "inversion",
     confidence: float = 0.95,
+    intervals: Literal["score", "normal"] = "score",
+    simultaneous: bool = False,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -143,21 +159,26 @@ def estimate_frequencies(
     ----------
     mechanism : Mechanism
         The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
-    reports : sequence of labels, shape (N,), or mapping or Series label -> count
-        Output labels, or how often each was seen (``series.value_counts()``). An ambiguous Series is refused:
-        ``dict(series)`` are counts, ``series.to_list()`` are reports.
+    reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
+        Counts, or what `Counts.of` takes: output labels, or how often each was seen (``series.value_counts()``). An
+        ambiguous Series is refused: ``dict(series)`` are counts, ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
         Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
         default: ``"inversion"``.
     confidence : float
         Coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
+    intervals : {"score", "normal"}
+        Score intervals hold their coverage also for labels never seen, few reports and large epsilon; normal ones are
+        ``values -+ z std_error``. After maximum likelihood they are always normal. Default: ``"score"``.
+    simultaneous : bool
+        Whether all intervals hold at once with this confidence (Bonferroni), instead of each. Default: ``False``.
 
     Returns
     -------
     Estimate
-        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``. Intervals are normal: after inversion
-        they are not clipped (a negative end is honest); after maximum likelihood they are clipped to [0, 1], and
-        where an estimate is at or near 0 its standard error is approximate.
+        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``; `Estimate.norm_sub` makes them
+        non-negative. Intervals after inversion are not clipped (a negative end is honest); after maximum likelihood
+        they are clipped to [0, 1], and where an estimate is at or near 0 its standard error is approximate.
 
     Raises
     ------
@@ -199,23 +220,60 @@ def estimate_frequencies(
             where="estimate_frequencies",
             do="pass Mechanism(channel)",
         )
-    normal_quantile(confidence)
+    if not isinstance(intervals, str) or intervals not in ("score", "normal"):
+        raise StatementError(f"intervals {short_repr(intervals)} are unknown", do="use 'score' or 'normal'")
+    z = interval_quantile(confidence, len(mechanism.inputs), simultaneous)
     channel = mechanism.counts / mechanism.denominator
-    seen = _count(reports, mechanism)
-    total = int(seen.sum())
-    _require_possible(seen, channel, mechanism)
-    values, spread = (_invert if method == "inversion" else _maximize_likelihood)(channel, seen / total)
-    covariance = (spread - np.outer(values, values)) / total
-    covariance = (covariance + covariance.T) / 2
-    std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    estimate = Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance)
+    counts = Counts.of(mechanism, reports).require_some()
+    _require_possible(counts.values, channel, mechanism)
+    inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
-        return estimate
-    clipped = np.clip(estimate.interval, 0.0, 1.0)
-    return Estimate(values, std_error, total, float(confidence), method, mechanism.inputs, covariance, clipped)
+        values = inverse @ (counts.values / counts.total)
+        covariance = covariance_of_mean(inverse, values, counts)
+    else:
+        values, covariance = _maximize_likelihood(channel, counts)
+    std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if method == "inversion" and intervals == "score":
+        frequencies = norm_sub(values)
+        found = score_intervals(values, np.eye(len(values)), inverse, channel, frequencies, counts.scale, z)
+    else:
+        found = np.stack([values - z * std_error, values + z * std_error], axis=-1)
+    if method == "maximum_likelihood":
+        found = np.clip(found, 0.0, 1.0)
+    return Estimate(values, std_error, counts.n_reports, float(confidence), method, mechanism.inputs, covariance, found)
 
 
-def _require_possible(seen: NDArray[np.int64], channel: Float, mechanism: Mechanism) -> None:
+def why_not_estimable(mechanism: Mechanism) -> str:
+    """Say why frequencies cannot be estimated from a mechanism, and what works; empty where they can.
+
+    Examples
+    --------
+    >>> why_not_estimable(Mechanism([[0.5, 0.5], [0.5, 0.5]])).partition(":")[0]
+    'frequencies cannot be estimated from this mechanism'
+    """
+    try:
+        left_inverse(mechanism)
+    except StatementError as error:
+        what = error.what.partition(":")[0]
+        return (
+            f"frequencies cannot be estimated from this mechanism: {what}; `ldpopt design` finds the best one for them"
+        )
+    return ""
+
+
+def left_inverse(mechanism: Mechanism) -> Float:
+    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers.
+
+    Raises
+    ------
+    StatementError
+        If the rows of the channel are linearly dependent; the message has the rank.
+    """
+    channel = mechanism.counts / mechanism.denominator
+    return _left_inverse(channel, channel.mean(axis=0))
+
+
+def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
     """Refuse reports that no input can cause."""
     impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
     if len(impossible):
@@ -226,20 +284,24 @@ def _require_possible(seen: NDArray[np.int64], channel: Float, mechanism: Mechan
         )
 
 
-def _invert(channel: Float, frequencies: Float) -> tuple[Float, Float]:
-    """Unbiased estimates, and their second moments for one report."""
-    left_inverse = _left_inverse(channel, channel.mean(axis=0))
-    return left_inverse @ frequencies, (left_inverse * frequencies) @ left_inverse.T
+def covariance_of_mean(numbers: Float, mean: Float, counts: Counts) -> Float:
+    r"""Covariance of a weighted mean of the numbers that reports count for, shape ``(k, m)``.
+
+    .. math:: \sum_y s_y (V_y - \hat t) (V_y - \hat t)^T / W^2, \quad s_y = \sum w^2, \quad W = \sum w
+    """
+    centered = numbers - mean[:, None]
+    covariance = (centered * (counts.squares / counts.total**2)) @ centered.T
+    return np.asarray((covariance + covariance.T) / 2)
 
 
-def _maximize_likelihood(channel: Float, frequencies: Float) -> tuple[Float, Float]:
-    """Most likely frequencies, and their second moments for one report."""
-    _left_inverse(channel, channel.mean(axis=0))  # refuses linearly dependent rows
-    values = _most_likely(channel, frequencies)
+def _maximize_likelihood(channel: Float, counts: Counts) -> tuple[Float, Float]:
+    """Most likely frequencies, and their covariance."""
+    values = most_likely(channel, counts.values / counts.total)
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
     efficient = _left_inverse(channel, expected, tolerance=0.0)
-    return values, (efficient * expected) @ efficient.T
+    spread = (efficient * expected) @ efficient.T - np.outer(values, values)
+    return values, (spread + spread.T) / 2 * counts.scale
 
 
 def normal_quantile(confidence: float) -> float:
@@ -259,34 +321,16 @@ def normal_quantile(confidence: float) -> float:
     return -NormalDist().inv_cdf((1 - share) / 2)
 
 
-def _count(reports: Any, mechanism: Mechanism) -> NDArray[np.int64]:
-    """How often each output was reported, shape ``(m,)``."""
-    size = len(mechanism.outputs)
-    tally = as_counts(reports, mechanism.outputs, "report")
-    if tally is None:
-        seen = np.bincount(codes(reports, mechanism.outputs, "report"), minlength=size).astype(np.int64)
-    else:
-        seen = np.zeros(size, dtype=np.int64)
-        for place, (label, count) in zip(codes(list(tally), mechanism.outputs, "report"), tally.items(), strict=True):
-            seen[place] += _whole_count(label, count, sys.maxsize // size)
-    if seen.sum() == 0:
-        raise StatementError("there are no reports", do="pass at least one")
-    return seen
+def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
+    """Return ``z`` of each of so many intervals, alone or all at once (Bonferroni).
 
-
-def _whole_count(label: Hashable, count: Any, most: int) -> int:
-    """A count as an integer, which a float such as 2.0 may be."""
-    try:
-        whole = int(count) if real_number(count, "count", 0, most) == count else -1
-    except StatementError:
-        whole = -1
-    if whole < 0 or whole != count:
-        raise StatementError(
-            f"the count {short_repr(count)} is not a whole number >= 0",
-            where=f"report {short_repr(label)}",
-            do="pass raw counts",
-        )
-    return whole
+    Raises
+    ------
+    StatementError
+        If the confidence is not between 0 and 1.
+    """
+    alone = normal_quantile(confidence)
+    return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
 
 
 def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
@@ -308,55 +352,3 @@ def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.f
         )
     inverse: Float = (left / singular) @ right * root
     return inverse
-
-
-def _most_likely(channel: Float, frequencies: Float) -> Float:
-    r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point steps.
-
-    Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
-    sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
-    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``.
-    """
-    q = frequencies[frequencies > 0]
-    channel = channel[:, frequencies > 0]
-    n = len(channel)
-    prior, slack = np.full(n, 1 / n), np.ones(n)
-    best, best_gap = prior, np.inf
-    for _ in range(NEWTON_STEPS):
-        mix = prior @ channel
-        gradient = channel @ (q / mix)
-        # The gradient at the point, scaled onto the simplex, bounds the distance to the maximum.
-        gap = float(prior.sum() * gradient.max()) - 1
-        if gap < best_gap:
-            best, best_gap = prior / prior.sum(), gap
-        if gap < 1e-12:
-            break
-        center = 0.1 * float(prior @ slack) / n
-        # In units of sqrt(prior) the matrix stays well scaled when entries approach zero.
-        root = np.sqrt(prior)
-        scaled = (root[:, None] * channel) * (np.sqrt(q) / mix)
-        matrix = scaled @ scaled.T
-        matrix[np.diag_indices(n)] += slack
-        step = root * np.linalg.solve(matrix, root * (gradient - 1) + center / root)
-        slack_step = center / prior - slack - slack / prior * step
-        prior = prior + _length(prior, step) * step
-        slack = slack + _length(slack, slack_step) * slack_step
-    # Entries that only the barrier keeps above zero are set to 0, unless that reduces the likelihood.
-    rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
-    rest /= rest.sum()
-    if (rest @ channel > 0).all():
-        gap = float((channel @ (q / (rest @ channel))).max()) - 1
-        if gap <= max(1e-11, best_gap):
-            best, best_gap = rest, gap
-    if not best_gap <= LIKELIHOOD_GAP:
-        raise LimitReachedError(
-            f"the likelihood may still be {best_gap:.3g} nats per report below its maximum after {NEWTON_STEPS} steps",
-            do='use method="inversion"',
-        )
-    return best
-
-
-def _length(point: Float, step: Float) -> float:
-    """Step length that stays positive: 0.99 of the way to the first zero, at most 1."""
-    shrinking = step < 0
-    return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))

@@ -19,6 +19,9 @@ from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
 
 Labels = tuple[Hashable, ...]
 
+COUNT_COLUMNS = ("count", "counts", "len", "count_all")
+"""Names that pandas, polars and arrow give to a column of counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
@@ -110,10 +113,11 @@ def take_labels(
 
 def is_labelled(given: Any) -> bool:
     """Whether it is a mapping, a pandas Series or a table."""
-    return isinstance(given, Mapping) or _is_series(given) or _is_table(given)
+    return isinstance(given, Mapping) or is_series(given) or _is_table(given)
 
 
-def _is_series(given: Any) -> bool:
+def is_series(given: Any) -> bool:
+    """Whether it is a pandas Series: numbers or labels, each with a label of its own."""
     return hasattr(given, "to_numpy") and hasattr(given, "index") and getattr(given, "ndim", 0) == 1
 
 
@@ -203,8 +207,10 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     """
     if isinstance(given, Mapping):
         return given
-    if not _is_series(given):
-        return None
+    if not is_series(given):
+        return _counted_table(given, kind)
+    if len(given) > len(alphabet) and getattr(given.index, "step", None) == 1 and given.name != "count":
+        return None  # row numbers, of more rows than there are labels
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
     names_labels = any(_is_among(label, known) for label in index)
     is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
@@ -219,6 +225,35 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     if not is_counted and (not names_labels or has_row_numbers):
         return None
     return dict(zip(distinct_labels(index, "counts", kind), values, strict=True))
+
+
+def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
+    """Counts by label in what ``value_counts()`` of polars and arrow gives; None for anything else.
+
+    Raises
+    ------
+    StatementError
+        If a table is no such thing, or counts a label twice.
+    """
+    fields = getattr(getattr(given, "type", None), "fields", None)  # of an arrow array of structs
+    if fields is not None and [field.name for field in fields] == ["values", "counts"]:
+        labels, counts = given.field(0).to_pylist(), given.field(1).to_pylist()
+    elif not hasattr(given, "columns"):
+        return None
+    else:
+        import narwhals as nw
+
+        frame = nw.from_native(given, pass_through=True, eager_only=True)
+        names = list(frame.columns)
+        counting = [name for name in names if name in COUNT_COLUMNS]
+        if len(names) != 2 or len(counting) != 1:
+            raise StatementError(
+                f"a table with the columns {short_repr(names)} is not counts by {kind}",
+                do=f"state column= for {kind}s, or pass two columns, the labels and 'count'",
+            )
+        (of,) = (name for name in names if name not in counting)
+        labels, counts = frame[of].to_list(), frame[counting[0]].to_list()
+    return dict(zip(distinct_labels(labels, "counts", kind), counts, strict=True))
 
 
 def _is_among(value: Any, known: set[Hashable]) -> bool:

@@ -105,6 +105,17 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         raise
 
 
+def plain_label(label: Hashable) -> str | int | float:
+    """Return a label as JSON has it: texts and numbers as they are, anything else as text."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return value if isinstance(value, (str, int, float)) else str(value)
+
+
+def text_of(label: Any) -> str:
+    """A label as text, as tables have it; a combination of attributes with commas, as in ``no, yes``."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
 def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
     try:
         return value in position
@@ -137,7 +148,8 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     "did you mean 'epsilon'? known: epsilon, delta"
     """
     names = [_as_text(one) for one in islice(known, 1000)]
-    near = difflib.get_close_matches(_as_text(name), names, 1, 0.5)
+    same = [one for one in names if one.casefold() == _as_text(name).strip().casefold()]
+    near = same or difflib.get_close_matches(_as_text(name), names, 1, 0.5)
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
 

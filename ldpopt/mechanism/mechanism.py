@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +22,9 @@ from ldpopt.foundation.checks import (
     short_repr,
     summed,
 )
+from ldpopt.foundation.digests import digest
 from ldpopt.foundation.files import replacing, strict_json
-from ldpopt.foundation.labelled import read_labelled
+from ldpopt.foundation.labelled import is_series, read_labelled
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.statement.prior import read_prior
@@ -142,6 +143,11 @@ class Mechanism:
         return frozen(self.counts.astype(object))
 
     @cached_property
+    def digest(self) -> str:
+        """SHA-256 of labels and masses: what files of reports and counts are checked against."""
+        return digest("mechanism", (self.inputs, self.outputs), (self.counts,))
+
+    @cached_property
     def sampler(self) -> sampling.AliasTable:
         """The integer alias tables that `sample` draws from."""
         return sampling.AliasTable(self.counts)
@@ -161,20 +167,20 @@ class Mechanism:
         """
         return audit(self, privacy)
 
-    def sample(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+    def sample(self, x: Any, *, rng: sampling.Random = None) -> Any:
         """Draw one report for each answer, with exactly the certified masses.
 
         Parameters
         ----------
         x : sequence of labels, shape (N,)
             True answers.
-        rng : numpy.random.Generator or int, optional
+        rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; default: the operating system's generator.
 
         Returns
         -------
-        ndarray, shape (N,)
-            Reports: labels of the outputs.
+        ndarray, shape (N,), or pandas Series
+            Reports: labels of the outputs. A pandas Series keeps its index and name.
 
         Raises
         ------
@@ -186,7 +192,52 @@ class Mechanism:
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
         reports: NDArray[Any] = label_array(self.outputs)[self.sampler.draw(codes(x, self.inputs, "answer"), rng=rng)]
-        return reports
+        return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
+
+    def privatize(
+        self,
+        table: Any,
+        columns: Hashable | Sequence[Hashable],
+        *,
+        rng: sampling.Random = None,
+        missing: Literal["refuse", "leave_out"] = "refuse",
+        missing_answer: Hashable | None = None,
+    ) -> Any:
+        """Replace the answers in columns of a dataframe by reports; all other columns stay as they are, unprotected.
+
+        Parameters
+        ----------
+        table : dataframe of pandas, polars or pyarrow
+            One row for each person.
+        columns : label or list of labels
+            Columns of answers. Each is drawn by itself: for several, a person's budgets add up.
+        rng : numpy.random.Generator, SeedSequence or int, optional
+            Makes the draws repeatable; several columns draw from spawned generators. Default: the operating system's
+            generator.
+        missing : {"refuse", "leave_out"}
+            What is done where there is no answer. Left out, it stays missing in the reports, for all to see. Default:
+            ``"refuse"``.
+        missing_answer : hashable, optional
+            The input that stands for a missing answer; default: none does.
+
+        Returns
+        -------
+        dataframe
+            Of the same library, with the same index.
+
+        Raises
+        ------
+        StatementError
+            If a column is unknown, an entry is not among the inputs, or an answer is missing and must not be.
+
+        Notes
+        -----
+        `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
+        """
+        from ldpopt.mechanism.privatizing import Rule, privatize_frame
+
+        names = list(columns) if isinstance(columns, list) else [columns]
+        return privatize_frame(table, dict.fromkeys(names, Rule(self, missing, missing_answer)), rng)
 
     def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
         r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.

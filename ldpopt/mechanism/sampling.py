@@ -22,6 +22,8 @@ CHUNK = 1 << 15
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Random = np.random.Generator | np.random.SeedSequence | int | None
+"""Where random bits come from: None is the operating system's generator; all others make draws repeatable."""
 
 
 def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
@@ -192,14 +194,14 @@ class AliasTable:
         chosen: Counts = np.where(stays, cell, self.alias.ravel().take(position))
         return chosen
 
-    def draw(self, codes: Counts, *, rng: np.random.Generator | int | None = None) -> Counts:
+    def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
         """Draw one output for each input.
 
         Parameters
         ----------
         codes : ndarray of int64, shape (N,)
             Input codes, ``0 <= code < n``.
-        rng : numpy.random.Generator or int, optional
+        rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; default: the operating system's generator.
 
         Returns
@@ -255,12 +257,12 @@ class AliasTable:
         return masses[:, : self.outputs]
 
 
-def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Callable[[int], Words]:
+def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
     """Return a function ``size -> size uniform words below 2**bits``.
 
     Parameters
     ----------
-    rng : numpy.random.Generator, int or None
+    rng : numpy.random.Generator, SeedSequence, int or None
         A generator (its state advances), a seed ``>= 0``, or None for the operating system's generator.
     bits : int
         Length of a word, ``1 <= bits <= 62``; default: ``53``.
@@ -288,15 +290,33 @@ def bit_source(rng: np.random.Generator | int | None, bits: int = BITS) -> Calla
     if rng is None:
         unused = np.uint64(64 - bits)
         return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> unused
-    if is_whole(rng, 0):
-        rng = np.random.default_rng(rng)
+    generator = generator_of(rng)
+    return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
+
+
+def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
+    """Return the generator of a seed, or the one that is given.
+
+    Raises
+    ------
+    StatementError
+        If it is neither.
+    """
+    if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
+        return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
         raise StatementError(
             f"rng = {short_repr(rng)} is not a source of random bits",
             do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
         )
-    generator = rng
-    return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
+    return rng
+
+
+def generators(rng: Random, count: int) -> list[Random]:
+    """Independent sources for as many columns: one column has the source itself, several have spawned ones."""
+    if rng is None or count == 1:
+        return [rng] * count
+    return list(generator_of(rng).spawn(count))
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:

@@ -19,8 +19,8 @@ from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
-    "check", "solve", "design", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "report",
-    "export", "solvers", "models",
+    "check", "solve", "design", "compare", "audit", "certify", "plan", "privatize", "estimate", "sweep", "plot",
+    "report", "export", "solvers", "models",
 )  # fmt: skip
 
 
@@ -250,6 +250,65 @@ def test_estimate(folder: Path, method: str) -> None:
     assert [entry["answer"] for entry in data["estimates"]] == ["no", "yes"]
     assert data["estimates"][0]["estimate"] == pytest.approx(0.7, abs=1e-9)
     assert data["estimates"][0]["low"] < 0.7 < data["estimates"][0]["high"]
+
+
+def test_estimate_with_weights_and_all_at_once(folder: Path) -> None:
+    Path("reports.csv").write_text("answer,w\n" + "no,1\n" * 600 + "yes,2\n" * 400)
+    args = ("estimate", "coin.json", "reports.csv", "-c", "answer")
+    plain, weighted = record(*args), record(*args, "--weights", "w")
+    assert weighted["estimates"][1]["estimate"] == pytest.approx((800 / 1400 - 0.25) / 0.5)
+    assert (plain["p_value"], weighted["p_value"]) == (1.0, None)
+    assert [entry["norm_sub"] for entry in plain["estimates"]] == pytest.approx([0.7, 0.3])
+    wide = record(*args, "--simultaneous")["estimates"][0]
+    assert wide["low"] < plain["estimates"][0]["low"]
+
+
+def test_estimate_flags_raw_answers(folder: Path) -> None:
+    Path("raw.csv").write_text("answer\n" + "no\n" * 950 + "yes\n" * 50)
+    result = run_cli("estimate", "coin.json", "raw.csv", "-c", "answer")
+    assert result.exit_code == 1
+    assert "raw answers?" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "950" not in result.stderr
+    Path("raw.csv").write_text("answer\n" + "no\n" * 50 + "yes\n" * 1)
+    assert run_cli("estimate", "coin.json", "raw.csv", "-c", "answer").exit_code == 0
+
+
+def test_tables_of_both_kinds_and_several_columns(folder: Path) -> None:
+    Path("in.csv").write_text("a,b\n" + "yes,no\n" * 500)
+    result = run_cli("privatize", "coin.json", "in.csv", "-c", "a", "-c", "b", "-o", "out.parquet", "--seed", "1")
+    assert "budgets of a person add up" in result.stderr
+    data = [record("estimate", "coin.json", "out.parquet", "-c", column)["estimates"] for column in "ab"]
+    assert data[0][1]["estimate"] > 0.7 > 0.3 > data[1][1]["estimate"]
+    for args in (("-c", "a", "-c", "a"), ("-c", "a", "--keep", "a")):
+        assert run_cli("privatize", "coin.json", "in.csv", *args, "-o", "out.csv").exit_code == 2
+    assert run_cli("estimate", "coin.json", "out.parquet", "-c", "a", "-c", "b").exit_code == 2
+
+
+def test_what_is_missing_in_a_table(folder: Path) -> None:
+    Path("in.csv").write_text("a\nyes\nNA\nno\nNA\n")
+    args = ("privatize", "coin.json", "in.csv", "-c", "a", "-o", "out.csv")
+    refused = run_cli(*args)
+    assert refused.exit_code == 2
+    assert "2 answers are missing | where: in.csv, column a, the first in row 3" in refused.stderr
+    kept = run_cli(*args, "--missing", "leave_out")
+    assert (kept.exit_code, Path("out.csv").read_text().count('""')) == (0, 2)
+    assert "not protected" in kept.stderr
+    assert run_cli(*args, "--missing-answer", "maybe").exit_code == 2
+    good(*args, "--missing-answer", "no")
+    before = Path("in.csv").read_text()
+    same = run_cli("privatize", "coin.json", "in.csv", "-c", "a", "-o", "./in.csv", "--missing-answer", "no")
+    assert (same.exit_code, Path("in.csv").read_text()) == (2, before)
+
+
+def test_plan(folder: Path) -> None:
+    data = record("plan", "coin.json", "--half-width", "0.02", "--people", "9604", "--epsilon", "1:2:2")
+    assert [entry["people"] for entry in data["answers"]] == [9604, 9604]
+    assert data["worst"]["half_width"] == pytest.approx(0.02, abs=1e-6)
+    assert [float(entry["epsilon"]) for entry in data["curve"]] == [1.0, 2.0]
+    assert data["curve"][0]["people"] > data["curve"][1]["people"]
+    assert "people for +-0.02" in good("plan", "coin.json", "--half-width", "0.02")
+    assert run_cli("plan", "coin.json").exit_code == 2
 
 
 def test_sweep_writes_table_and_curves(folder: Path) -> None:

@@ -18,14 +18,14 @@ from ldpopt import Mechanism
 @pytest.mark.parametrize(
     "table, words",
     [
-        ("answer\nyes\nmaybe\n", ("'maybe'", "line 3")),
+        ("answer\nyes\nmaybe\n", ("'maybe'", "row 3")),
         ("answer\nyes\nYes\n", ("'Yes'", "did you mean 'yes'")),
         ("anwser\nyes\n", ("unknown column 'answer'", "did you mean 'anwser'")),
         ("answer,answer\nyes,no\n", ("duplicate column 'answer': 2",)),
-        ("answer,b\nyes\n", ("1 fields", "line 2")),
-        ("answer\nyes\n\nno\n", ("empty", "line 3")),
+        ("answer,b\nyes\n", ("1 fields", "row 2")),
+        ("answer\nyes\n\nno\n", ("1 answer is missing", "row 3")),
         ("", ("empty",)),
-        ('answer\n"yes\n', ("not a CSV",)),
+        ('answer\n"yes\n', ("not a CSV", "not closed")),
     ],
 )
 def test_bad_tables_leave_the_old_file(folder: Path, table: str, words: tuple[str, ...]) -> None:

@@ -16,13 +16,16 @@ from builders import load_script, run_python
 from ldpopt import errors
 
 ROOT = Path(ldpopt.__file__).parent.parent
-HEAVY = ("cvxpy", "pulp", "scipy.optimize", "matplotlib", "pandas", "networkx", "pydantic", "joblib", "typer")
+HEAVY = (
+    *("cvxpy", "pulp", "scipy.optimize", "matplotlib", "pandas", "pyarrow", "narwhals", "networkx", "pydantic"),
+    *("joblib", "typer"),
+)
 SOURCES = sorted(path for path in (ROOT / "ldpopt").rglob("*.py"))
 
 MEMBERS = {
-    "": "Audit ApproximateLDP Budget Certificate Estimate GraphDP LinearProgram Mechanism MetricDP Problem PureLDP "
-    "RowBlock Solution Status Utility audit certify estimate_frequencies formulate load_model save_model solve "
-    "closed_forms constraints errors neighbors utility",
+    "": "Audit ApproximateLDP Budget Certificate Counts Estimate GraphDP LinearProgram Mechanism MetricDP Problem "
+    "PureLDP RowBlock Solution Status Utility audit certify estimate_frequencies formulate goodness_of_fit load_model "
+    "plan_sample save_model solve closed_forms constraints errors neighbors utility",
     "utility": "Utility identity absolute_error squared_error table",
     "constraints": "unbiased linear",
     "neighbors": "complete path cycle grid within bfs_partition",
@@ -32,8 +35,8 @@ MEMBERS = {
     "solvers": "Solver Feature Outcome Status find installed",
     "privacy": "PureLDP ApproximateLDP GraphDP MetricDP Notion installed",
     "testing": "check_notion check_solver Tolerances checks",
-    "Mechanism": "channel inputs outputs masses denominator audit sample expected posterior then to_frame to_json "
-    "from_json _repr_html_",
+    "Mechanism": "channel inputs outputs masses denominator audit digest sample privatize expected posterior then "
+    "to_frame to_json from_json _repr_html_",
     "Solution": "problem status raw_status value mechanism duals reduced_costs solver runtime",
     "Certificate": "achieved bound gap relative_gap exact audit",
     "Audit": "epsilon delta witness verdict delta_at",
@@ -217,7 +220,9 @@ def test_the_picture_of_the_rooms_is_that_of_the_import_contract():
     assert (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8") == rooms.drawing(), "run python docs/rooms.py"
 
 
-@pytest.mark.parametrize("room", ["foundation", "auditing", "privacy", "statement", "mechanism", "solvers", "solving"])
+@pytest.mark.parametrize(
+    "room", ["foundation", "auditing", "tables", "privacy", "statement", "mechanism", "solvers", "solving"]
+)
 def test_every_room_says_what_goes_in_and_what_comes_out(room):
     doc = importlib.import_module(f"ldpopt.{room}").__doc__
     assert "\n\nIn: " in doc

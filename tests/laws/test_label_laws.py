@@ -19,6 +19,7 @@ UPPER = pd.Series([0.9, 0.4, 0.8], INPUTS)
 VALUES = pd.Series([0.0, 1.0, 3.0], INPUTS)
 OUTPUT_VALUES = pd.Series([-9.0, 0.0, 4.0, 9.0], OUTPUTS)
 COUNTS = pd.Series([50, 30, 20], INPUTS)
+REPORTS = pd.DataFrame({"r": ["B", "A", "B"]}, INPUTS)
 GAIN = pd.DataFrame([[3.0, 1.0, 0.0, 2.0], [0.0, 5.0, 1.0, 1.0], [2.0, 0.0, 7.0, 3.0]], INPUTS, OUTPUTS)
 SQUARE = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0], [2.0, 0.0, 7.0]], INPUTS, INPUTS)
 DISTANCE = pd.DataFrame([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], INPUTS, INPUTS)
@@ -96,6 +97,10 @@ ALIGNED = {
     "Mechanism.expected(utility)": (GAIN, lambda u: MECHANISM.expected(PRIOR, u)),
     "Mechanism.posterior": (PRIOR, MECHANISM.posterior),
     "estimate_frequencies": (COUNTS, lambda c: frequencies(lo.estimate_frequencies(TRUTHFUL, c))),
+    "Counts.of": (COUNTS, lambda c: lo.Counts.of(TRUTHFUL, c).values),
+    "Counts.of(weights)": (VALUES + 1, lambda w: lo.Counts.of(TRUTHFUL, REPORTS, column="r", weights=w).values),
+    "plan_sample(half_width)": (UPPER, lambda h: lo.plan_sample(TRUTHFUL, half_width=h)),
+    "plan_sample(prior)": (PRIOR, lambda p: lo.plan_sample(TRUTHFUL, half_width=0.1, prior=p)),
     "RandomizedResponse.estimate": (COUNTS, lambda c: frequencies(RandomizedResponse(INPUTS, 1.0).estimate(c))),
     "simulate": (PRIOR, lambda p: simulate.simulate(TRUTHFUL, p, population=50, repeats=2, rng=1).utilities),
     "sweep": (PRIORS, lambda p: sweep.sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value")),

@@ -59,7 +59,7 @@ def test_deniability():
 
 def test_survey_of_100_people():
     """30 report "yes": (0.30 - 0.25) / 0.5 = 10 %, give or take 9."""
-    estimate = estimate_frequencies(COIN.mechanism, {"yes": 30, "no": 70})
+    estimate = estimate_frequencies(COIN.mechanism, {"yes": 30, "no": 70}, intervals="normal")
     assert estimate.values[1] == pytest.approx(0.10, abs=1e-12)
     assert estimate.std_error[1] == pytest.approx(0.0917, abs=5e-5)
     assert estimate.interval[1] == pytest.approx([-0.0796, 0.2796], abs=5e-5)

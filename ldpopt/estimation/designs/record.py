@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
 from ldpopt.estimation.designs.cones.allowed import merged_by
 from ldpopt.estimation.designs.merging import Merged
-from ldpopt.estimation.inversion import Estimate, _count, normal_quantile
+from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
@@ -23,7 +25,7 @@ LARGEST_COVARIANCE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(ReportSource):
     """The mechanism from which a workload is estimated best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -151,61 +153,54 @@ class Design:
         """Bits that a report takes."""
         return max(1, (self.n_reports - 1).bit_length())
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    @property
+    def digest(self) -> str:
+        """Digest of the mechanism."""
+        return self.mechanism.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count reports; see `Counts.of`."""
+        return Counts.of(self.mechanism, reports, weights=weights)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
-        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N,
-                  \qquad \hat t \mp z \sqrt{s / (N + z^2)}
+        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
 
         Parameters
         ----------
-        reports : sequence of labels, shape (N,), or mapping label -> count
-            Outputs of the mechanism.
+        reports : Counts, or sequence of labels, shape (N,), or mapping label -> count
+            Outputs of the mechanism, as `Counts.of` takes them.
         confidence : float
-            Coverage of each interval on its own. Default: ``0.95``.
+            Coverage of each score interval on its own. Default: ``0.95``.
+        simultaneous : bool
+            Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
 
         Returns
         -------
         Estimate
-            One number for each row of the workload, with its name. Intervals are wider than those of the standard
-            errors: ``s`` is the largest variance that the reports do not refute (Wilson's upper end for the mean of
-            ``(V_y - t)^2``), which is not 0 where all reports count the same.
+            One number for each row of the workload, with its name. Intervals are score intervals: they have every value
+            that the estimate does not contradict, and are not of width 0 where all reports count the same.
 
         Raises
         ------
         StatementError
             If there are no reports, or one is no output.
         """
-        z = normal_quantile(confidence)
-        seen = _count(reports, self.mechanism)
-        total = int(seen.sum())
-        share = seen / total
+        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
+        counts = self.count(reports).require_some()
+        share = counts.values / counts.total
         values = self.estimator @ share
-        centered = self.estimator - values[:, None]
-        few = len(values) <= LARGEST_COVARIANCE
-        covariance = (centered * share) @ centered.T / total if few else None
-        centered **= 2
-        spread = np.maximum(centered @ share, 0.0)
-        half = z * np.sqrt(_wilson_end(spread, centered.min(axis=1), centered.max(axis=1), total, z) / (total + z**2))
-        return Estimate(
-            values,
-            np.sqrt(spread / total),
-            total,
-            float(confidence),
-            "design",
-            self.workload.names,
-            covariance,
-            np.stack([values - half, values + half], axis=-1),
-        )
-
-
-def _wilson_end(mean: Float, least: Float, most: Float, count: int, z: float) -> Float:
-    """Upper end of Wilson's interval for the mean of ``count`` numbers from ``least`` to ``most``.
-
-    Between these ends no distribution of the same mean has a larger variance than that on the ends themselves.
-    """
-    width = np.maximum(most - least, 0.0)
-    share = np.clip(np.divide(mean - least, width, out=np.zeros_like(mean), where=width > 0), 0.0, 1.0)
-    c = z**2 / count
-    end = (share + c / 2 + z * np.sqrt(share * (1 - share) / count + c / (4 * count))) / (1 + c)
-    return np.asarray(np.maximum(mean, least + width * np.minimum(end, 1.0)))
+        if len(values) <= LARGEST_COVARIANCE:
+            covariance = covariance_of_mean(self.estimator, values, counts)
+            spread = np.diag(covariance)
+        else:
+            covariance = None
+            spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+        first = self._merged.first
+        frequencies = norm_sub(self.certificate.left_inverse @ share)
+        wanted, channel = np.asarray(self.workload.matrix[:, first]), self.mechanism.channel[first]
+        interval = score_intervals(values, wanted, self.estimator, channel, frequencies, counts.scale, z)
+        error = np.sqrt(np.maximum(spread, 0.0))
+        names = self.workload.names
+        return Estimate(values, error, counts.n_reports, float(confidence), "design", names, covariance, interval)

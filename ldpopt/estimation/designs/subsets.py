@@ -19,17 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
 from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign:
+class FrequencyDesign(ReportSource):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` where the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -101,16 +103,26 @@ class FrequencyDesign:
         """Tell the exact privacy of what is drawn."""
         return self.protocol.audit()
 
-    def randomize(self, x: Any, *, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+    def randomize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.randomize(x, rng=rng)
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
-        """Estimate the workload from reports, without bias."""
-        found = self.protocol.estimate(reports, confidence)
-        unit = self.workload.unit or 1.0
-        values, error = unit * found.values, abs(unit) * found.std_error
-        return Estimate(values, error, found.n_reports, float(confidence), "design", self.workload.names)
+    @property
+    def digest(self) -> str:
+        """Digest of the protocol."""
+        return self.protocol.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count the reports that name each answer."""
+        return self.protocol.count(reports, weights=weights)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+        """Estimate the workload from reports or `Counts`, without bias."""
+        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+        unit, names = self.workload.unit or 1.0, self.workload.names
+        interval = np.sort(unit * found.interval, axis=1)
+        error = abs(unit) * found.std_error
+        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
 
 
 def frequency_design(workload: Workload, privacy: PureLDP) -> FrequencyDesign:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies.protocol import BLOCK_CELLS, Counts, FrequencyProtocol, Random
+from ldpopt.estimation.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
 from ldpopt.estimation.frequencies.randomized_response import kept_and_other
-from ldpopt.foundation.checks import Float, is_whole, loose_array, whole_number
-from ldpopt.mechanism.sampling import bit_source
+from ldpopt.foundation.checks import Float, loose_array, whole_number
+from ldpopt.mechanism.sampling import Random, bit_source, generator_of
 
 PRIME_BITS = 61
 PRIME = (1 << PRIME_BITS) - 1
@@ -84,16 +84,16 @@ class LocalHashing(FrequencyProtocol):
         """Number of labels, budget and buckets."""
         return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
 
-    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         # One generator for both: with one seed each, hashes and coins would use the same words.
-        generator = np.random.default_rng(rng) if is_whole(rng, 0) else rng
+        generator = None if rng is None else generator_of(rng)
         reports = np.empty(len(answers), dtype=REPORT)
         reports["a"], reports["b"] = (_below_prime(len(answers), generator) for _ in range(2))
         hashed = hash_label(reports["a"], reports["b"], answers.astype(np.uint64)) % np.uint64(self.buckets)
         reports["bucket"] = self._sampler.draw(hashed.astype(np.int64), rng=generator)
         return reports
 
-    def _support(self, reports: Any) -> tuple[Float, int]:
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
             raise StatementError("the reports need the fields a, b and bucket", do="pass what randomize returned")
@@ -110,7 +110,8 @@ class LocalHashing(FrequencyProtocol):
             part = slice(start, start + (BLOCK_CELLS >> 4))
             step, hashed, target = a[part], value[part].copy(), wanted[part]
             for x in range(size):
-                found[x] += np.count_nonzero(hashed % modulus == target)
+                hits = hashed % modulus == target
+                found[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
                 hashed += step
                 hashed -= np.where(hashed >= PRIME, np.uint64(PRIME), np.uint64(0))
         return found, len(array)

@@ -3,9 +3,10 @@ r"""The interface of frequency protocols: reports that support labels, the unbia
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.intervals import share_intervals
+from ldpopt.estimation.inversion import Estimate, interval_quantile
+from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
+from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import BITS
+from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
 
-Random = np.random.Generator | int | None
-Counts = NDArray[np.int64]
+Positions = NDArray[np.int64]
 
 TOTAL = 1 << BITS
 BLOCK_CELLS = 1 << 20
 """Cells (reports times labels) per block of work."""
 
 
-class FrequencyProtocol(ABC):
+class FrequencyProtocol(ReportSource):
     r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased estimate from it.
 
     A report supports the true label with probability ``p`` and any other with probability ``q < p``. With ``c_x`` of
@@ -95,7 +99,7 @@ class FrequencyProtocol(ABC):
         ----------
         x : sequence of labels, shape (N,)
             True answers.
-        rng : numpy.random.Generator or int, optional
+        rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
 
         Returns
@@ -110,17 +114,55 @@ class FrequencyProtocol(ABC):
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of kind, labels, ``p`` and ``q``: what counts are checked against."""
+        return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count the reports that support each label, so that the reports need not be kept.
+
+        Parameters
+        ----------
+        reports : array_like, N rows
+            What `randomize` returned; parts of it may be counted by themselves, and their counts added.
+        weights : array_like, shape (N,), or Series, optional
+            Weight of each report, finite and ``>= 0``; default: all 1.
+
+        Returns
+        -------
+        Counts
+            One number for each label.
+
+        Raises
+        ------
+        StatementError
+            If the protocol cannot produce a report, or a weight does not fit.
+        """
+        if isinstance(reports, Counts):
+            return Counts.of(self, reports, weights=weights)
+        support, size = self._support(reports, None)
+        total: tuple[float, float] = (size, size)
+        squares = support = support.astype(np.int64)
+        numbers = report_weights(weights, reports, size)
+        if numbers is not None:
+            support, squares = (self._support(reports, power)[0] for power in (numbers, numbers**2))
+            total = (float(numbers.sum()), float((numbers**2).sum()))
+        return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
 
         Parameters
         ----------
-        reports : array_like, N rows
-            What `randomize` returned, ``N >= 1``.
+        reports : Counts, or array_like, N rows
+            What `count` or `randomize` returned, ``N >= 1``.
         confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
+            Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
+        simultaneous : bool
+            Whether all intervals hold at once with this confidence (Bonferroni); default: ``False``.
 
         Returns
         -------
@@ -137,16 +179,16 @@ class FrequencyProtocol(ABC):
         The standard error is right for users drawn at random. For fixed users the variance is too large by
         ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
-        normal_quantile(confidence)
-        support, total = self._support(reports)
-        if not total:
-            raise StatementError("there are no reports", do="pass what randomize returned, at least one report")
+        z = interval_quantile(confidence, len(self.inputs), simultaneous)
+        counts = Counts.of(self, reports).require_some()
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
-        share = support / total
+        share = counts.values / counts.total
         values = (share - q) / gap
         likely = np.clip(share, q, p)
-        error = np.sqrt(likely * (1 - likely) / total) / gap
-        return Estimate(values, error, total, float(confidence), type(self).__name__, tuple(self.inputs))
+        error = np.sqrt(likely * (1 - likely) * counts.scale) / gap
+        interval = (share_intervals(share, counts.scale, z) - q) / gap
+        labels = tuple(self.inputs)
+        return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, labels, None, interval)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.
@@ -205,7 +247,7 @@ class FrequencyProtocol(ABC):
             f"{self!r} has too many possible reports to list", do="use randomize and estimate, which need no channel"
         )
 
-    def _codes(self, x: Any, kind: str) -> Counts:
+    def _codes(self, x: Any, kind: str) -> Positions:
         """Positions of labels; if the labels are 0 .. d-1, each is its own position."""
         if not isinstance(self.inputs, range):
             return codes(x, self.inputs, kind)
@@ -238,12 +280,12 @@ class FrequencyProtocol(ABC):
             )
 
     @abstractmethod
-    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         """Reports of answers, which are given as positions."""
 
     @abstractmethod
-    def _support(self, reports: Any) -> tuple[Float, int]:
-        """Number of reports that support each label, and number of reports."""
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
+        """Number of reports that support each label, or the sum of their weights; and number of reports."""
 
     @abstractmethod
     def _ratio(self) -> Fraction:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random
-from ldpopt.foundation.checks import Float, is_whole, require_memory
-from ldpopt.foundation.labelled import as_counts
+from ldpopt.estimation.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
+from ldpopt.estimation.reports import chunks_of, counted
+from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.labels import label_array
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -65,22 +66,18 @@ class RandomizedResponse(FrequencyProtocol):
         form = randomized_response(size, self.epsilon)
         return self._channel(form.channel, self.inputs)
 
-    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         drawn = self._sampler.draw(answers, rng=rng)
         return drawn if isinstance(self.inputs, range) else label_array(self.inputs)[drawn]
 
-    def _support(self, reports: Any) -> tuple[Float, int]:
-        size = len(self.inputs)
-        tally = as_counts(reports, self.inputs, "report")
-        if tally is not None:
-            counts = np.array(list(tally.values()), dtype=object)
-            if not all(is_whole(count, 0) for count in counts):
-                raise StatementError("a count of reports is not a whole number >= 0")
-            positions = self._codes(list(tally), "report")
-            found = np.bincount(positions, counts.astype(np.float64), minlength=size)
-            return np.asarray(found, np.float64), int(found.sum())
-        positions = self._codes(reports, "report")
-        return np.asarray(np.bincount(positions, minlength=size), np.float64), len(positions)
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
+        seen = counted(reports, self.inputs)
+        if seen is not None:
+            if weights is not None:
+                raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
+            return seen, int(seen.sum())
+        positions = np.concatenate([chunk.codes for chunk in chunks_of(reports, self.inputs)])
+        return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
 
     def _ratio(self) -> Fraction:
         return self.p / self.q

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
+from ldpopt.estimation.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import bit_source
+from ldpopt.mechanism.sampling import Random, bit_source
 
 MAX_LISTED_SETS = 4096
 """Largest number of subsets for which the channel is listed."""
@@ -96,7 +96,7 @@ class SubsetSelection(FrequencyProtocol):
         p = Fraction(int(TOTAL * k * alpha / (k * alpha + d - k)), TOTAL)
         return p, (p * (k - 1) + (1 - p) * k) / (d - 1)
 
-    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         n, d, k = len(answers), len(self.inputs), self.size
         require_memory(4 * n * k, f"{n} reports of {k} labels")
         source, reports = bit_source(rng), np.empty((n, k), dtype=np.int32)
@@ -117,7 +117,7 @@ class SubsetSelection(FrequencyProtocol):
             reports[part] = chosen
         return reports
 
-    def _support(self, reports: Any) -> tuple[Float, int]:
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
@@ -127,7 +127,8 @@ class SubsetSelection(FrequencyProtocol):
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
             raise StatementError(f"a report is not a set of {self.size} of the positions 0 .. {d - 1}")
-        return np.bincount(array.ravel(), minlength=d).astype(np.float64), len(array)
+        each = None if weights is None else np.repeat(weights, self.size)
+        return np.bincount(array.ravel(), each, minlength=d), len(array)
 
     def _ratio(self) -> Fraction:
         d, k = len(self.inputs), self.size

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies.protocol import TOTAL, Counts, FrequencyProtocol, Random, chunks
+from ldpopt.estimation.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
 from ldpopt.foundation.checks import Float, loose_array, require_memory, short_repr
 from ldpopt.foundation.labelled import distinct_labels, places
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import bit_source
+from ldpopt.mechanism.sampling import Random, bit_source
 
 MAX_LISTED_LABELS = 12
 """Largest number of labels for which the channel with ``2**d`` reports is listed."""
@@ -92,7 +92,7 @@ class UnaryEncoding(FrequencyProtocol):
         outputs = [tuple(itertools.compress(self.inputs, row)) for row in bits.tolist()]
         return self._channel(np.where(bits.T, p, 1 - p) * rest, outputs)
 
-    def _randomize(self, answers: Counts, rng: Random) -> NDArray[Any]:
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         size, width = len(answers), len(self.inputs)
         require_memory(size * width, f"{size} reports of {width} bits")
         source, reports = bit_source(rng), np.empty((size, width), dtype=bool)
@@ -106,7 +106,7 @@ class UnaryEncoding(FrequencyProtocol):
             reports[part] = bits
         return reports
 
-    def _support(self, reports: Any) -> tuple[Float, int]:
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
@@ -117,7 +117,7 @@ class UnaryEncoding(FrequencyProtocol):
             raise StatementError(
                 "a report contains a number that is neither 0 nor 1", do="pass what randomize returned"
             )
-        return array.sum(axis=0, dtype=np.float64), len(array)
+        return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
     def _columns(self, reports: Any) -> Any:
         """Bits in the order of the inputs: a DataFrame has them by label."""

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from ldpopt.errors import LimitReachedError, StatementError
-from ldpopt.estimation import inversion as module
+from ldpopt.estimation import likelihood
 from ldpopt.estimation.inversion import Estimate, estimate_frequencies, normal_quantile
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -53,7 +53,11 @@ class TestInversion:
         # (q - 1/4) / (1/2), standard error sqrt(q (1 - q) / N) / (1/2)
         assert found.values == pytest.approx([0.7, 0.3])
         assert found.std_error == pytest.approx([2 * math.sqrt(0.24 / 1000)] * 2)
-        assert found.interval[0] == pytest.approx([0.7 - 1.959964 * 0.0309839, 0.7 + 1.959964 * 0.0309839], abs=1e-6)
+        normal = estimate_frequencies(COIN, {"no": 600, "yes": 400}, intervals="normal").interval[0]
+        assert normal == pytest.approx([0.7 - 1.959964 * 0.0309839, 0.7 + 1.959964 * 0.0309839], abs=1e-6)
+        # Wilson's interval of the share 0.6 of 1000 reports, through (s - 1/4) / (1/2)
+        wilson = np.array([0.5693093, 0.6299252])
+        assert found.interval[0] == pytest.approx((wilson - 0.25) / 0.5, abs=1e-6)
         assert (found.labels, found.n_reports, found.method) == (("no", "yes"), 1000, "inversion")
 
     @pytest.mark.parametrize("mechanism", [randomized_response(5, 1.3), wide(3)])
@@ -176,7 +180,7 @@ class TestMaximumLikelihood:
         assert found.std_error == pytest.approx([math.sqrt(0.75 * 0.25 / 4), 0, math.sqrt(0.75 * 0.25 / 4)], abs=1e-5)
 
     def test_an_unfinished_search_is_refused(self, monkeypatch):
-        monkeypatch.setattr(module, "NEWTON_STEPS", 2)
+        monkeypatch.setattr(likelihood, "NEWTON_STEPS", 2)
         with pytest.raises(LimitReachedError, match="nats per report"):
             estimate_frequencies(wide(), {0: 5, 1: 3}, method="maximum_likelihood")
 
@@ -259,7 +263,7 @@ class TestEstimate:
     def test_repr(self):
         text = repr(estimate_frequencies(COIN, {"no": 600, "yes": 400}))
         assert text.splitlines()[0] == "Estimate(inversion, 1000 reports, 95% intervals)"
-        assert "'yes': 0.3 +- 0.031  [0.239" in text
+        assert "'yes': 0.3 +- 0.031  [0.240" in text
         assert "... 15 more" in repr(Estimate(np.zeros(25), np.zeros(25), 1))
 
     def test_frozen(self):

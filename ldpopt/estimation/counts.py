@@ -1,0 +1,317 @@
+r"""Counts of reports: what estimates need of them. Shards are counted where they lie; counts add up."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.estimation.reports import Chunk, chunks_of, counted
+from ldpopt.foundation.checks import Float, frozen, short_repr
+from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.labels import plain_label
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.tables.coding import Missing
+
+FORMAT = "ldpopt counts 1"
+
+MAX_FILE_BYTES = 2**30
+
+STREAM = 1 << 16
+"""Reports of a stream that are counted at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    r"""How often each report was seen, or for a protocol how many reports support each label.
+
+    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so parts of a survey are
+    counted where they lie. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
+
+    Attributes
+    ----------
+    source : str
+        Digest of the mechanism or protocol; only counts of the same one add up.
+    labels : tuple of hashable
+        What is counted: reports, or the labels that they support.
+    values : ndarray, shape (m,)
+        Number of reports for each label, or the sum of their weights.
+    squares : ndarray, shape (m,)
+        Sum of the squared weights; without weights, the same numbers.
+    total, total_squares : float
+        Sum of all weights and of their squares.
+    n_reports : int
+        Number of reports.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> both = Counts.of(coin, ["no", "yes", "no"]) + Counts.of(coin, {"yes": 2})
+    >>> both.n_reports, both.to_dict()
+    (5, {'no': 2, 'yes': 3})
+    """
+
+    source: str
+    labels: tuple[Hashable, ...]
+    values: Float | NDArray[np.int64]
+    squares: Float | NDArray[np.int64]
+    total: float
+    total_squares: float
+    n_reports: int
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        frozen(self.values)
+        frozen(self.squares)
+
+    @classmethod
+    def of(
+        cls,
+        source: Mechanism | ReportSource,
+        reports: Any,
+        *,
+        column: str | None = None,
+        weights: Any = None,
+        missing: Missing = "refuse",
+    ) -> Counts:
+        """Count reports.
+
+        Parameters
+        ----------
+        source : Mechanism, design or frequency protocol
+            What drew the reports.
+        reports : sequence of labels, mapping or Series label -> count, table, or iterator
+            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, in what
+            ``value_counts()`` gives in these libraries, or in `Counts`; a dataframe or a file, CSV or Parquet, with
+            ``column``; an iterator of labels, which is counted as it comes. For a protocol: what ``randomize`` gives.
+        column : str, optional
+            Column of a table.
+        weights : array_like, shape (N,), or Series or column name, optional
+            Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
+        missing : {"refuse", "leave_out"}
+            What is done where a table has no report. Default: ``"refuse"``.
+
+        Returns
+        -------
+        Counts
+            Whole numbers without weights.
+
+        Raises
+        ------
+        StatementError
+            If a report is none of this source, what is given could be read in two ways, or a weight does not fit.
+        """
+        if isinstance(reports, Counts):
+            if weights is not None:
+                raise StatementError("counts take no weights", do="pass the reports, with their weights")
+            return reports.require(digest_of(source))
+        if isinstance(source, Mechanism):
+            return _of_mechanism(source, reports, column, weights, missing)
+        if not isinstance(source, ReportSource):
+            raise StatementError(
+                f"a {type(source).__name__} draws no reports", where="Counts.of", do="pass a mechanism or a protocol"
+            )
+        if column is not None:
+            raise StatementError("a protocol's reports are no column of a table", do="pass what randomize gave")
+        return source.count(reports, weights=weights)
+
+    def __add__(self, other: Any) -> Counts:
+        """Counts of both, of the same mechanism.
+
+        Raises
+        ------
+        StatementError
+            If the other counts are of another mechanism.
+        """
+        if isinstance(other, int) and other == 0:  # where sum() begins
+            return self
+        if not isinstance(other, Counts):
+            return NotImplemented
+        other.require(self.source)
+        return Counts(
+            self.source,
+            self.labels,
+            self.values + other.values,
+            self.squares + other.squares,
+            self.total + other.total,
+            self.total_squares + other.total_squares,
+            self.n_reports + other.n_reports,
+        )
+
+    __radd__ = __add__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same counts of the same mechanism."""
+        if not isinstance(other, Counts):
+            return NotImplemented
+        same = (self.source, self.total, self.total_squares, self.n_reports)
+        same_other = (other.source, other.total, other.total_squares, other.n_reports)
+        arrays = ((self.values, other.values), (self.squares, other.squares))
+        return same == same_other and all(np.array_equal(one, two) for one, two in arrays)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.n_reports, self.total))
+
+    def __repr__(self) -> str:
+        """Number of reports and the first counts."""
+        first = ", ".join(
+            f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
+        )
+        return f"Counts({self.n_reports} reports, {first}{', ...' if len(self.labels) > 6 else ''})"
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether any weight is not 1."""
+        return self.total != self.n_reports or self.total_squares != self.n_reports
+
+    @property
+    def scale(self) -> float:
+        """One over the number of reports; with weights, over the number of equal ones that tell as much (Kish)."""
+        return self.total_squares / self.total**2
+
+    def to_dict(self) -> dict[Hashable, Any]:
+        """Counts by label."""
+        return dict(zip(self.labels, self.values.tolist(), strict=True))
+
+    def require(self, source: str) -> Counts:
+        """Return the counts, if they are of this source.
+
+        Raises
+        ------
+        StatementError
+            If they are of another one; both digests are named.
+        """
+        if self.source != source:
+            raise StatementError(
+                f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
+                do="count the reports with the mechanism that drew them",
+            )
+        return self
+
+    def require_some(self) -> Counts:
+        """Return the counts, if there are any.
+
+        Raises
+        ------
+        StatementError
+            If there are no reports, or all weights are 0.
+        """
+        if not self.total > 0:
+            raise StatementError("there are no reports", do="pass at least one, of a positive weight")
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts as JSON, atomically; every number reads back as the same number.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be written.
+        """
+        data = {
+            "format": FORMAT,
+            "source": self.source,
+            "labels": [plain_label(label) for label in self.labels],
+            "values": self.values.tolist(),
+            "squares": self.squares.tolist(),
+            "total": self.total,
+            "total_squares": self.total_squares,
+            "n_reports": self.n_reports,
+        }
+        with replacing(path) as stream:
+            stream.write(json.dumps(data) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Counts:
+        """Read what `save` wrote. Labels that are neither texts nor numbers come back as texts.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain counts.
+        """
+        name = os.fspath(path)
+        try:
+            data = strict_json(path, MAX_FILE_BYTES)
+            if data["format"] != FORMAT:
+                raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
+            values, squares = (_numbers(data[key], len(data["labels"])) for key in ("values", "squares"))
+            total, total_squares = (_numbers([data[key]], 1).tolist()[0] for key in ("total", "total_squares"))
+            n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
+            return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
+        except OSError as error:
+            raise ModelFileError(f"cannot read the counts: {error.strerror or error}", where=name) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelFileError(f"not counts in JSON: {error}", where=name, do="pass what Counts.save wrote") from None
+
+
+class ReportSource(ABC):
+    """What draws reports and counts them: a frequency protocol or a design."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Digest of the law of the reports."""
+
+    @abstractmethod
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count reports; see `Counts.of`."""
+
+
+def digest_of(source: Mechanism | ReportSource) -> str:
+    """Digest of a mechanism or protocol."""
+    return source.digest
+
+
+def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weights: Any, missing: Missing) -> Counts:
+    """Counts of the outputs of a mechanism."""
+    if isinstance(reports, Iterator):
+        if weights is not None:
+            raise StatementError("a stream takes no weights", do="count lists of reports with their weights, and add")
+        parts = iter(lambda: list(islice(reports, STREAM)), [])
+        return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), _empty(mechanism))
+    seen = None if column is not None else counted(reports, mechanism.outputs)
+    if seen is not None:
+        if weights is not None:
+            raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
+        return _counts(mechanism, seen, seen, int(seen.sum()))
+    chunks = chunks_of(reports, mechanism.outputs, column, weights, missing)
+    return sum((_count_chunk(mechanism, chunk) for chunk in chunks), _empty(mechanism))
+
+
+def _count_chunk(mechanism: Mechanism, chunk: Chunk) -> Counts:
+    size = len(mechanism.outputs)
+    if chunk.weights is None:
+        seen = np.bincount(chunk.codes, minlength=size).astype(np.int64)
+        return _counts(mechanism, seen, seen, len(chunk.codes))
+    values = np.bincount(chunk.codes, chunk.weights, minlength=size)
+    squares = np.bincount(chunk.codes, chunk.weights**2, minlength=size)
+    return _counts(mechanism, values, squares, len(chunk.codes))
+
+
+def _counts(mechanism: Mechanism, values: Any, squares: Any, n_reports: int) -> Counts:
+    total, total_squares = values.sum().item(), squares.sum().item()
+    return Counts(mechanism.digest, mechanism.outputs, values, squares, total, total_squares, n_reports)
+
+
+def _empty(mechanism: Mechanism) -> Counts:
+    zero = np.zeros(len(mechanism.outputs), dtype=np.int64)
+    return _counts(mechanism, zero, zero, 0)
+
+
+def _numbers(values: Any, size: int) -> Any:
+    """Numbers of a file: whole ones as integers."""
+    if not isinstance(values, list) or len(values) != size or not all(type(value) in (int, float) for value in values):
+        raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
+    if not all(value >= 0 and math.isfinite(value) for value in values):
+        raise ValueError(f"{short_repr(values)} has a number below 0")
+    return np.array(values)

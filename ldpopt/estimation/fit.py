@@ -1,0 +1,92 @@
+r"""Whether reports can come from a mechanism: raw answers, or reports of another mechanism, are flagged.
+
+For a mechanism the test compares the shares ``q`` of the reports with the nearest law that some answers give,
+``q* = P^T p*`` with the most likely ``p*``. With ``G = N KL(q || q*)``, respondents drawn at random and ``m`` reports,
+
+.. math:: \Pr(N \, \mathrm{KL}(q \,\|\, P^T p) \ge G) \le e^{-G} \Big( \frac{e G}{m - 1} \Big)^{m-1}, \qquad G > m - 1
+
+(Agrawal 2020, Theorem 1.2), and the divergence from the true law is at least that from the nearest: the bound is a
+p-value for every number of reports, no approximation. For a protocol the share of the reports that support a label lies
+between ``q`` and ``p``; the chance that it is further out is at most :math:`e^{-N \mathrm{kl}}` (Chernoff), summed over
+both sides of all labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.designs.record import Design
+from ldpopt.estimation.designs.subsets import FrequencyDesign
+from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
+from ldpopt.estimation.likelihood import most_likely
+from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.mechanism import Mechanism
+
+
+def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
+    """Return a p-value of the statement that the reports come from this mechanism, whatever the answers are.
+
+    Parameters
+    ----------
+    source : Mechanism, design or frequency protocol
+        What is said to have drawn the reports.
+    reports : Counts, or what `Counts.of` takes
+        The reports, without weights.
+
+    Returns
+    -------
+    float
+        Valid for every number of reports: honest ones get a value below ``a`` with probability at most ``a``. A large
+        value proves nothing: some raw answers look like reports.
+
+    Raises
+    ------
+    StatementError
+        If there are no reports, they are weighted, or one is none of this source.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> goodness_of_fit(coin, {"no": 700, "yes": 300}), goodness_of_fit(coin, {"no": 900, "yes": 100}) < 1e-20
+    (1.0, True)
+    """
+    counts = Counts.of(source, reports).require_some()
+    if counts.is_weighted:
+        raise StatementError("weighted counts have no p-value", do="count the reports without weights")
+    if isinstance(source, FrequencyDesign):
+        source = source.protocol
+    if isinstance(source, FrequencyProtocol):
+        return _of_supports(counts, float(source.p), float(source.q))
+    mechanism = source.mechanism if isinstance(source, Design) else source
+    assert isinstance(mechanism, Mechanism)
+    return _of_reports(counts, mechanism.counts / mechanism.denominator)
+
+
+def _of_reports(counts: Counts, channel: Float) -> float:
+    """The bound for a channel; reports that no answer causes have p-value 0."""
+    share = counts.values / counts.total
+    possible = channel.max(axis=0) > 0
+    if (share[~possible] > 0).any():
+        return 0.0
+    nearest = most_likely(channel, share) @ channel
+    seen = share > 0
+    excess = counts.n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
+    freedom = int(possible.sum()) - 1
+    if excess <= freedom or freedom == 0:
+        return 1.0
+    return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
+
+
+def _of_supports(counts: Counts, p: float, q: float) -> float:
+    """The bound for shares of supporting reports."""
+    share = counts.values / counts.total
+    nearest = np.clip(share, q, p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = np.where(share > 0, share * np.log(share / nearest), 0.0)
+        two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+    return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))

@@ -1,0 +1,113 @@
+r"""Intervals that hold what they promise where the normal ones do not: labels never seen, few reports, large epsilon.
+
+A normal interval takes the variance at the estimate, which is 0 for a label that nobody reported. A *score* interval
+(Wilson 1927 for a share) has all values ``t`` that the estimate does not contradict,
+
+.. math:: (\hat t - t)^2 \le z^2 \sigma^2(t) / N,
+
+with the variance that the estimate would have at ``t``. For randomized response that variance depends on ``t`` alone.
+Otherwise it depends on the whole distribution: the estimated one is moved towards the answers that count most, or
+least, until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+
+
+def norm_sub(values: Float) -> Float:
+    r"""Return the nearest frequencies: non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
+
+    .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
+
+    The Euclidean projection on the simplex.
+
+    Examples
+    --------
+    >>> norm_sub(np.array([0.7, 0.5, -0.2]))
+    array([0.6, 0.4, 0. ])
+    """
+    falling = np.sort(values)[::-1]
+    shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
+    kept = int(np.flatnonzero(falling > shift)[-1])
+    return np.asarray(np.maximum(values - shift[kept], 0.0))
+
+
+def share_intervals(share: Float, scale: float, z: float) -> Float:
+    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports.
+
+    Examples
+    --------
+    >>> share_intervals(np.array([0.0]), 1 / 100, 1.96).round(4)
+    array([[0.   , 0.037]])
+    """
+    c = z * z * scale
+    half = np.sqrt(c * (share * (1 - share) + c / 4))
+    middle = share + c / 2
+    return np.stack([middle - half, middle + half], axis=-1) / (1 + c)
+
+
+def score_intervals(
+    estimates: Float, wanted: Float, values: Float, channel: Float, frequencies: Float, scale: float, z: float
+) -> Float:
+    """Score intervals of estimates that are linear in the reports.
+
+    Parameters
+    ----------
+    estimates : ndarray, shape (k,)
+        Unbiased estimates of ``wanted @ p``.
+    wanted : ndarray, shape (k, n)
+        What is estimated.
+    values : ndarray, shape (k, m)
+        What a report counts for.
+    channel : ndarray, shape (n, m)
+        Probabilities of reports.
+    frequencies : ndarray, shape (n,)
+        Estimated frequencies, non-negative with sum 1.
+    scale : float
+        One over the number of reports; with weights, the sum of their squares over the square of their sum.
+    z : float
+        Quantile of the normal distribution.
+
+    Returns
+    -------
+    ndarray, shape (k, 2)
+        Lower and upper ends, not clipped.
+    """
+    second = values**2 @ channel.T
+    mean, moment = wanted @ frequencies, second @ frequencies
+    ends, slopes = [], []
+    for best in (wanted.min(axis=1), wanted.max(axis=1)):
+        at_end = np.abs(wanted - best[:, None]) <= 1e-12 * (1.0 + np.abs(best[:, None]))
+        weights = np.where(at_end, frequencies, 0.0)
+        none = ~(weights.sum(axis=1) > 0)
+        weights[none] = at_end[none]
+        ends.append((best, (second * weights).sum(axis=1) / weights.sum(axis=1)))
+    whole = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
+    for best, there in ends:
+        slopes.append(_slope(mean, moment, best, there, whole))
+    # A number that is the same for all answers is known: no other value is possible.
+    c = np.where(ends[0][0] < ends[1][0], z * z * scale, 0.0)
+    found = [
+        _root(estimates, moment - slope * mean, slope, c, side) for slope, side in zip(slopes, (-1, 1), strict=True)
+    ]
+    return np.stack(found, axis=-1)
+
+
+def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float) -> Float:
+    """Slope of the second moment from one place to another; another one where they are the same."""
+    distance = end - at
+    near = np.abs(distance) <= 1e-12 * (1.0 + np.abs(end))
+    return np.where(near, otherwise, (there - moment) / np.where(near, 1.0, distance))
+
+
+def _root(estimates: Float, intercept: Float, slope: Float, c: Float, side: int) -> Float:
+    """Root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side.
+
+    Where there is none, no ``t`` agrees with the estimate: the end is that of the variance at the nearest ``t``.
+    """
+    middle = estimates + c * slope / 2
+    inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
+    return np.asarray((middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c))

@@ -1,0 +1,66 @@
+"""The most likely frequencies of answers, given how often each report was seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.errors import LimitReachedError
+from ldpopt.foundation.checks import Float
+
+LIKELIHOOD_GAP = 1e-9
+"""Largest accepted shortfall of the log-likelihood from its maximum, in nats per report."""
+
+NEWTON_STEPS = 200
+"""Limit on interior-point steps; 10 to 40 are usual."""
+
+
+def most_likely(channel: Float, frequencies: Float) -> Float:
+    r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point steps.
+
+    Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
+    sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
+    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``.
+    """
+    q = frequencies[frequencies > 0]
+    channel = channel[:, frequencies > 0]
+    n = len(channel)
+    prior, slack = np.full(n, 1 / n), np.ones(n)
+    best, best_gap = prior, np.inf
+    for _ in range(NEWTON_STEPS):
+        mix = prior @ channel
+        gradient = channel @ (q / mix)
+        # The gradient at the point, scaled onto the simplex, bounds the distance to the maximum.
+        gap = float(prior.sum() * gradient.max()) - 1
+        if gap < best_gap:
+            best, best_gap = prior / prior.sum(), gap
+        if gap < 1e-12:
+            break
+        center = 0.1 * float(prior @ slack) / n
+        # In units of sqrt(prior) the matrix stays well scaled when entries approach zero.
+        root = np.sqrt(prior)
+        scaled = (root[:, None] * channel) * (np.sqrt(q) / mix)
+        matrix = scaled @ scaled.T
+        matrix[np.diag_indices(n)] += slack
+        step = root * np.linalg.solve(matrix, root * (gradient - 1) + center / root)
+        slack_step = center / prior - slack - slack / prior * step
+        prior = prior + _length(prior, step) * step
+        slack = slack + _length(slack, slack_step) * slack_step
+    # Entries that only the barrier keeps above zero are set to 0, unless that reduces the likelihood.
+    rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
+    rest /= rest.sum()
+    if (rest @ channel > 0).all():
+        gap = float((channel @ (q / (rest @ channel))).max()) - 1
+        if gap <= max(1e-11, best_gap):
+            best, best_gap = rest, gap
+    if not best_gap <= LIKELIHOOD_GAP:
+        raise LimitReachedError(
+            f"the likelihood may still be {best_gap:.3g} nats per report below its maximum after {NEWTON_STEPS} steps",
+            do='use method="inversion"',
+        )
+    return best
+
+
+def _length(point: Float, step: Float) -> float:
+    """Step length that stays positive: 0.99 of the way to the first zero, at most 1."""
+    shrinking = step < 0
+    return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))

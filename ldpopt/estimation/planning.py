@@ -1,0 +1,226 @@
+r"""Before the field work: how many people are needed for a half-width, and the half-width that a number of people give.
+
+A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. For a respondent drawn at
+random from answers of distribution ``p`` the variance of that value is
+
+.. math:: \sigma^2(p) = \sum_x p_x b_x - \Big( \sum_x p_x w_x \Big)^2, \qquad b_x = \sum_y P(y \mid x) \, v_y^2,
+
+and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import ReportSource
+from ldpopt.estimation.designs.record import Design
+from ldpopt.estimation.designs.subsets import FrequencyDesign
+from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
+from ldpopt.estimation.inversion import interval_quantile, left_inverse
+from ldpopt.foundation.checks import Float, real_array, whole_number
+from ldpopt.foundation.labelled import is_labelled, read_labelled
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.prior import read_prior
+
+Source = Mechanism | ReportSource
+
+MOST_PEOPLE = 1e15
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """Variance of one respondent's value for each number that is estimated, and what follows for a survey.
+
+    Made by `precision`.
+
+    Attributes
+    ----------
+    names : tuple of hashable
+        The numbers: answers, or rows of a design's workload.
+    variances : ndarray, shape (k,)
+        Of one respondent's value.
+    quantile : float
+        ``z`` of the intervals.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> precision(coin).people(0.02).tolist(), precision(coin).half_width(9604).round(4).tolist()
+    ([9604, 9604], [0.02, 0.02])
+    """
+
+    names: tuple[Hashable, ...]
+    variances: Float
+    quantile: float
+
+    def people(self, half_width: Any) -> Any:
+        """People needed for each number; half-widths are one number ``> 0``, or a mapping or Series by name.
+
+        Raises
+        ------
+        StatementError
+            If a half-width is not positive, a name is unknown, or more than 1e15 people are needed.
+        """
+        if is_labelled(half_width):
+            wanted = read_labelled(half_width, "half-widths", ("number",)).to(self.names)
+        else:
+            wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
+        if not (wanted > 0).all():
+            raise StatementError(f"the half-width {wanted.min():g} is not positive", do="state 0.02 for two points")
+        found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))
+        if not (found <= MOST_PEOPLE).all():
+            raise StatementError(f"{found.max():.3g} people are needed", do="state a wider half-width, or more epsilon")
+        return found.astype(np.int64)
+
+    def half_width(self, people: int) -> Float:
+        """Half-width of each interval that a number of people gives.
+
+        Raises
+        ------
+        StatementError
+            If it is not a whole number ``>= 1``.
+        """
+        return self.quantile * np.sqrt(self.variances / whole_number(people, "people", 1))
+
+
+def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False) -> Precision:
+    r"""Variances of what is estimated from the reports of a mechanism, protocol or design.
+
+    Parameters
+    ----------
+    source : Mechanism, design or frequency protocol
+        What will draw the reports.
+    confidence : float
+        Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
+    prior : array_like, shape (n,), or mapping or Series label -> weight, optional
+        A guess of the distribution of answers; default: for each number the worst one.
+    simultaneous : bool
+        Whether all intervals hold at once (Bonferroni) with this confidence; default: ``False``.
+
+    Raises
+    ------
+    StatementError
+        If frequencies cannot be estimated from the mechanism, or an argument does not fit.
+
+    Notes
+    -----
+    The worst distribution of a number has at most two answers, since the variance is concave in
+    :math:`(w \cdot p, b \cdot p)`, and is found exactly.
+    """
+    if isinstance(source, FrequencyDesign):
+        unit = source.workload.unit or 1.0
+        names, variances = source.workload.names, unit**2 * _of_protocol(source.protocol, prior)
+    elif isinstance(source, FrequencyProtocol):
+        names, variances = tuple(source.inputs), _of_protocol(source, prior)
+    elif isinstance(source, Design):
+        names = source.workload.names
+        variances = _of_matrix(source.mechanism, source.estimator, np.asarray(source.workload.matrix), prior)
+    elif isinstance(source, Mechanism):
+        values = left_inverse(source)
+        names, variances = source.inputs, _of_matrix(source, values, np.eye(len(values)), prior)
+    else:
+        what = f"a {type(source).__name__} draws no reports"
+        raise StatementError(what, where="plan_sample", do="pass a mechanism, a design or a frequency protocol")
+    return Precision(names, variances, interval_quantile(confidence, len(variances), simultaneous))
+
+
+def plan_sample(
+    source: Source, *, half_width: Any, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False
+) -> int:
+    r"""People needed so that no interval is wider than wanted.
+
+    .. math:: N = \max_i \lceil z^2 \sigma_i^2 / h_i^2 \rceil
+
+    Parameters
+    ----------
+    source : Mechanism, design or frequency protocol
+        What will draw the reports.
+    half_width : float, or mapping or Series name -> float
+        Half the length of each interval, in the unit of what is estimated: 0.02 are two percentage points.
+    confidence : float
+        Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
+    prior : array_like, shape (n,), or mapping or Series label -> weight, optional
+        A guess of the distribution of answers; default: for each number the worst one.
+    simultaneous : bool
+        Whether all intervals hold at once (Bonferroni) with this confidence; default: ``False``.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    StatementError
+        If frequencies cannot be estimated from the mechanism, or an argument does not fit.
+
+    Notes
+    -----
+    The normal approximation: with fewer than some 50 people intervals are wider. `Precision` has the answers one by
+    one, and the half-widths that a number of people gives.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> plan_sample(coin, half_width=0.02), plan_sample(coin, half_width=0.02, prior={"no": 0.9, "yes": 0.1})
+    (9604, 8068)
+    """
+    found = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
+    return int(found.people(half_width).max())
+
+
+def _of_protocol(protocol: FrequencyProtocol, prior: Any) -> Float:
+    """Variances ``s (1 - s) / (p - q)^2`` of the labels, with ``s`` the share of reports that support one."""
+    p, q = float(protocol.p), float(protocol.q)
+    if prior is None:
+        share = np.full(len(protocol.inputs), min(p, max(q, 0.5)))
+    else:
+        share = q + read_prior(prior, tuple(protocol.inputs))[0] * (p - q)
+    return np.asarray(share * (1 - share) / (p - q) ** 2)
+
+
+def _of_matrix(mechanism: Mechanism, values: Float, wanted: Float, prior: Any) -> Float:
+    """Variances of the numbers ``wanted @ p``, to which report ``y`` contributes ``values[:, y]``."""
+    second = values**2 @ (mechanism.counts / mechanism.denominator).T
+    if prior is not None:
+        p = read_prior(prior, mechanism.inputs)[0]
+        return np.asarray(np.maximum(second @ p - (wanted @ p) ** 2, 0.0))
+    return np.array([worst_variance(w, b) for w, b in zip(wanted, second, strict=True)])
+
+
+def worst_variance(means: Float, second: Float) -> float:
+    r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
+
+    The value depends on the point :math:`(w \cdot p, b \cdot p)`, which should be as high as possible: it lies on the
+    upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` the best place is ``m / 2``, or an end.
+
+    Examples
+    --------
+    >>> worst_variance(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    0.25
+    """
+    order = np.lexsort((second, means))
+    hull: list[tuple[float, float]] = []
+    for point in zip(means[order].tolist(), second[order].tolist(), strict=True):
+        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], point):
+            hull.pop()
+        if hull and hull[-1][0] == point[0]:
+            hull.pop()
+        hull.append(point)
+    best = max(b - w * w for w, b in hull)
+    for (w, b), (w2, b2) in pairwise(hull):
+        slope = (b2 - b) / (w2 - w)
+        place = min(max(slope / 2, w), w2)
+        best = max(best, b + slope * (place - w) - place * place)
+    return max(best, 0.0)
+
+
+def _turns_up(one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point is on or below the line between the others."""
+    return (middle[0] - one[0]) * (last[1] - one[1]) >= (middle[1] - one[1]) * (last[0] - one[0])

@@ -1,0 +1,106 @@
+"""Reports that are sets of answers, in files: positions with spaces between them, drawn and counted in batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
+from ldpopt.estimation.reports import read_weights
+from ldpopt.foundation.checks import short_repr
+from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.sampling import Random
+from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, is_missing, require_policy
+from ldpopt.tables.files import place_of, reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class SetRule(Rule):
+    """How the answers of one column become sets of answers."""
+
+    mechanism: Any
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers."""
+        protocol: SubsetSelection = self.mechanism
+        return tuple(protocol.inputs)
+
+    def labels(self, as_text: bool) -> pa.Array:
+        """Positions as texts."""
+        import pyarrow as pa
+
+        return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
+
+    def column(self, codes: Codes, labels: pa.Array, rng: Random) -> pa.Array:
+        """Sets of positions as texts; what is missing stays missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        answered = np.flatnonzero(codes != MISSING)
+        answers = [self.inputs[code] for code in codes[answered].tolist()]
+        rows = self.mechanism.randomize(answers, rng=rng)
+        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.mechanism.size)
+        texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
+        places = np.full(len(codes), -1)
+        places[answered] = np.arange(len(answered))
+        return texts.take(pa.array(places, mask=places < 0))
+
+
+def count_sets(
+    protocol: SubsetSelection,
+    path: str | os.PathLike[str],
+    column: str,
+    weights: str | None = None,
+    missing: Missing = "refuse",
+) -> Counts:
+    """Count the sets in a column of a file that have each answer.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no set of positions, or is missing and must not be.
+    """
+    require_policy(missing)
+    found: Any = 0
+    with reading(os.fspath(path)) as table:
+        places = [place_of(table, name) for name in (column, *([] if weights is None else [weights]))]
+        where, row = f"{path}, column {column}", table.first_row
+        absent = MissingAnswers(where, "report")
+        for texts, *beside in table.batches(places[:1], places[1:]):
+            plain = texts.to_pylist()
+            there = np.array([not is_missing(text, True) for text in plain], dtype=bool)
+            if missing == "refuse":
+                absent.add(np.where(there, 0, MISSING), row)
+            numbers = read_weights(beside[0], f"{path}, column {weights}", row)[there] if beside else None
+            sets = _positions(plain, there, protocol.size, where, row)
+            found = protocol.count(sets, weights=numbers) + found
+            row += len(plain)
+        absent.require_none()
+    return found if isinstance(found, Counts) else protocol.count(np.empty((0, protocol.size), dtype=np.int64))
+
+
+def _positions(texts: list[Any], there: NDArray[np.bool_], size: int, where: str, row: int) -> NDArray[np.int64]:
+    """Positions in each set that is not missing."""
+    rows = np.flatnonzero(there).tolist()
+    found = np.empty((len(rows), size), dtype=np.int64)
+    for place, at in enumerate(rows):
+        parts = str(texts[at]).split(" ")
+        if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+            raise StatementError(
+                f"the report {short_repr(texts[at])} is not a set of {size} positions",
+                where=f"{where}, row {row + at}",
+                do="pass what privatize wrote",
+            )
+        found[place] = [int(part) for part in parts]
+    return found

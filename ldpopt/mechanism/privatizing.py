@@ -1,0 +1,202 @@
+"""Answers of tables replaced by reports: files in batches, dataframes of any library, series."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.mechanism.sampling import Random, generators
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
+from ldpopt.tables.files import Rows, place_of, reading, writing
+from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
+from ldpopt.tables.kinds import kind_of, require_other_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ldpopt.mechanism.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the answers of one column become reports.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Its inputs are the answers.
+    missing : {"refuse", "leave_out"}
+        What is done where there is no answer; left out, it stays empty in the reports, for all to see. Default:
+        ``"refuse"``.
+    missing_answer : hashable, optional
+        The input that stands for a missing answer; default: none does.
+
+    Raises
+    ------
+    StatementError
+        If the policy is unknown, or the answer for what is missing is no input.
+    """
+
+    mechanism: Mechanism
+    missing: Missing = "refuse"
+    missing_answer: Hashable | None = None
+
+    def __post_init__(self) -> None:
+        """Check the policy."""
+        require_policy(self.missing)
+        if self.missing_answer is not None and self._place() is None:
+            raise StatementError(
+                f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
+                do=nearest(self.missing_answer, self.inputs),
+            )
+
+    def filled(self, codes: Codes, absent: MissingAnswers, first_row: int = 0) -> Codes:
+        """Codes with the answer for what is missing; what has to be refused is counted."""
+        place = None if self.missing_answer is None else self._place()
+        if place is not None:
+            return np.where(codes == MISSING, place, codes)
+        if self.missing == "refuse":
+            absent.add(codes, first_row)
+        return codes
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers."""
+        return self.mechanism.inputs
+
+    def labels(self, as_text: bool) -> pa.Array:
+        """What reports are made of, as an arrow array."""
+        return label_column(self.mechanism.outputs, as_text)
+
+    def column(self, codes: Codes, labels: pa.Array, rng: Random) -> pa.Array:
+        """Draw reports as a column, dictionary-encoded; what is missing stays missing."""
+        import pyarrow as pa
+
+        drawn = self.draw(codes, rng).astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
+
+    def draw(self, codes: Codes, rng: Random) -> Codes:
+        """Codes of the reports; what is missing stays missing."""
+        answered = codes != MISSING
+        if answered.all():
+            return self.mechanism.sampler.draw(codes, rng=rng)
+        reports = np.full(len(codes), MISSING)
+        reports[answered] = self.mechanism.sampler.draw(codes[answered], rng=rng)
+        return reports
+
+    def _place(self) -> int | None:
+        if self.missing_answer in self.inputs:
+            return self.inputs.index(self.missing_answer)
+        names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
+        return names.index(text) if text in names else None
+
+
+def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None) -> Any:
+    """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
+    frame = as_frame(table)
+    drawn = {}
+    for (column, rule), source in zip(rules.items(), generators(rng, len(rules)), strict=True):
+        where = f"column {column!r}"
+        codes = codes_of(column_of(frame, column), Coder(rule.mechanism.inputs, "answer"), where)
+        absent = MissingAnswers(where, "answer")
+        codes = rule.filled(codes, absent)
+        absent.require_none()
+        drawn[column] = (rule.mechanism.outputs, rule.draw(codes, source))
+    return with_labels(frame, drawn)
+
+
+@dataclass
+class _Column:
+    """One column of a file on its way from answers to reports."""
+
+    rule: Rule
+    coder: Coder
+    names: pa.Array
+    source: Random
+    absent: MissingAnswers
+
+    def reports(self, answers: pa.Array, first_row: int) -> pa.Array | None:
+        """Reports as a column; None where answers are missing that must not be."""
+        codes = self.coder.codes(answers, self.absent.where, first_row)
+        codes = self.rule.filled(codes, self.absent, first_row)
+        if self.absent.count:
+            return None
+        return self.rule.column(codes, self.names, self.source)
+
+
+def privatize_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    rules: Mapping[str, Rule],
+    *,
+    keep: Sequence[str] = (),
+    rng: Random = None,
+    announce: Callable[[], None] | None = None,
+) -> int:
+    """Write the reports of a file of answers, in batches; the target appears whole or not at all.
+
+    Parameters
+    ----------
+    source, target : path
+        Tables, CSV or Parquet by their endings; ``-`` is stdin or stdout.
+    rules : mapping column -> Rule
+        How each column becomes reports.
+    keep : sequence of str
+        Other columns to copy, unprotected; default: ``()``.
+    rng : numpy.random.Generator, SeedSequence or int, optional
+        Makes the draws repeatable; default: the operating system's generator.
+    announce : callable, optional
+        Called when the columns are found, before anything is written.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    ModelFileError
+        If a file cannot be read or written, a column is missing, an entry is no answer, or answers are missing.
+    """
+    name, output, rows = os.fspath(source), os.fspath(target), 0
+    kind_of(output)
+    require_other_file(name, output)
+    twice = [column for column in keep if column in rules]
+    if twice:
+        raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep it")
+    with reading(name) as table:
+        places, kept = [[place_of(table, column) for column in columns] for columns in (rules, keep)]
+        columns = [
+            _column(table, place, rule, stream)
+            for place, rule, stream in zip(places, rules.values(), generators(rng, len(rules)), strict=True)
+        ]
+        fields = [
+            field.with_type(column.names.type) for field, column in zip(table.fields(places), columns, strict=True)
+        ]
+        if announce is not None:
+            announce()
+        with writing(output, [*fields, *table.fields(kept)]) as write:
+            for batch in table.batches(places, kept):
+                first = table.first_row + rows
+                made = [column.reports(part, first) for column, part in zip(columns, batch, strict=False)]
+                if not any(column.absent.count for column in columns):
+                    write([*made, *batch[len(made) :]])
+                rows += len(batch[0])
+            for column in columns:
+                column.absent.require_none()
+    return rows
+
+
+def _column(table: Rows, place: int, rule: Rule, source: Random) -> _Column:
+    """Match a column of a file with its mechanism: by the text of the labels where the column has texts."""
+    as_text = table.is_text(place)
+    where = f"{table.name}, column {table.columns[place]}"
+    coder = Coder(rule.inputs, "answer", as_text=as_text)
+    return _Column(rule, coder, rule.labels(as_text), source, MissingAnswers(where, "answer"))

@@ -1,0 +1,179 @@
+"""Labels in a column of a table as positions in an alphabet; what is missing, and what is no label."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.labels import nearest, text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+Missing = Literal["refuse", "leave_out"]
+
+MISSING = -1
+"""Code of a missing answer."""
+
+UNKNOWN = -2
+"""Code of what is neither a label nor missing."""
+
+MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
+"""Texts of a missing answer in files of text, unless a label says otherwise."""
+
+
+class Coder:
+    """Positions of labels, for columns of tables.
+
+    Parameters
+    ----------
+    alphabet : sequence of hashable
+        The labels.
+    kind : str
+        What the labels are, in messages: ``"answer"`` or ``"report"``.
+    as_text : bool
+        Whether the column has texts of labels, as in a CSV file; default: ``False``.
+
+    Raises
+    ------
+    ModelFileError
+        If two labels have the same text.
+    """
+
+    def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
+        names: list[Any] = list(map(text_of, alphabet)) if as_text else list(alphabet)
+        self.kind, self.as_text = kind, as_text
+        self.position = {name: code for code, name in enumerate(names)}
+        if len(self.position) < len(names):
+            duplicate = next(text for text, count in Counter(names).items() if count > 1)
+            raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
+
+    def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
+        """Positions of the labels of a column; `MISSING` where there is no answer.
+
+        Parameters
+        ----------
+        column : pyarrow.Array
+            Labels, plain or dictionary-encoded.
+        where : str
+            File and column, for messages.
+        first_row : int
+            Row number of its first entry; default: ``0``.
+
+        Raises
+        ------
+        StatementError
+            If an entry is no label; the message names its row and the nearest label.
+        """
+        import pyarrow as pa
+
+        require_labels_in(column.type, where)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        table = np.array([*map(self._code, column.dictionary.to_pylist()), MISSING])
+        places = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        found: Codes = table[places]
+        if (table == UNKNOWN).any() and (found == UNKNOWN).any():
+            row = int(np.argmax(found == UNKNOWN))
+            raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
+        return found
+
+    def unknown(self, value: Any, where: str) -> StatementError:
+        """Error for an entry that is no label."""
+        shown = short_repr(value)
+        return StatementError(
+            f"unknown {self.kind} {shown}: not a label of the mechanism", where=where, do=nearest(value, self.position)
+        )
+
+    def _code(self, value: Any) -> int:
+        try:
+            code = self.position.get(value, UNKNOWN)
+        except TypeError:  # not hashable
+            code = UNKNOWN
+        if code == UNKNOWN and is_missing(value, self.as_text):
+            return MISSING
+        return code
+
+
+def is_missing(value: Any, as_text: bool) -> bool:
+    """Whether it stands for no answer: null, not a number, and in text also ``NA`` and the like."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or (as_text and isinstance(value, str) and value in MISSING_TEXTS)
+
+
+class MissingAnswers:
+    """Missing entries of a column, counted to the end of the table, so that the message says how many there are."""
+
+    def __init__(self, where: str, kind: str) -> None:
+        self.where, self.kind, self.count, self.first = where, kind, 0, -1
+
+    def add(self, codes: Codes, first_row: int) -> None:
+        """Count those of a batch."""
+        missing = codes == MISSING
+        if not self.count and missing.any():
+            self.first = first_row + int(np.argmax(missing))
+        self.count += int(np.count_nonzero(missing))
+
+    def require_none(self) -> None:
+        """Refuse a table in which entries are missing.
+
+        Raises
+        ------
+        StatementError
+            The message has their number and the first row.
+        """
+        if self.count:
+            are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
+            raise StatementError(
+                f"{self.count:,} {are} missing",
+                where=f"{self.where}, {first}row {self.first}",
+                do="give a missing answer an input of its own, or leave it out, which shows who did not answer",
+            )
+
+
+def require_policy(missing: Any) -> None:
+    """Refuse an unknown way to treat what is missing."""
+    if missing not in ("refuse", "leave_out"):
+        raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
+
+
+def require_labels_in(kind: pa.DataType, where: str) -> None:
+    """Refuse a column of lists, tables or the like.
+
+    Raises
+    ------
+    StatementError
+        The message names the type.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_nested(kind):
+        raise StatementError(
+            f"the entries are of type {short_repr(str(kind))}, not labels", where=where, do="pass a column of labels"
+        )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column has texts, perhaps encoded."""
+    import pyarrow as pa
+
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
+
+
+def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
+    """Labels as an arrow array to take from: of their own type where they share one, else of text."""
+    import pyarrow as pa
+
+    kinds = {type(name) for name in labels}
+    if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
+        return pa.array(list(map(text_of, labels)), pa.string())
+    return pa.array(labels)

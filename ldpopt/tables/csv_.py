@@ -1,0 +1,230 @@
+"""CSV files in batches: the header is read here, the rows by pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from ldpopt.errors import ModelFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK = 1 << 22
+"""Bytes per batch."""
+
+MAX_HEADER = 1 << 24
+"""Largest number of bytes of the header."""
+
+QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
+
+
+class CsvRows:
+    """Rows of a stream of bytes: a header, then batches of columns of text.
+
+    Parameters
+    ----------
+    stream : binary file
+        The table, in UTF-8.
+    name : str
+        Its name in messages.
+
+    Raises
+    ------
+    ModelFileError
+        If it is empty, or the header is no line of CSV.
+    """
+
+    first_row = 2
+    """Number of the first row; the header is row 1."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        head, rest = _split_header(stream, name)
+        try:
+            self.columns = next(csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), [])
+        except (csv.Error, UnicodeDecodeError) as error:
+            why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise _no_csv(why, f"{name}, row 1") from None
+        if not self.columns:
+            raise ModelFileError("the table is empty", where=name, do="add a header line")
+        self._body = _Body(rest, stream)
+
+    def is_text(self, place: int) -> bool:
+        """Whether a column has texts of labels: always."""
+        return True
+
+    def fields(self, places: Sequence[int]) -> list[pa.Field]:
+        """Names and types of columns."""
+        import pyarrow as pa
+
+        return [pa.field(self.columns[place], pa.string()) for place in places]
+
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Yield columns by their places: the coded ones dictionary-encoded, then the kept ones as text.
+
+        Raises
+        ------
+        ModelFileError
+            If a row has another number of fields than the header, or is not UTF-8 text.
+        """
+        import pyarrow as pa
+        import pyarrow.csv as arrow
+
+        names, last = [str(place) for place in range(len(self.columns))], 1
+        bad: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            bad.append(row)
+            return "error"
+
+        texts = dict.fromkeys((names[place] for place in kept), pa.string())
+        labels = dict.fromkeys((names[place] for place in coded), pa.dictionary(pa.int32(), pa.string()))
+        try:
+            reader = arrow.open_csv(
+                pa.PythonFile(self._body, mode="r"),
+                arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
+                arrow.ParseOptions(
+                    newlines_in_values=True,
+                    ignore_empty_lines=False,
+                    invalid_row_handler=refuse,
+                ),
+                arrow.ConvertOptions(
+                    column_types={**texts, **labels}, include_columns=[*labels, *texts], strings_can_be_null=False
+                ),
+            )
+            for batch in reader:
+                yield batch.columns
+                last += batch.num_rows
+        except pa.ArrowInvalid as error:
+            if not self._body.is_empty:
+                raise self._explained(str(error), bad, last) from None
+        if self._body.quotes % 2:
+            raise _no_csv("a quotation mark is not closed", self.name)
+
+    def _explained(self, why: str, bad: list[Any], last: int) -> ModelFileError:
+        """What arrow refuses, in our words."""
+        if bad:
+            where = f"{self.name}, row {bad[0].number + 1}"
+            what = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
+            return ModelFileError(what, where=where, do="quote commas and line breaks")
+        if "straddling" in why:
+            what = f"a line has {BLOCK:,} characters or more"
+            do = "pass a table with line breaks, and close all quotes"
+            return ModelFileError(what, where=f"{self.name}, after row {last}", do=do)
+        row = why.partition("Row #")[2].partition(":")[0]
+        where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
+        return _no_csv("not UTF-8 text" if "UTF8" in why else why, where)
+
+
+class _Body:
+    """What follows the header, as a stream: line breaks at the end are left out, quotation marks are counted."""
+
+    closed = False
+
+    def __init__(self, rest: bytes, stream: IO[bytes]) -> None:
+        self._held, self._stream = rest, stream
+        self.quotes, self.is_empty = rest.count(QUOTE), True
+
+    def read(self, size: int) -> bytes:
+        """Read at least one byte, if there is one."""
+        while True:
+            data = self._stream.read(size)
+            self.quotes += data.count(QUOTE)
+            whole = self._held + data
+            # Without data this is the end, where nothing is held that is not line breaks.
+            shown = whole.rstrip(BREAKS)
+            self._held = whole[len(shown) :] if data else b""
+            if shown or not data:
+                self.is_empty &= not shown
+                return shown
+
+    def close(self) -> None:
+        """Leave the stream open: it belongs to another."""
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+
+def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
+    """First line, without its end, and what was read beyond it."""
+    head, start = b"", 0
+    while len(head) <= MAX_HEADER:
+        more = stream.read(1 << 16)
+        head = (head + more).removeprefix(MARK) if not start else head + more
+        for place in _breaks(head, start):
+            is_inside = head.count(QUOTE, 0, place) % 2
+            if not is_inside and (place + 1 < len(head) or not more):
+                end = place + 1 + (head[place : place + 2] == BREAKS)
+                return head[:place], head[end:]
+        if not more:
+            return head, b""
+        start = max(1, len(head) - 1)
+    raise ModelFileError(f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines")
+
+
+def _breaks(text: bytes, start: int) -> Iterator[int]:
+    """Places of line breaks."""
+    for place in range(start, len(text)):
+        if text[place] in BREAKS:
+            yield place
+
+
+def _no_csv(why: str, where: str) -> ModelFileError:
+    return ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8")
+
+
+def as_csv(columns: Sequence[pa.Array]) -> bytes:
+    """Columns as lines of CSV; fields are quoted where they must be.
+
+    Raises
+    ------
+    ModelFileError
+        If a column has no form as text.
+    """
+    if not len(columns[0]):
+        return b""
+    if len(columns) == 1:
+        text = _by_label(columns[0], lambda column: _glued(_quoted(column, alone=True), "\n"))
+    else:
+        text = _glued(_glued(*(_by_label(column, _quoted) for column in columns), by=","), "\n")
+    return bytes(text.buffers()[2])
+
+
+def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Write a column; of a dictionary-encoded one each label only once."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return write(column)
+    labels = column.dictionary.cast(pa.large_string())
+    with_missing = pa.concat_arrays([labels, pa.array([None], pa.large_string())])
+    return write(with_missing).take(column.indices.fill_null(len(labels)))
+
+
+def _glued(*parts: Any, by: str = "") -> pa.Array:
+    """Texts joined row by row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.large_string()
+    texts = [pa.scalar(part, kind) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*texts, pa.scalar(by, kind))
+
+
+def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
+    """A column as fields of CSV."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        text = column.cast(pa.large_string()).fill_null("")
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        do = "write .parquet, or leave the column out"
+        raise ModelFileError(f"a column of type {column.type} has no form in a CSV table", do=do) from None
+    special = pc.match_substring_regex(text, '^$|[",\r\n]' if alone else '[",\r\n]')
+    if not pc.any(special).as_py():
+        return text
+    return pc.if_else(special, _glued('"', pc.replace_substring(text, '"', '""'), '"'), text)

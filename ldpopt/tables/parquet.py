@@ -1,0 +1,139 @@
+"""Parquet files in batches."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from ldpopt.errors import ModelFileError
+from ldpopt.tables.coding import is_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1 << 17
+"""Rows per batch."""
+
+GROUP = 1 << 20
+"""Rows per group of a file that is written."""
+
+
+class ParquetRows:
+    """Rows of a Parquet file, in batches.
+
+    Parameters
+    ----------
+    stream : binary file
+        The file.
+    name : str
+        Its name in messages.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no Parquet file.
+    """
+
+    first_row = 1
+    """Number of the first row."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.name = name
+        try:
+            self._schema = pq.read_schema(stream)
+            coded = [field.name for field in self._schema if is_text(field.type)]
+            self._file = pq.ParquetFile(stream, read_dictionary=coded)
+        except (pa.ArrowException, OSError) as error:
+            raise _no_parquet(error, name) from None
+        self.columns = self._schema.names
+
+    def is_text(self, place: int) -> bool:
+        """Whether a column has texts."""
+        return is_text(self._schema.field(place).type)
+
+    def fields(self, places: Sequence[int]) -> list[pa.Field]:
+        """Names and types of columns."""
+        return [self._schema.field(place) for place in places]
+
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Yield columns by their places: first the coded ones, then the kept ones in their own type.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged.
+        """
+        import pyarrow as pa
+
+        names = [self.columns[place] for place in (*coded, *kept)]
+        kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
+        try:
+            for batch in self._file.iter_batches(ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
+                found = [batch.column(name) for name in names]
+                yield [
+                    one if kind in (None, one.type) else one.cast(kind) for one, kind in zip(found, kinds, strict=True)
+                ]
+        except (pa.ArrowException, OSError) as error:
+            raise _no_parquet(error, self.name) from None
+
+
+class ParquetFile:
+    """A Parquet file that is written in batches, which are collected to groups of rows.
+
+    Parameters
+    ----------
+    stream : binary file
+        Where to.
+    fields : sequence of pyarrow.Field
+        Names and types of the columns; labels may come dictionary-encoded.
+    """
+
+    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field]) -> None:
+        self._stream, self._fields = stream, fields
+        self._writer: Any = None
+        self._batches: list[pa.RecordBatch] = []
+        self._waiting = 0
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, columns: Sequence[pa.Array]) -> None:
+        """Add the columns of a batch."""
+        import pyarrow as pa
+
+        named = zip(self._fields, columns, strict=True)
+        schema = pa.schema([field.with_type(column.type) for field, column in named])
+        self._batches.append(pa.record_batch(list(columns), schema=schema))
+        self._waiting += len(self._batches[-1])
+        if self._waiting >= GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write a group of rows. Dictionaries are written as they are, but readers are told of plain labels."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            plain = pa.schema(self._fields)
+            schema = self._batches[0].schema if self._batches else plain
+            self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
+            stated = base64.b64encode(plain.serialize().to_pybytes()).decode()
+            self._writer.add_key_value_metadata({"ARROW:schema": stated})
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches, self._waiting = [], 0
+
+
+def _no_parquet(error: Exception, name: str) -> ModelFileError:
+    why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return ModelFileError(f"not a Parquet table: {why}", where=name, do="save it as .parquet again, or as .csv")

@@ -1,0 +1,193 @@
+"""Counts: of shards as of the whole, saved and loaded, from every container, weighted; of another mechanism refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+
+from builders import cases
+from ldpopt import Counts, Mechanism, PureLDP, Workload, design, estimate_frequencies
+from ldpopt.errors import ModelFileError, StatementError
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+OTHER = Mechanism([[0.7, 0.3], [0.3, 0.7]], inputs=["no", "yes"])
+STARS = Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+LABELS = ["a", "b", "c", "d", "e"]
+PROTOCOLS = [kind(LABELS, 1.0) for kind in (RandomizedResponse, UnaryEncoding, LocalHashing, SubsetSelection)]
+REPORTS = ["no", "yes", "no", "no"]
+PLAIN = Counts.of(COIN, REPORTS)
+
+
+@cases(40)
+@given(st.lists(st.sampled_from(["no", "yes"]), max_size=30), st.integers(0, 30))
+def test_counts_of_parts_are_those_of_the_whole(reports, cut):
+    parts = Counts.of(COIN, reports[:cut]) + Counts.of(COIN, reports[cut:])
+    assert parts == Counts.of(COIN, reports) == sum(Counts.of(COIN, [one]) for one in reports) + Counts.of(COIN, [])
+    assert parts.to_dict() == {label: reports.count(label) for label in ("no", "yes")}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
+def test_counts_of_protocols(protocol, tmp_path):
+    reports = protocol.randomize(["a", "b", "e", "e"] * 50, rng=1)
+    parts = protocol.count(reports[:70]) + Counts.of(protocol, reports[70:])
+    assert parts == protocol.count(reports)
+    assert protocol.estimate(parts).values.tolist() == protocol.estimate(reports).values.tolist()
+    parts.save(tmp_path / "counts.json")
+    assert Counts.load(tmp_path / "counts.json") == parts
+    assert protocol.estimate(Counts.load(tmp_path / "counts.json")).n_reports == 200
+    with pytest.raises(StatementError, match="counts are of another mechanism"):
+        type(protocol)(LABELS, 2.0).estimate(parts)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
+def test_whole_weights_are_repetitions(protocol):
+    reports, weights = protocol.randomize(["a", "b", "e", "e"], rng=1), np.array([1, 2, 0, 3])
+    found, repeated = protocol.count(reports, weights=weights), protocol.count(np.repeat(reports, weights, axis=0))
+    assert found.values.tolist() == repeated.values.tolist()
+    assert (found.total, found.n_reports) == (6, 4)
+    assert protocol.estimate(found).values == pytest.approx(protocol.estimate(repeated).values)
+
+
+def test_every_container_of_labels(tmp_path):
+    frame = pd.DataFrame({"r": REPORTS})
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    frame.to_parquet(tmp_path / "r.parquet")
+    vectors = [tuple(REPORTS), np.array(REPORTS), frame["r"], frame["r"].astype("category"), iter(REPORTS)]
+    vectors += [pl.Series(REPORTS), pa.array(REPORTS), pa.chunked_array([REPORTS[:1], REPORTS[1:]])]
+    assert all(Counts.of(COIN, vector) == PLAIN for vector in vectors)
+    tables = [frame, pl.DataFrame(frame), pa.table(frame), tmp_path / "r.csv", str(tmp_path / "r.parquet")]
+    assert all(Counts.of(COIN, table, column="r") == PLAIN for table in tables)
+
+
+def test_every_container_of_counts():
+    series, column = pd.Series(REPORTS, name="r"), pl.Series("r", REPORTS)
+    tallies = [{"no": 3, "yes": 1}, series.value_counts(), series.value_counts().reset_index(), PLAIN]
+    tallies += [column.value_counts(), pl.DataFrame({"r": REPORTS}).group_by("r").len()]
+    tallies += [pa.array(REPORTS).value_counts(), pa.chunked_array([REPORTS]).value_counts().slice(0)]
+    tallies += [pa.table({"r": REPORTS}).group_by("r").aggregate([([], "count_all")])]
+    for tally in tallies:
+        assert Counts.of(COIN, tally) == PLAIN
+        assert estimate_frequencies(COIN, tally).values == pytest.approx([1.0, 0.0])
+
+
+@pytest.mark.parametrize("tally", [pd.Series([1, 2], [1, 0]), pd.Series([1, 2, 0], [2, 1, 0])])
+def test_nothing_is_guessed(tally):
+    with pytest.raises(StatementError, match="could hold reports, or counts"):
+        Counts.of(STARS, tally)
+    with pytest.raises(StatementError, match="state column="):
+        Counts.of(STARS, pl.DataFrame({"a": [1, 2], "b": [0, 1]}))
+
+
+def test_weighted_estimates_against_the_plain_formula():
+    weights = np.array([1.0, 2.0, 0.5, 3.0])
+    found = estimate_frequencies(COIN, Counts.of(COIN, REPORTS, weights=weights))
+    # Each report counts for a column of the inverse of the channel.
+    numbers = np.linalg.inv(COIN.channel.T)[:, [0, 1, 0, 0]]
+    mean = numbers @ weights / weights.sum()
+    spread = (numbers - mean[:, None]) * weights
+    assert found.values == pytest.approx(mean)
+    assert found.covariance == pytest.approx(spread @ spread.T / weights.sum() ** 2)
+    assert found.n_reports == 4
+    likely = estimate_frequencies(COIN, Counts.of(COIN, REPORTS, weights=weights), method="maximum_likelihood")
+    assert likely.values.min() >= 0
+
+
+@cases(20)
+@given(st.lists(st.tuples(st.sampled_from(["no", "yes"]), st.integers(0, 5)), min_size=1, max_size=20), st.randoms())
+def test_weights_go_by_the_index(pairs, random):
+    reports, weights = (pd.Series(list(column), name="r") for column in zip(*pairs, strict=True))
+    order = list(range(len(pairs)))
+    random.shuffle(order)
+    plain = Counts.of(COIN, reports.to_list(), weights=weights.to_list())
+    assert Counts.of(COIN, reports, weights=weights.iloc[order]) == plain
+    frame = pd.DataFrame({"r": reports, "w": weights}).iloc[order]
+    assert Counts.of(COIN, frame, column="r", weights="w") == plain
+    assert Counts.of(COIN, frame, column="r", weights=weights) == plain
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [([1, 2], "4 reports"), ([1, 2, 3, -1], "weight -1.0"), ([1, 2, 3, np.inf], "inf"), (["a"] * 4, "real numbers")],
+)
+def test_bad_weights(weights, words):
+    with pytest.raises(StatementError, match=words):
+        Counts.of(COIN, REPORTS, weights=weights)
+
+
+def test_weights_of_another_index_are_refused():
+    with pytest.raises(StatementError, match="weights"):
+        Counts.of(COIN, pd.Series(REPORTS, index=list("abcd")), weights=pd.Series([1.0] * 4))
+    with pytest.raises(StatementError, match="counts by label take no weights"):
+        Counts.of(COIN, {"no": 1}, weights=[1.0])
+
+
+def test_weights_in_files(tmp_path):
+    frame = pd.DataFrame({"r": REPORTS, "w": [1.0, 2.0, 0.5, 3.0]})
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    pq.write_table(pa.table(frame), tmp_path / "r.parquet")
+    plain = Counts.of(COIN, REPORTS, weights=frame["w"])
+    assert all(Counts.of(COIN, tmp_path / name, column="r", weights="w") == plain for name in ("r.csv", "r.parquet"))
+    (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
+    with pytest.raises(StatementError, match=r"'heavy' is not a number(.|\n)*row 3"):
+        Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
+
+
+def test_missing_reports_are_refused_or_left_out(tmp_path):
+    (tmp_path / "r.csv").write_text("r,n\nno,1\n,2\nNA,3\nyes,4\n")
+    with pytest.raises(StatementError, match=r"2 reports are missing(.|\n)*row 3"):
+        Counts.of(COIN, tmp_path / "r.csv", column="r")
+    assert Counts.of(COIN, tmp_path / "r.csv", column="r", missing="leave_out").to_dict() == {"no": 1, "yes": 1}
+    frame = pl.DataFrame({"r": ["no", None]})
+    with pytest.raises(StatementError, match="1 report is missing"):
+        Counts.of(COIN, frame, column="r")
+    assert Counts.of(COIN, frame, column="r", missing="leave_out").n_reports == 1
+
+
+def test_only_counts_of_the_same_mechanism_add_up():
+    with pytest.raises(StatementError, match="of another mechanism"):
+        PLAIN + Counts.of(OTHER, REPORTS)
+    with pytest.raises(StatementError, match="of another mechanism"):
+        estimate_frequencies(OTHER, PLAIN)
+    again = Mechanism(COIN.channel.copy(), ["no", "yes"])
+    assert (PLAIN + Counts.of(again, REPORTS)).n_reports == 8
+    with pytest.raises(TypeError):
+        PLAIN + 1
+
+
+def test_designs_take_counts():
+    best = design(Workload.frequencies(["no", "yes", "never"]), PureLDP(1.0))
+    reports = best.mechanism.sample(["no", "yes", "never"] * 20, rng=1)
+    parts = best.count(reports[:10]) + Counts.of(best, reports[10:])
+    assert parts == Counts.of(best.mechanism, reports)
+    assert best.estimate(parts).values == pytest.approx(best.estimate(reports).values)
+
+
+def test_no_reports_are_refused_where_they_are_needed():
+    with pytest.raises(StatementError, match="no reports"):
+        estimate_frequencies(COIN, Counts.of(COIN, []))
+    with pytest.raises(StatementError, match="no reports"):
+        estimate_frequencies(COIN, Counts.of(COIN, ["no"], weights=[0.0]))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "ldpopt counts 2"}', '{"format": 1, "source": 2}'])
+def test_files_that_are_no_counts(tmp_path, text):
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(ModelFileError):
+        Counts.load(tmp_path / "c.json")
+    with pytest.raises(ModelFileError):
+        Counts.load(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize("change", [("[3, 1]", "[3, -1]"), ("[3, 1]", "[3]"), ("[3, 1]", '[3, "1"]'), ("4", "true")])
+def test_spoilt_files_are_refused(tmp_path, change):
+    PLAIN.save(tmp_path / "c.json")
+    (tmp_path / "c.json").write_text((tmp_path / "c.json").read_text().replace(*change))
+    with pytest.raises(ModelFileError):
+        Counts.load(tmp_path / "c.json")

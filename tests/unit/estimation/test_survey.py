@@ -1,0 +1,99 @@
+"""Questionnaires: budgets add up, one pass over a table, missing answers by question, weights, counts of shards."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from ldpopt import Mechanism, Problem, PureLDP, Survey, Workload, design, estimate_frequencies
+from ldpopt.errors import StatementError
+from ldpopt.mechanism.privatizing import Rule
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+BEST = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
+PROBLEM = Problem({"no": 0.4, "yes": 0.6}, "identity", PureLDP("log(2)"))
+SURVEY = Survey({"smokes": COIN, "income": BEST, "drinks": PROBLEM})
+PEOPLE = pd.DataFrame(
+    {
+        "smokes": ["yes", "no", "no"] * 400,
+        "income": ["low", "middle", "high"] * 400,
+        "drinks": ["yes", "yes", "no"] * 400,
+        "name": [f"person {k}" for k in range(1200)],
+    }
+)
+
+
+def test_the_budget_is_the_sum():
+    assert pytest.approx(math.log(3) + 1.0 + math.log(2)) == SURVEY.epsilon
+    assert list(SURVEY.budgets) == ["smokes", "income", "drinks"]
+    assert "2.79" in repr(SURVEY)
+
+
+def test_one_pass_over_tables_and_files(tmp_path):
+    reports = SURVEY.privatize(PEOPLE, rng=1)
+    assert reports["name"].tolist() == PEOPLE["name"].tolist()
+    PEOPLE.to_parquet(tmp_path / "in.parquet")
+    assert SURVEY.privatize_file(tmp_path / "in.parquet", tmp_path / "out.csv", rng=1) == 1200
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert list(written) == ["smokes", "income", "drinks"]
+    assert written["smokes"].tolist() == reports["smokes"].tolist()
+    found = SURVEY.estimate(reports)
+    for other in (SURVEY.estimate(tmp_path / "out.csv"), SURVEY.estimate(pl.DataFrame(reports))):
+        assert all(other[name].values == pytest.approx(found[name].values) for name in found)
+    assert found["income"].labels == BEST.workload.names
+    true = {"smokes": [2 / 3, 1 / 3], "income": [1 / 3, 2 / 3, 1.0], "drinks": [1 / 3, 2 / 3]}
+    for name, shares in true.items():
+        assert (np.abs(found[name].values - shares) <= 5 * found[name].std_error + 1e-9).all()
+
+
+def test_counts_of_shards():
+    reports = SURVEY.privatize(PEOPLE, rng=1)
+    parts = [SURVEY.count(reports[:500]), SURVEY.count(reports[500:])]
+    both = {name: parts[0][name] + parts[1][name] for name in SURVEY.rules}
+    whole = SURVEY.estimate(reports)
+    assert all(SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole)
+    with pytest.raises(StatementError, match="no counts of question 'income'"):
+        SURVEY.estimate({"smokes": both["smokes"]})
+    with pytest.raises(StatementError, match="'smoke', which is no question"):
+        SURVEY.estimate({"smoke": both["smokes"]})
+    with pytest.raises(StatementError, match="of another mechanism"):
+        SURVEY.estimate(both | {"smokes": both["drinks"]})
+
+
+def test_missing_answers_by_question():
+    table = pd.DataFrame({"a": ["no", None, "yes"], "b": ["yes", "no", "no"]})
+    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    assert survey.unprotected == ("a",)
+    reports = survey.privatize(table, rng=1)
+    assert reports["a"].isna().tolist() == [False, True, False]
+    assert survey.estimate(reports)["a"].n_reports == 2
+    with pytest.raises(StatementError, match="1 answer is missing"):
+        Survey({"a": COIN}).privatize(table)
+
+
+def test_weights():
+    reports = SURVEY.privatize(PEOPLE, rng=1)
+    weights = pd.Series(np.arange(1200.0), PEOPLE.index)
+    found = SURVEY.estimate(reports, weights=weights.sample(frac=1, random_state=1))["smokes"]
+    share = weights[reports["smokes"] == "no"].sum() / weights.sum()
+    assert found.values[0] == pytest.approx((share - 0.25) / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("questions", "words"),
+    [({}, "needs questions"), ([], "needs questions"), ({1: COIN}, "no text"), ({"a": "coin"}, "'a' is a str")],
+)
+def test_bad_surveys(questions, words):
+    with pytest.raises(StatementError, match=words):
+        Survey(questions)
+
+
+def test_a_question_alone_is_its_mechanism():
+    reports = Survey({"smokes": COIN}).privatize(PEOPLE, rng=5)
+    assert reports["smokes"].tolist() == COIN.sample(PEOPLE["smokes"].tolist(), rng=5).tolist()
+    found = Survey({"smokes": COIN}).estimate(reports)["smokes"]
+    assert found.values == pytest.approx(estimate_frequencies(COIN, reports["smokes"].tolist()).values)

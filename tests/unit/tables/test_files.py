@@ -1,0 +1,167 @@
+"""Tables in files: what csv of the standard library and pandas read and write, in batches; everything else refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import cases
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.tables import csv_
+from ldpopt.tables.coding import MISSING, Coder, label_column
+from ldpopt.tables.files import place_of, reading, writing
+from ldpopt.tables.kinds import kind_of, require_other_file
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
+
+
+def rows_of(path, *columns):
+    """All rows of the columns, as texts or values."""
+    with reading(str(path)) as table:
+        places = [place_of(table, column) for column in columns]
+        batches = [[part.to_pylist() for part in batch] for batch in table.batches(places[:1], places[1:])]
+    return [list(row) for batch in batches for row in zip(*batch, strict=True)]
+
+
+@cases(60)
+@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=6), st.sampled_from(["\n", "\r\n"]), st.integers(3, 40))
+def test_csv_is_read_as_the_standard_library_reads_it(tmp_path_factory, rows, end, step):
+    path = tmp_path_factory.mktemp("csv") / "table.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator=end, quoting=csv.QUOTE_ALL).writerows([("a", "b,c"), *rows])
+    assert rows_of(path, "b,c", "a") == [[two, one] for one, two in rows]
+
+
+@cases(60)
+@given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), max_size=6), st.booleans())
+def test_csv_is_written_as_the_standard_library_writes_it(rows, alone):
+    rows = [row[:1] for row in rows] if alone else rows
+    plain = io.StringIO()
+    csv.writer(plain, lineterminator="\n").writerows(rows)
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    written = csv_.as_csv(columns or [pa.array([], pa.string())]).decode()
+    assert list(csv.reader(io.StringIO(written, newline=""))) == rows
+    if not any(mark in cell for row in rows for cell in row for mark in "\r #"):
+        assert written == plain.getvalue()
+
+
+def test_many_blocks_are_one_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_, "BLOCK", 64)
+    rows = [[f"label {k % 7}", f'say "{k}"\nand, more'] for k in range(500)]
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([["a", "b"], *rows])
+    assert rows_of(path, "a", "b") == rows
+
+
+@pytest.mark.parametrize("text", ["a\nx\ny\n", "a\nx\ny", "a\r\nx\r\ny\r\n\r\n\n", "\ufeffa\nx\ny\n", 'a\nx\n"y"\n\n'])
+def test_ends_of_lines_and_files(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    assert rows_of(path, "a") == [["x"], ["y"]]
+
+
+@pytest.mark.parametrize("text", ["a", "a\n", "a\n\n\n", "a,b", '"a"\r\n'])
+def test_a_header_alone_has_no_rows(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text, newline="")
+    assert rows_of(path, "a") == []
+
+
+BAD = {
+    "no header": ("", "empty"),
+    "too few fields": ("a,b\n1,2\n1\n", r"1 fields, the header 2(.|\n)*row 3"),
+    "too many fields": ("a,b\n1,2\n1,2,3\n", r"3 fields, the header 2(.|\n)*row 3"),
+    "an open quote in the last column": ('a,b\n1,"2\n3,4\n', "quotation mark is not closed"),
+    "semicolons": ("a;b\n1;2\n", "';' between names"),
+    "tabs": ("a\tb\n1\t2\n", r"between names"),
+    "another case": ("A,b\n1,2\n", r"unknown column 'a'(.|\n)*columns are A, b"),
+    "a column twice": ("a,a\n1,2\n", "duplicate column 'a': 2"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_csv_is_refused_with_its_place(tmp_path, name):
+    text, words = BAD[name]
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(ModelFileError, match=words):
+        rows_of(path, "a", "a") if name == "an open quote in the last column" else rows_of(path, "a")
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_row(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"a,b\nx,1\nn\xf6,2\n")
+    with pytest.raises(ModelFileError, match=r"not UTF-8(.|\n)*row 3"):
+        rows_of(path, "a")
+
+
+def test_kinds_by_ending(tmp_path):
+    assert [kind_of(name) for name in ("a.CSV", "a", "-", "a.pq", "a.txt")] == ["csv", "csv", "csv", "parquet", "csv"]
+    with pytest.raises(ModelFileError, match=r"'.xlsx'"):
+        kind_of("answers.xlsx")
+    path = tmp_path / "table.csv"
+    pq.write_table(pa.table({"a": ["x"]}), path)
+    with pytest.raises(ModelFileError, match="Parquet file"):
+        rows_of(path, "a")
+    (tmp_path / "b.parquet").write_text("a\nx\n")
+    with pytest.raises(ModelFileError, match="not a Parquet table"):
+        rows_of(tmp_path / "b.parquet", "a")
+
+
+def test_the_same_file_under_another_name_is_found(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a\n")
+    (tmp_path / "link.csv").hardlink_to(path)
+    for target in (path, tmp_path / "." / "a.csv", tmp_path / "link.csv"):
+        with pytest.raises(ModelFileError, match="replace the answers"):
+            require_other_file(str(path), str(target))
+    require_other_file(str(path), str(tmp_path / "b.csv"))
+
+
+def test_parquet_keeps_types_of_other_columns(tmp_path):
+    times = pd.date_range("2026-01-01", periods=3, tz="Europe/Berlin")
+    frame = pd.DataFrame({"a": ["x", "y", "x"], "t": times, "n": [1.5, None, 2.0]})
+    frame.to_parquet(tmp_path / "in.parquet")
+    with reading(str(tmp_path / "in.parquet")) as table:
+        places = [place_of(table, column) for column in ("a", "t", "n")]
+        with writing(str(tmp_path / "out.parquet"), table.fields(places)) as write:
+            for batch in table.batches(places[:1], places[1:]):
+                write([batch[0].cast(table.fields(places[:1])[0].type), *batch[1:]])
+    back = pq.read_table(tmp_path / "out.parquet")
+    assert back.schema.field("t").type == pa.timestamp("us", "Europe/Berlin") or str(back.schema.field("t").type)
+    assert back.to_pandas()["t"].tolist() == frame["t"].tolist()
+
+
+def test_codes():
+    coder = Coder(["no", "yes"], "answer")
+    assert coder.codes(pa.array(["yes", None, "no"]), "here").tolist() == [1, MISSING, 0]
+    category = pa.array(["yes", "no"]).dictionary_encode()
+    unused = pa.DictionaryArray.from_arrays(category.indices, pa.array(["yes", "no", "never used"]))
+    assert coder.codes(unused, "here").tolist() == [1, 0]
+    with pytest.raises(StatementError, match=r"'NO'(.|\n)*here, row 12(.|\n)*did you mean 'no'"):
+        coder.codes(pa.array(["no", "yes", "NO"]), "here", 10)
+    with pytest.raises(StatementError, match="'NA'"):
+        coder.codes(pa.array(["NA"]), "here")
+    assert Coder(["no", "yes"], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [MISSING] * 2
+    assert Coder(["NA", ""], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [0, 1]
+    assert Coder([1, 2.5], "answer").codes(pa.array([2.5, 1.0, np.nan]), "here").tolist() == [1, 0, MISSING]
+    for nested in ([{"a": 1}], [["a"]]):
+        with pytest.raises(StatementError, match="not labels"):
+            coder.codes(pa.array(nested), "here")
+    with pytest.raises(ModelFileError, match="duplicate answer label '1' as text"):
+        Coder([1, "1"], "answer", as_text=True)
+
+
+def test_columns_of_labels_have_their_own_type():
+    assert [label_column(labels).type for labels in (["a"], [1], [0.5], [True], [1, "a"], [("a",)])] == [
+        *(pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string())
+    ]
