@@ -36,7 +36,7 @@ def solve_reduced(cost: Float, told: Float, gap: float) -> tuple[Float, float]:
     --------
     >>> import numpy as np
     >>> q, value = solve_reduced(np.array([1.0, 1.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.4, 0.4]]), 1e-9)
-    >>> q.round(6).tolist(), round(value, 6)
+    >>> q.round(6).tolist(), round(float(value), 6)
     ([0.5, 0.5, 0.0], 4.0)
     """
     scale = told.max(axis=0)
