@@ -24,6 +24,12 @@ class Limits:
         Largest number of restricted programs that sifting solves; 3 to 12 are usual.
     graph_entries : int
         Entries from which the interior point by outputs beats simplex on a graph or metric.
+    rays_entries : int
+        Entries from which rays beat that interior point.
+    graph_work : float
+        Largest number of outputs times squared inputs for that interior point, whose factors then take 1 GB.
+    direct_nonzeros : float
+        Non-zeros of a graph's or metric's program from which simplex is no longer tried after other methods.
     graph_least_loss : float
         Largest privacy loss along a tie, in nats, for which the interior is too thin for floats.
     event_inputs : int
@@ -45,6 +51,9 @@ class Limits:
     least_beta: float = 1e-9
     sifting_rounds: int = 60
     graph_entries: int = 1500
+    rays_entries: int = 4000
+    graph_work: float = 1.2e8
+    direct_nonzeros: float = 5e6
     graph_least_loss: float = 1.0006e-3
     event_inputs: int = 16
     event_nonzeros: int = 35_000

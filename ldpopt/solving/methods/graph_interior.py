@@ -29,8 +29,8 @@ class GraphInteriorPoint(Method):
         return form.n > 1 and form.is_mutual and has_interior and not form.has_side_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """First for a large channel."""
-        return 0.0 if form.entries >= limits.graph_entries else inf
+        """First, or after rays, for a large channel; never where its factors take too much memory."""
+        return 0.5 if form.entries >= limits.graph_entries and form.n * form.entries <= limits.graph_work else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """State the size."""
