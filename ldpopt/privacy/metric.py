@@ -18,6 +18,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, shape_of
+from ldpopt.privacy.spanner import unimplied_pairs
 from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 
@@ -98,7 +99,7 @@ class MetricDP(TiedNotion):
     ) -> Ties:
         """Pairs that are not implied by a chain of shorter ones, in O(n^3)."""
         distance = self.matrix(inputs)
-        first, second = _spanner(distance, deadline)
+        first, second = unimplied_pairs(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
@@ -215,23 +216,3 @@ def _distances_between(places: Any, n: int) -> Float:
         raise StatementError(f"{name} has {len(coordinates)} entries for {n} inputs")
     gap = coordinates[:, None] - coordinates[None, :]
     return np.abs(gap) if gap.ndim == 2 else np.asarray(np.sqrt((gap**2).sum(axis=2)))
-
-
-def _spanner(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
-    """Pairs that are not implied by a chain through a third input; float sums are compared exactly."""
-    n = len(distance)
-    keep = distance > 0
-    for x in range(n):
-        deadline.check("dropping the metric's implied pairs")
-        through = distance[x][:, None] + distance
-        through[x] = np.inf
-        np.fill_diagonal(through, np.inf)
-        via = through.argmin(axis=0)
-        shortest = through[via, np.arange(n)]
-        for k in np.flatnonzero(shortest <= distance[x] * (1 + 4 * ULPS)):
-            middle = via[k]
-            total = Fraction(float(distance[x, middle])) + Fraction(float(distance[middle, k]))
-            if total <= Fraction(float(distance[x, k])):
-                keep[x, k] = False
-    first, second = np.nonzero(keep)
-    return first, second
