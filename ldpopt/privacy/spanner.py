@@ -11,7 +11,7 @@ from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 
 NEAREST, BLOCK = 16, 64
-"""Number of third inputs that are tried at once: first the nearest ones, which may imply most pairs; then the others."""
+"""Number of third inputs that are tried at once: the nearest ones, which may imply most pairs; then all others."""
 
 MARGIN = 1e-6
 """Relative margin of sums in single precision: larger ones imply nothing."""

@@ -3,12 +3,12 @@
 import networkx as nx
 import numpy as np
 import pytest
-from builders import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ldpopt as lo
+from builders import cases
 from ldpopt.certificate import recheck
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.clock import Deadline
@@ -64,7 +64,9 @@ def statements(draw):
     epsilon = draw(st.sampled_from([0.05, 0.3, 1.0, 2.0, 5.0]))
     if draw(st.booleans()):
         graph = nx.Graph(nx.random_labeled_tree(n, seed=int(rng.integers(10**6))))
-        graph.add_edges_from([sorted(map(int, rng.choice(n, 2, replace=False))) for _ in range(draw(st.integers(0, n)))])
+        graph.add_edges_from(
+            [sorted(map(int, rng.choice(n, 2, replace=False))) for _ in range(draw(st.integers(0, n)))]
+        )
         graph = nx.relabel_nodes(graph, {x: x for x in range(n)})
         ordered = nx.Graph()
         ordered.add_nodes_from(range(n))

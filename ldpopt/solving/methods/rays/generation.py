@@ -154,9 +154,7 @@ class Generation:
         sums = master.at.sums
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
         is_rough = self.gap > max(ROUGH_GAP, gap)
-        is_best = self.trees.improve(
-            self.costs - priced, rounds=ROUGH_PIVOTS if is_rough else None, deadline=deadline
-        )
+        is_best = self.trees.improve(self.costs - priced, rounds=ROUGH_PIVOTS if is_rough else None, deadline=deadline)
         rays = self.trees.rays()
         reduced = ((self.costs - sums) * rays).sum(axis=1)
         new = np.flatnonzero(reduced < -1e-13 * rays.sum(axis=1))

@@ -49,7 +49,7 @@ class Rays(Method):
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties that connect all inputs, an expected value, no side rows, no delta."""
         is_plain = form.is_expected and not form.has_side_rows and form.n > 1
-        return is_plain and form.is_connected and 0 < form.losses[0] and form.losses[1] < MAX_LOSS
+        return is_plain and form.is_connected and form.losses[0] > 0 and form.losses[1] < MAX_LOSS
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """First for a large channel."""

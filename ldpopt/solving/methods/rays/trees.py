@@ -100,8 +100,8 @@ class Trees:
 
     def multipliers(self, costs: Float) -> TreeMultipliers:
         """Multipliers of the trees' pairs; where the trees are the best ones, they leave the price at the root only."""
-        (m, n), everything = self.log.shape, slice(None)
-        parent, side, log = self._flat(everything)
+        n = self.cone.n
+        parent, side, log = self._flat(slice(None))
         total, _ = flows(parent, log, costs.reshape(-1))
         node = np.flatnonzero(total * side < 0)
         above, is_held_below = parent[node], side[node] < 0
