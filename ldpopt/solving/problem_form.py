@@ -13,7 +13,11 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import is_separated
 from ldpopt.solving.channel_program import Form
+from ldpopt.solving.limits import Limits
 from ldpopt.statement.problem import Problem
+
+MAX_LOSS = 700.0
+"""Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,11 @@ class ProblemForm:
         first, second = self.ties.first, self.ties.second
         forward, reverse = np.unique(first * self.n + second), np.unique(second * self.n + first)
         return bool(np.array_equal(forward, reverse)) and len(np.unique(first)) == self.n
+
+    def fits_graph_interior(self, limits: Limits) -> bool:
+        """Whether the interior point by outputs has an interior that floats resolve, and room for its factors."""
+        fits = self.n * self.entries <= limits.graph_work and self.pair_nonzeros <= limits.graph_nonzeros
+        return fits and self.is_mutual and limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
 
     @cached_property
     def is_connected(self) -> bool:

@@ -10,6 +10,7 @@ is at most the cost of every private channel, in each round. Theory: docs, "Rays
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -39,6 +40,9 @@ MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
 MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
 """Share below which nothing is smoothed, and factor of the master's gap, when no output has a new ray."""
 
+SLOW_GAP = 1e-2
+"""Gap that rays soon close, so that no other method need take over."""
+
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 60
 """While the gap is larger than this, pricing ends after so many rounds of pivots, and may prove nothing."""
 
@@ -60,7 +64,7 @@ class RaysResult:
     rounds : int
         Rounds done.
     ended : str
-        Why it ended: ``"gap"``, ``"stalled"`` or ``"time"``.
+        Why it ended: ``"gap"``, ``"stalled"``, ``"slow"`` or ``"time"``.
     """
 
     channel: Float
@@ -127,21 +131,34 @@ class Generation:
         """Relative gap so far."""
         return self.scale.share(self.value - self.bound, self.bound)
 
-    def run(self, gap: float, deadline: Deadline = NO_LIMIT) -> RaysResult:
-        """Do rounds until the gap is reached, nothing improves, or time is over."""
+    def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
+        """Do rounds until the gap is reached, nothing improves, or time is over.
+
+        Parameters
+        ----------
+        gap : float
+            Relative gap at which to stop.
+        deadline : Deadline, optional
+            When to stop; default: ``NO_LIMIT``.
+        patience : float
+            Pivots after which the gap has to be below `SLOW_GAP`; default: no limit.
+        """
         with few_threads(len(self.center)):
             master = self._first_master()
-            ended = "time"
-            while not deadline.is_over:
+            ended = ""
+            while not ended and not deadline.is_over:
                 master = self._round(master, gap, deadline)
                 self.rounds += 1
-                if self.gap <= gap:
-                    ended = "gap"
-                    break
-                if self.stalled >= STALLED_ROUNDS or self.rounds >= ROUNDS:
-                    ended = "stalled"
-                    break
-        return self._result(ended)
+                ended = self._ending(gap, patience)
+        return self._result(ended or "time")
+
+    def _ending(self, gap: float, patience: float) -> str:
+        """Why to stop now; empty to go on."""
+        if self.gap <= gap:
+            return "gap"
+        if self.stalled >= STALLED_ROUNDS or self.rounds >= ROUNDS:
+            return "stalled"
+        return "slow" if self.trees.pivots > patience and self.gap > SLOW_GAP else ""
 
     def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master, price all outputs, add their rays."""

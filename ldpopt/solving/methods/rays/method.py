@@ -36,7 +36,12 @@ STAKE_SHARE = 100
 MAX_LOSS = 600.0
 """Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
 
-ENDINGS = {"gap": "the gap is reached", "stalled": "the gap does not shrink any more", "time": "time limit"}
+ENDINGS = {
+    "gap": "the gap is reached",
+    "stalled": "the gap does not shrink any more",
+    "slow": "slow",
+    "time": "time limit",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class Rays(Method):
         work = Generation(cone, costs, roots, scale)
         if not -work.trees.log.min() < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
-        found = work.run(GAP if task.gap is None else task.gap, task.deadline)
+        patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
+        found = work.run(GAP if task.gap is None else task.gap, task.deadline, patience)
         sign = 1.0 if task.problem.utility.sense == "gain" else -1.0
         program = _with_pairs(task.problem, found.pairs)
         duals = sign * np.concatenate([-(scale.unit * found.sums + least), scale.unit * found.pairs.value])
