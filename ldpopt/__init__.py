@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
     from ldpopt.estimation import frequencies, mean
-    from ldpopt.estimation.designs import Design, DesignCertificate, design
+    from ldpopt.estimation.designs import (
+        Design,
+        DesignCertificate,
+        compare_designs,
+        design,
+        load_design,
+        save_design,
+    )
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
-    from ldpopt.estimation.workloads import Workload
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.mechanism import Mechanism
@@ -37,9 +43,11 @@ if TYPE_CHECKING:
     from ldpopt.solving.solution import Solution
     from ldpopt.solving.solve import solve
     from ldpopt.statement import constraints, datasets, motion, utility
+    from ldpopt.statement.design_problem import DesignProblem
     from ldpopt.statement.modelfile import load_model, save_model
     from ldpopt.statement.problem import Problem
     from ldpopt.statement.utility import Utility
+    from ldpopt.statement.workloads import Workload
     from ldpopt.studies import experiment, simulate, sweep
 
 __version__ = "0.1.0"
@@ -53,9 +61,11 @@ _OBJECTS = {
     "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
+    "compare_designs": "estimation.designs",
     "Design": "estimation.designs",
     "DesignCertificate": "estimation.designs",
     "design": "estimation.designs",
+    "DesignProblem": "statement.design_problem",
     "Estimate": "estimation.inversion",
     "estimate_frequencies": "estimation.inversion",
     "ExtremePoints": "polytope.vertices",
@@ -64,6 +74,7 @@ _OBJECTS = {
     "GraphDP": "privacy",
     "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
+    "load_design": "estimation.designs",
     "load_model": "statement.modelfile",
     "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
@@ -72,13 +83,14 @@ _OBJECTS = {
     "Problem": "statement.problem",
     "PureLDP": "privacy",
     "RowBlock": "foundation.rows",
+    "save_design": "estimation.designs",
     "save_model": "statement.modelfile",
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
-    "Workload": "estimation.workloads",
+    "Workload": "statement.workloads",
 }
 """Modules of the public objects."""
 
@@ -111,6 +123,7 @@ __all__ = [
     "Certificate",
     "Design",
     "DesignCertificate",
+    "DesignProblem",
     "Estimate",
     "ExtremePoints",
     "GraphDP",
@@ -131,6 +144,7 @@ __all__ = [
     "audit_sampler",
     "certify",
     "closed_forms",
+    "compare_designs",
     "constraints",
     "convex",
     "datasets",
@@ -142,6 +156,7 @@ __all__ = [
     "formulate",
     "frequencies",
     "layers",
+    "load_design",
     "load_model",
     "mean",
     "motion",
@@ -151,6 +166,7 @@ __all__ = [
     "plot",
     "privacy",
     "regions",
+    "save_design",
     "save_model",
     "simplex",
     "simulate",

@@ -30,10 +30,10 @@ def audit(
     True epsilon, delta curve and witness. With a claim, exit 1 if it does not hold. Epsilon is null or inf if no budget
     is large enough.
     """
-    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.cli.instruments import read_mechanism
 
     claim = _claim(epsilon, delta, form, model)
-    channel = Mechanism.from_json(mechanism)
+    channel = read_mechanism(mechanism)
     found = channel.audit(claim)
     pure = found if claim is None else channel.audit()
     curve = [(at, channel.audit().delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
@@ -56,9 +56,9 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     if model is not None:
         if epsilon is not None or delta is not None:
             raise typer.BadParameter("state the claim by --model or by --epsilon, not both")
-        from ldpopt.statement.modelfile import load_model
+        from ldpopt.statement.modelfile import read_model
 
-        return load_model(model).privacy
+        return read_model(model).privacy
     if epsilon is None:
         if delta is not None:
             raise typer.BadParameter("--delta needs --epsilon")

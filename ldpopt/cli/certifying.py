@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.designing import certify_design
+from ldpopt.cli.designing import certify_design, certify_design_of
 from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
@@ -29,6 +31,9 @@ def certify(
     gap: Annotated[
         float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6).")
     ] = None,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Check it also by ldpopt_check.py, which shares no code with ldpopt.")
+    ] = False,
     json: Json = None,
 ) -> None:
     """Recheck a certificate, without a solver.
@@ -36,19 +41,24 @@ def certify(
     Privacy, value and bound are recomputed from the statement, the masses and the multipliers in the file. Exit 1 if
     the claim does not hold. A model is solved and certified first.
     """
+    if independent:
+        _check_independently(file)
     from ldpopt.certificate import Certificate, recheck
     from ldpopt.estimation.designs.files import is_design
+    from ldpopt.estimation.designs.saving import is_frequency_design
 
     require_writable(output, json)
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    if Path(file).suffix.lower() == ".toml" and _has_workload_alone(file):
+        _refuse({key: given[key] for key in ("--solver", "--form")}, "a utility", file)
+        certify_design_of(file, output, time_limit, gap, json)
+        return
     if Path(file).suffix.lower() == ".toml":
         gap = 1e-6 if gap is None else gap
         claimed = _of_model(file, output, (solver, time_limit, form))
     else:
-        given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
-        useless = [name for name, value in given.items() if value is not None]
-        if useless:
-            raise typer.BadParameter(f"{useless[0]} is for a model; {file} is checked as it is")
-        if is_design(file):
+        _refuse(given, "a model", file)
+        if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
         claimed = Certificate.load(file)
@@ -58,6 +68,35 @@ def certify(
         refuse(f"the certificate does not hold: {'; '.join(checked.failures)}")
     if gap is not None and claimed.relative_gap > gap:
         refuse(f"the certified relative gap is {claimed.relative_gap:.3g}, more than {gap:g}")
+
+
+def _check_independently(file: str) -> None:
+    """Run the checker that imports nothing of the library, in a process of its own; exit 1 where it refuses."""
+    from importlib.util import find_spec
+
+    if Path(file).suffix.lower() == ".toml":
+        raise typer.BadParameter("--independent is for a certificate: write one with -o first")
+    spec = find_spec("ldpopt_check")
+    if spec is None or spec.origin is None:
+        refuse("ldpopt_check.py is not installed beside ldpopt")
+    command = [sys.executable, "-I", spec.origin, file]
+    done = wait_for(lambda: subprocess.run(command, capture_output=True, text=True), "the independent checker")
+    if done.returncode:
+        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
+    say(f"the independent checker: {done.stdout.strip()}")
+
+
+def _refuse(given: dict[str, Any], what: str, file: str) -> None:
+    """Refuse options that are for something else."""
+    useless = [name for name, value in given.items() if value is not None]
+    if useless:
+        raise typer.BadParameter(f"{useless[0]} is for {what}; {file} is none")
+
+
+def _has_workload_alone(file: str) -> bool:
+    from ldpopt.statement.modelfile import read_model
+
+    return read_model(file).problem is None
 
 
 def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:

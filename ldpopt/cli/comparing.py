@@ -1,4 +1,4 @@
-"""The command compare: all methods for a problem, side by side."""
+"""The command compare: all methods for a problem side by side, all mechanisms for a workload."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ldpopt.cli.output import Json, ModelPath, number, print_table, printable, report, say, wait_for
+from ldpopt.cli.peering import compare_peers, finish_peers, peers_record, show_peers
 from ldpopt.cli.shell import BAD_STATEMENT, NO_SOLUTION, refuse
-from ldpopt.cli.solving import Gap, TimeLimit, require_expected
+from ldpopt.cli.solving import TimeLimit, require_expected
 from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
 
 if TYPE_CHECKING:
     from ldpopt.closed_forms.recognize import Match
     from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.statement.modelfile import Model
     from ldpopt.statement.problem import Problem
 
 MAX_PAIRWISE_NONZEROS = 200_000
@@ -64,17 +67,50 @@ class Line:
         return self.method.partition(" (")[0]
 
 
-def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, json: Json = None) -> None:
-    """Solve a model by all methods, side by side.
+Gap = Annotated[
+    float | None,
+    typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept (1e-6; of a design, if stated)."),
+]
 
-    Closed forms that apply, and each installed solver in each form it supports. If a method fails, the others continue.
-    Exit 1 if a mechanism is not private, a gap is too large or the model's [expect] is not met.
+
+def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = None, json: Json = None) -> None:
+    """Compare the methods for a utility, or the mechanisms for a workload.
+
+    For a utility: closed forms that apply, and each installed solver in each form it supports. If a method fails, the
+    others continue. For a workload: the mechanisms of the literature beside the optimum, with their ratio. Exit 1 if a
+    mechanism is not private, a gap is too large or the model's [expect] is not met.
     """
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
-    problem = stated.problem
     limit = stated.time_limit if time_limit is None else time_limit
+    data: dict[str, Any] = {}
+    shows: list[Callable[[], None]] = []
+    finish: list[Callable[[], None]] = []
+    if stated.problem is not None:
+        lines, done = _run_all(stated.problem, limit)
+        data |= _side_by_side(lines, stated.problem)
+        shows.append(lambda: _show(stated.title or model, data))
+        finish.append(lambda: _finish(stated, lines, done, data, 1e-6 if gap is None else gap))
+    if stated.design is not None:
+        found = wait_for(lambda: compare_peers(stated, gap, limit), f"comparing {Path(model).name}")
+        data["design"] = peers_record(found)
+        shows.append(lambda: show_peers(stated, model, data["design"]))
+        finish.append(lambda: finish_peers(stated, found, gap))
+
+    def show() -> None:
+        for place, one in enumerate(shows):
+            if place:
+                print()
+            one()
+
+    report(data, json, show)
+    for one in finish:
+        one()
+
+
+def _run_all(problem: Problem, limit: float | None) -> tuple[list[Line], tuple[int, int]]:
+    """Run all methods, until Ctrl-C; how many of how many were."""
     planned = methods(problem, limit)
     lines: list[Line] = []
     try:
@@ -82,15 +118,17 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = 1e-6, jso
     except KeyboardInterrupt:
         if not lines:
             raise
-    missing = len(planned) - len(lines)
-    lines = [line for line in lines if line.applies or not _has_answer_in_other_form(line, lines)]
-    data = _side_by_side(lines, problem)
-    report(data, json, lambda: _show(stated.title or model, data))
+    done = len(lines), len(planned)
+    return [line for line in lines if line.applies or not _has_answer_in_other_form(line, lines)], done
+
+
+def _finish(stated: Model, lines: list[Line], done: tuple[int, int], data: dict[str, Any], gap: float) -> None:
+    """Say what failed, and end with an exit code where a claim does not hold."""
     failed = [line for line in lines if line.error]
     for who, why in dict.fromkeys((line.method if line.applies else line.solver, line.error) for line in failed):
         say(f"note: {who}: {why}")
-    if missing:
-        raise KeyboardInterrupt(f"{len(planned) - missing} of {len(planned)} methods are finished")
+    if done[0] < done[1]:
+        raise KeyboardInterrupt(f"{done[0]} of {done[1]} methods are finished")
     _exit_on_failure(lines, data, gap)
     require_expected(stated, data["best"])
 

@@ -1,41 +1,229 @@
-"""Certificates of designs on the command line: checked again without a solver."""
+"""The command design: the mechanism from which a model's workload is estimated best; certificates of designs."""
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ldpopt.cli.output import number, print_table, printable, report, wait_for
+import typer
+
+from ldpopt.cli.output import (
+    Json,
+    ModelPath,
+    label,
+    number,
+    print_mechanism,
+    print_table,
+    printable,
+    report,
+    require_writable,
+    save_figure,
+    wait_for,
+)
 from ldpopt.cli.shell import refuse
+from ldpopt.cli.solving import TimeLimit, audit_record, notion
+from ldpopt.errors import StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.statement.modelfile import Model
+
+LISTED = 20
+"""Most answers and reports of a mechanism that is printed."""
+
+SHOWN = 40
+"""Most answers whose variances are printed."""
+
+Outputs = Annotated[
+    int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
+]
+
+
+def design(
+    model: ModelPath,
+    gap: Annotated[
+        float | None, typer.Option("--gap", min=0.0, help="Relative gap to aim at (1e-6); stated, exit 1 if missed.")
+    ] = None,
+    time_limit: TimeLimit = None,
+    outputs: Outputs = None,
+    by_answer: Annotated[bool, typer.Option("--by-answer", help="Print the variance for each true answer.")] = False,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof, as one JSON.")
+    ] = None,
+    proof: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` has others beside).")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Find the mechanism from which a model's workload is estimated best.
+
+    No private mechanism has a smaller variance than the bound. The file of -o is all that a survey needs: `privatize`,
+    `estimate`, `audit`, `plot` and `certify` take it. Exit 1 if the model's [expect] is not met or a stated gap is
+    missed; 3 without a design.
+    """
+    from ldpopt.statement.modelfile import read_model
+
+    require_writable(output, json, proof, picture=plot)
+    stated = read_model(model)
+    stated.require_design(model)
+    found = wait_for(lambda: run_design(stated, gap, time_limit, outputs), f"designing {Path(model).name}")
+    data = design_record(stated, found)
+    report(data, json, lambda: _show(stated, model, found, data, by_answer))
+    _save(found, output, proof)
+    if plot is not None:
+        from ldpopt.cli.drawing import draw_design
+
+        save_figure(plot, draw_design(found).figure)
+    if gap is not None and found.relative_gap > gap:
+        refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
+    require_variance(stated, found.value)
+
+
+def run_design(stated: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
+    """Design for a model, by default within its own time limit."""
+    from ldpopt.estimation.designs import design as run
+
+    asked = stated.require_design()
+    limit = stated.time_limit if time_limit is None else time_limit
+    more: dict[str, Any] = {} if outputs is None else {"outputs": outputs}
+    if outputs is not None and "outputs" not in signature(run).parameters:
+        raise StatementError("designs with a stated number of reports are not available", do="leave --outputs out")
+    how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective}
+    return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit, **more)
+
+
+def require_variance(stated: Model, value: float) -> None:
+    """Compare a variance with the model's [expect], if it states one."""
+    expect = stated.expect
+    if expect is not None and expect.variance is not None and not abs(value - expect.variance) <= expect.tolerance:
+        refuse(f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}")
+
+
+def design_record(stated: Model, found: Any) -> dict[str, Any]:
+    """A design as JSON data; the mechanism is null where its reports are too many to list."""
+    asked = stated.require_design()
+    is_listed = hasattr(found, "certificate")
+    audit = found.certificate.audit if is_listed else found.audit()
+    variances = found.variance()
+    return {
+        "title": stated.title,
+        "objective": asked.objective,
+        "privacy": notion(asked.privacy),
+        "numbers": asked.workload.shape[0],
+        "answers": asked.workload.shape[1],
+        "value": found.value,
+        "average_variance": found.average_variance,
+        "worst_variance": found.worst_variance,
+        "bound": found.bound,
+        "relative_gap": found.relative_gap,
+        "exact": found.exact,
+        "reports": found.n_reports if is_listed else None,
+        "bits": found.bits,
+        "variances": [
+            {"answer": answer, "variance": variance}
+            for answer, variance in zip(asked.workload.inputs, variances.tolist(), strict=True)
+        ],
+        "mechanism": found.mechanism.to_dict() if is_listed else None,
+        "audit": audit_record(audit),
+    }
+
+
+def _save(found: Any, *paths: str | None) -> None:
+    from ldpopt.estimation.designs import save_design
+
+    for path in paths:
+        if path is not None:
+            save_design(found, path)
+
+
+def _show(stated: Model, model: str, found: Any, data: dict[str, Any], by_answer: bool) -> None:
+    print(printable(f"{stated.title or model}: {data['numbers']:,} numbers of {data['answers']:,} answers"))
+    if data["mechanism"] is not None and max(data["answers"], data["reports"]) <= LISTED:
+        print_mechanism(found.mechanism)
+        print()
+    kind = "largest" if data["objective"] == "worst_case" else "average"
+    audit, reports = data["audit"], data["reports"]
+    told = f"{reports:,}" if reports is not None else f"sets of {found.protocol.size:,} answers"
+    lines = [
+        ("privacy", data["privacy"]),
+        ("average variance", number(data["average_variance"], 9)),
+        ("largest variance", number(data["worst_variance"], 9)),
+        ("certificate", f"{kind} at least {data['bound']:.9g}, relative gap {data['relative_gap']:.2g}"),
+        ("reports", f"{told}, {data['bits']:,} bits"),
+        ("audit", f"epsilon {number(audit['epsilon'], 9)}, delta {number(audit['delta'], 9)}: {audit['verdict']}"),
+    ]
+    if stated.expect is not None and stated.expect.variance is not None:
+        lines.append(("model expects", f"{stated.expect.variance:.9g} within {stated.expect.tolerance:g}"))
+    for name, text in lines:
+        print(printable(f"{name + ':':<20} {text}"))
+    print("(variances of one respondent's values, summed over the numbers; divide by the number of respondents)")
+    if by_answer:
+        print()
+        _show_by_answer(data["variances"])
+
+
+def _show_by_answer(variances: list[dict[str, Any]]) -> None:
+    step = max(1, -(-len(variances) // SHOWN))
+    rows = [[label(entry["answer"]), number(entry["variance"], 9)] for entry in variances[::step]]
+    title = f"{len(variances):,} answers, every {step}th shown" if step > 1 else ""
+    print_table(["answer", "variance"], rows, title=title)
+
+
+def certify_design_of(model: str, output: str | None, limit: float | None, gap: float | None, json: str | None) -> None:
+    """Design for a model, write the file of the design where asked, and recheck it."""
+    import tempfile
+
+    from ldpopt.statement.modelfile import read_model
+
+    stated = read_model(model)
+    found = wait_for(lambda: run_design(stated, gap, limit), f"designing {Path(model).name}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = output or str(Path(folder) / f"{Path(model).stem}.json")
+        _save(found, file)
+        certify_design(file, 1e-6 if gap is None else gap, json)
 
 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
-    """Recheck the certificate of a design; exit 1 where it does not hold."""
+    """Recheck the file of a design; exit 1 where it does not hold."""
     from ldpopt.estimation.designs import DesignCertificate
+    from ldpopt.estimation.designs.saving import is_frequency_design, recheck_frequencies
 
-    proof = DesignCertificate.load(file)
-    failures = wait_for(proof.recheck, f"checking {Path(file).name}")
+    if is_frequency_design(file):
+        found, failures = wait_for(lambda: recheck_frequencies(file), f"checking {Path(file).name}")
+        reports, claim = f"sets of {found.protocol.size:,} answers", found
+        achieved, bound, audit = found.value, found.bound, found.audit()
+    else:
+        proof: Any = DesignCertificate.load(file)
+        failures = wait_for(proof.recheck, f"checking {Path(file).name}")
+        reports, claim = f"{len(proof.mechanism.outputs):,} reports", proof
+        achieved, bound, audit = float(proof.achieved), float(proof.bound), proof.audit
     data = {
         "holds": not failures,
         "failures": list(failures),
-        "objective": proof.objective,
-        "epsilon": float(proof.privacy.epsilon),
-        "achieved": float(proof.achieved),
-        "bound": float(proof.bound),
-        "relative_gap": proof.relative_gap,
-        "audit": {"epsilon": proof.audit.epsilon, "verdict": proof.audit.verdict},
+        "objective": claim.objective,
+        "privacy": notion(claim.privacy),
+        "epsilon": float(claim.privacy.epsilon),
+        "achieved": achieved,
+        "bound": bound,
+        "relative_gap": claim.relative_gap,
+        "audit": audit_record(audit),
     }
-
-    def show() -> None:
-        (k, n), m = proof.workload.shape, len(proof.mechanism.outputs)
-        print(printable(f"{file}: {k} numbers of {n} answers, {m} reports, {float(proof.privacy.epsilon):.6g}-LDP"))
-        rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap")]  # type: ignore[arg-type]
-        print_table(["", f"{proof.objective.replace('_', '-')} variance"], rows)
-        print(f"\naudit: epsilon {number(proof.audit.epsilon, 12)}: {proof.audit.verdict}")
-        if not failures:
-            print("the certificate holds")
-
-    report(data, json, show)
+    k, n = claim.workload.shape
+    heading = f"{file}: {k:,} numbers of {n:,} answers, {reports}, {data['privacy']}"
+    report(data, json, lambda: _show_claim(heading, data))
     if failures:
         refuse(f"the certificate does not hold: {'; '.join(failures)}")
-    if gap is not None and proof.relative_gap > gap:
-        refuse(f"the certified relative gap is {proof.relative_gap:.3g}, more than {gap:g}")
+    if gap is not None and claim.relative_gap > gap:
+        refuse(f"the certified relative gap is {claim.relative_gap:.3g}, more than {gap:g}")
+
+
+def _show_claim(heading: str, data: dict[str, Any]) -> None:
+    print(printable(heading))
+    rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap")]
+    print_table(["", f"{data['objective'].replace('_', '-')} variance"], rows)
+    print(f"\naudit: epsilon {number(data['audit']['epsilon'], 12)}: {data['audit']['verdict']}")
+    if data["holds"]:
+        print("the certificate holds")

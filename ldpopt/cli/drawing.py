@@ -21,6 +21,7 @@ from ldpopt.cli.output import (
     require_writable,
     save_figure,
     say,
+    wait_for,
 )
 from ldpopt.cli.shell import NO_SOLUTION
 from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 MAX_PRINTED_ROWS = 30
 """Largest number of printed rows of a sweep; the file has all rows."""
 
-Kind = Literal["mechanism", "delta", "polytope"]
+Kind = Literal["mechanism", "delta", "polytope", "design"]
 
 
 def sweep(
@@ -59,10 +60,11 @@ def sweep(
     require_writable(output, json, picture=plot)
     stated = read_model(model)
     limit = stated.time_limit if time_limit is None else time_limit
-    budgets, priors = parse_grid(epsilon), _priors(stated.problem, prior_grid)
+    problem = stated.require_problem(model)
+    budgets, priors = parse_grid(epsilon), _priors(problem, prior_grid)
     with progress_bar(f"sweeping {Path(model).name}") as bar:
         result = run(
-            stated.problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
+            problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
         )
     if output is not None:
         with replacing(output) as stream:
@@ -85,17 +87,29 @@ def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
 
 
 def plot(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A mechanism (JSON) or a model (TOML), which is solved.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A mechanism or design (JSON), or a model (TOML), which is solved.")
+    ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
-    kind: Annotated[Kind, typer.Option(help="Heat map, delta curve, or the polytope of a binary model.")] = "mechanism",
+    kind: Annotated[
+        Kind | None,
+        typer.Option(help="Heat map, delta curve, polytope of a binary model, or variances of a design beside others."),
+    ] = None,
     json: Json = None,
 ) -> None:
-    """Draw a mechanism or a model's solution."""
+    """Draw a mechanism, a design or a model's solution.
+
+    By default a heat map; for a model with a workload and no utility, the variances of its design for every answer,
+    beside those of the mechanisms of the literature.
+    """
     from ldpopt import plot as pictures
 
     require_writable(json, picture=output)
+    kind = kind or _default_kind(file)
     if kind == "polytope":
         axes = _polytope(file)
+    elif kind == "design":
+        axes = _design(file)
     else:
         mechanism = _mechanism(file)
         if kind == "delta":
@@ -104,6 +118,42 @@ def plot(
             axes = pictures.mechanism(mechanism, heat_map_axes(mechanism))
     save_figure(output, axes.figure)
     report({"file": output, "kind": kind}, json, lambda: print(printable(output)))
+
+
+def _default_kind(file: str) -> Kind:
+    if Path(file).suffix.lower() != ".toml":
+        return "mechanism"
+    from ldpopt.statement.modelfile import read_model
+
+    return "design" if read_model(file).problem is None else "mechanism"
+
+
+def _design(file: str) -> Any:
+    """Draw a design, or that of a model, beside its peers."""
+    from ldpopt.estimation.designs import compare_designs
+
+    if Path(file).suffix.lower() == ".toml":
+        from ldpopt.cli.peering import compare_peers
+        from ldpopt.statement.modelfile import read_model
+
+        stated = read_model(file)
+        stated.require_design(file)
+        return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
+    from ldpopt.estimation.designs import Design, load_design
+
+    found = load_design(file)
+    how: dict[str, Any] = {"objective": found.objective, "best": found}
+    if isinstance(found, Design) and found.objective == "average":
+        how["weights"] = found.weights
+    return draw_design(wait_for(lambda: compare_designs(found.workload, found.privacy, **how), f"comparing {file}"))
+
+
+def draw_design(found: Any) -> Any:
+    """Axes with a design, beside its peers where these are known."""
+    from ldpopt import plot as pictures
+
+    best = getattr(found, "best", found)
+    return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
 
 
 def parse_grid(text: str) -> list[str]:
@@ -170,17 +220,17 @@ def _show(result: SweepResult) -> None:
 
 def _mechanism(file: str) -> Mechanism:
     """Read a mechanism, or solve a model."""
-    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.cli.instruments import read_mechanism
 
     if Path(file).suffix.lower() != ".toml":
-        return Mechanism.from_json(file)
-    from ldpopt.cli.output import wait_for
+        return read_mechanism(file)
     from ldpopt.solving.solve import solve
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)
+    problem = stated.require_problem(file)
     solution = wait_for(
-        lambda: solve(stated.problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
+        lambda: solve(problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
     )
     return solution.mechanism
 

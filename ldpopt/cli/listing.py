@@ -27,7 +27,7 @@ def vertices(
     from ldpopt.statement.modelfile import read_model
 
     stated = read_model(model)
-    problem = stated.problem
+    problem = stated.require_problem(model)
     shape = problem.utility.shape
     points = extreme_points(problem.privacy, *shape, inputs=problem.inputs)
     data = wait_for(lambda: _facts(points, list_all), "extreme points")

@@ -51,9 +51,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else repr(c)[1:-1] for c in text)
 
 
+def text_of(name: Any) -> str:
+    """A label as text; a combination of attributes with commas, as in ``no, yes``."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
 def label(name: Any) -> str:
     """A label in at most 24 characters."""
-    text = printable(str(name))
+    text = printable(text_of(name))
     return text if len(text) <= 24 else text[:23] + "~"
 
 

@@ -1,4 +1,4 @@
-"""The commands on model files: check, solve, export, models; and solvers."""
+"""The commands solve, export and solvers; what other commands share with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 from ldpopt.cli.output import (
     Json,
     ModelPath,
-    label,
     new_axes,
     number,
     print_mechanism,
@@ -23,8 +22,8 @@ from ldpopt.cli.output import (
     say,
     wait_for,
 )
-from ldpopt.cli.shell import BAD_STATEMENT, refuse
-from ldpopt.errors import CertificateError, LdpoptError, ModelFileError, NotRepresentableError
+from ldpopt.cli.shell import refuse
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
@@ -32,54 +31,12 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.solving.solution import Solution
     from ldpopt.statement.modelfile import Model
-    from ldpopt.statement.problem import Problem
 
 FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Which program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
 Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
-
-
-def check(model: ModelPath, json: Json = None) -> None:
-    """Validate a model; print its program's size and the plan.
-
-    For each form: rows, columns, non-zeros and the memory for a solver. The plan names the methods that `solve` tries,
-    in their order, and why.
-    """
-    from ldpopt.solving.formulation import default_form
-    from ldpopt.solving.plan import plan
-    from ldpopt.statement.modelfile import read_model
-
-    stated = read_model(model)
-    problem, chosen = stated.problem, default_form(stated.problem)
-    sizes = {form: _size(problem, form) for form in ("compact", "pairwise")}
-    steps = plan(problem, stated.solver)
-    n, m = problem.utility.shape
-    data = {
-        "title": stated.title,
-        "inputs": n,
-        "outputs": m,
-        "objective": problem.objective,
-        "sense": problem.utility.sense,
-        "privacy": notion(problem.privacy),
-        "default_form": chosen,
-        "forms": [{"form": form} | counted for form, counted in sizes.items() if counted],
-        "plan": [{"method": step.method.name, "because": step.because} for step in steps],
-    }
-
-    def show() -> None:
-        sizes_and_aim = f"{n} answers, {m} reports, {problem.objective} {problem.utility.sense}"
-        print(printable(f"{stated.title or model}: {sizes_and_aim}"))
-        print(f"privacy: {notion(problem.privacy)}")
-        rows = [
-            [f"{form} (default)" if form == chosen else form, *_shown_size(counted)] for form, counted in sizes.items()
-        ]
-        print_table(["program", "rows", "columns", "non-zeros", "memory"], rows)
-        for k, step in enumerate(steps):
-            print(f"{'plan:' if not k else 'then:'} {step}")
-
-    report(data, json, show)
 
 
 def solve(
@@ -104,6 +61,7 @@ def solve(
 
     require_writable(output, json, proof, picture=plot)
     stated = read_model(model)
+    stated.require_problem(model)
     solution, certificate = wait_for(
         lambda: solve_and_certify(stated, solver, time_limit, form), f"solving {Path(model).name}"
     )
@@ -164,7 +122,7 @@ def export(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
-    problem = read_model(model).problem
+    problem = read_model(model).require_problem(model)
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
     if chosen == "compact" and is_separated(problem.privacy):
@@ -197,47 +155,10 @@ def solvers(json: Json = None) -> None:
     report({"solvers": entries}, json, lambda: print_table(["solver", "state"], rows, words=["state"]))
 
 
-def models(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of model files.")] = "models",
-    json: Json = None,
-) -> None:
-    """List the model files of a folder.
-
-    Name, size, notion and title of each. Exit 2 if a file is not a model.
-    """
-    from ldpopt.statement.modelfile import read_model
-
-    paths = sorted(Path(folder).glob("*.toml"))
-    if not paths:
-        what = "has no model files" if Path(folder).is_dir() else "is not a folder"
-        raise ModelFileError(f"{folder} {what}", do="name a folder with *.toml files: ldpopt models DIR")
-    entries: list[dict[str, Any]] = []
-    for path in paths:
-        entry: dict[str, Any] = {"name": path.stem, "title": "", "inputs": None, "outputs": None, "privacy": ""}
-        try:
-            stated = read_model(path)
-            n, m = stated.problem.utility.shape
-            entry |= {"title": stated.title, "inputs": n, "outputs": m, "privacy": notion(stated.problem.privacy)}
-        except LdpoptError as error:
-            entry["error"] = error.one_line
-        entries.append(entry)
-    rows = [
-        [e["name"], f"{e['inputs'] or '-'} x {e['outputs'] or '-'}", e["privacy"], printable(e["title"])[:70]]
-        for e in entries
-    ]
-    headings = ["model", "size", "privacy", "title"]
-    report({"models": entries}, json, lambda: print_table(headings, rows, words=["privacy", "title"]))
-    broken = [entry["error"] for entry in entries if "error" in entry]
-    for line in broken:
-        say(line)
-    if broken:
-        raise typer.Exit(BAD_STATEMENT)
-
-
 def require_expected(stated: Model, value: float) -> None:
     """Compare a value with the model's [expect], if there is one."""
     expect = stated.expect
-    if expect is not None and not abs(value - expect.value) <= expect.tolerance:
+    if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
         refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
 
 
@@ -276,7 +197,7 @@ def solve_and_certify(
     from ldpopt.solving.solve import solve
 
     limit = stated.time_limit if time_limit is None else time_limit
-    solution = solve(stated.problem, solver=solver or stated.solver, time_limit=limit, form=form)
+    solution = solve(stated.require_problem(), solver=solver or stated.solver, time_limit=limit, form=form)
     if solution.repaired is None:
         return solution, None
     try:
@@ -304,7 +225,7 @@ def _no_mechanism(solution: Solution) -> dict[str, Any]:
 
 def _show(stated: Model, solution: Solution, certificate: Certificate | None) -> None:
     assert solution.repaired is not None
-    problem, audit = stated.problem, solution.repaired.audit
+    problem, audit = solution.problem, solution.repaired.audit
     if stated.title:
         print(printable(stated.title))
     print_mechanism(solution.mechanism)
@@ -319,38 +240,8 @@ def _show(stated: Model, solution: Solution, certificate: Certificate | None) ->
         lines.append(("certificate", f"{bounds}, {gap}"))
         lines += [(f"constraint {name}", f"off by at most {off:.1e}") for name, off in certificate.residuals.items()]
     lines.append(("audit", f"epsilon {number(audit.epsilon, 9)}, delta {number(audit.delta, 9)}: {audit.verdict}"))
-    if stated.expect is not None:
+    if stated.expect is not None and stated.expect.value is not None:
         lines.append(("model expects", f"{stated.expect.value:.12g} within {stated.expect.tolerance:g}"))
     print()
     for name, text in lines:
         print(printable(f"{name + ':':<20} {text}"))
-
-
-def _size(problem: Problem, form: Any) -> dict[str, float] | None:
-    from ldpopt.solving.formulation import size
-
-    try:
-        counted = size(problem, form)
-    except NotRepresentableError:
-        return None
-    parts = {"rows": counted.rows, "columns": counted.columns, "nonzeros": counted.nonzeros}
-    return {key: _whole(value) for key, value in parts.items()} | {"memory_bytes": counted.memory}
-
-
-def _whole(value: float) -> float:
-    return round(value) if value < 2**53 else value
-
-
-def _shown_size(counted: dict[str, float] | None) -> list[str]:
-    if counted is None:
-        return ["not available", "", "", ""]
-    *counts, memory = counted.values()
-    return [f"{count:,}" if isinstance(count, int) else label(f"{count:.3g}") for count in counts] + [_bytes(memory)]
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} PB"

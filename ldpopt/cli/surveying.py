@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, Annotated, Any, Literal
 
@@ -24,6 +24,7 @@ from ldpopt.cli.output import (
     require_writable,
     save_figure,
     say,
+    text_of,
 )
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import readable, replacing
@@ -56,14 +57,13 @@ def privatize(
     """
     import numpy as np
 
-    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.cli.instruments import read_instrument
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(output, json)
-    channel = Mechanism.from_json(mechanism)
-    position = _by_text(channel.inputs, "input")
-    names = list(map(str, channel.outputs))
+    instrument = read_instrument(mechanism)
+    position = by_text(instrument.inputs, "input")
     generator = None if seed is None else np.random.default_rng(seed)
     if seed is not None:
         say("note: anybody who knows the --seed can undo the draws; use it for tests only")
@@ -74,8 +74,8 @@ def privatize(
         writer.writerow(table.header)
         for chunk in table.chunks():
             codes = _codes(chunk, position, answers, column)
-            reports = channel.sampler.draw(codes, rng=generator).tolist()
-            writer.writerows([names[code], *row[1:]] for code, (_, row) in zip(reports, chunk, strict=True))
+            reports = instrument.draw(codes, generator)
+            writer.writerows([text, *row[1:]] for text, (_, row) in zip(reports, chunk, strict=True))
             total += len(chunk)
     if total == 0:
         say("note: the table has a header and no rows")
@@ -106,30 +106,32 @@ def estimate(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     json: Json = None,
 ) -> None:
-    """Estimate frequencies of answers from reports."""
-    from ldpopt.estimation.inversion import estimate_frequencies
-    from ldpopt.mechanism.mechanism import Mechanism
+    """Estimate from reports: the frequencies of the answers, or the numbers that a design is for."""
+    from ldpopt.cli.instruments import read_instrument
 
     require_writable(json, picture=plot)
-    channel = Mechanism.from_json(mechanism)
-    position = _by_text(channel.outputs, "output")
-    seen: Counter[Any] = Counter()
+    instrument = read_instrument(mechanism)
+    known = instrument.known()
+    seen: Counter[str] = Counter()
     with _opened(reports) as stream:
         for chunk in _Table(stream, reports, [column]).chunks():
             for line, (text,) in chunk:
-                if text not in position:
-                    raise _unknown(text, position, f"{reports}, line {line}, column {column}", "report")
-                seen[channel.outputs[position[text]]] += 1
-    found = estimate_frequencies(channel, seen, method=method, confidence=confidence)
-    rows = zip(channel.inputs, found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True)
+                if known is not None and text not in known:
+                    raise _unknown(text, known, f"{reports}, line {line}, column {column}", "report")
+                seen[text] += 1
+    found = instrument.estimate(seen, method, confidence)
+    rows = zip(
+        found.labels or (), found.values.tolist(), found.std_error.tolist(), found.interval.tolist(), strict=True
+    )
+    what = "number" if found.method == "design" else "answer"
     entries = [
-        {"answer": answer, "estimate": value, "std_error": error, "low": low, "high": high}
+        {what: answer, "estimate": value, "std_error": error, "low": low, "high": high}
         for answer, value, error, (low, high) in rows
     ]
-    data = {"method": method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
-    title = f"{found.n_reports:,} reports, {method.replace('_', ' ')}, {100 * confidence:g} % intervals"
+    data = {"method": found.method, "n_reports": found.n_reports, "confidence": confidence, "estimates": entries}
+    title = f"{found.n_reports:,} reports, {found.method.replace('_', ' ')}, {100 * confidence:g} % intervals"
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
-    report(data, json, lambda: print_table(["answer", "estimate", "std error", "low", "high"], shown, title=title))
+    report(data, json, lambda: print_table([what, "estimate", "std error", "low", "high"], shown, title=title))
     if plot is not None:
         from ldpopt import plot as pictures
 
@@ -208,11 +210,11 @@ class _Table:
         raise ModelFileError(f"unknown column {column!r}", where=self.name, do=f"{hint}the columns are {shown}")
 
 
-def _by_text(labels: tuple[Any, ...], kind: str) -> dict[str, int]:
+def by_text(labels: Sequence[Any], kind: str) -> dict[str, int]:
     """Codes by the text of the labels, since tables contain text only."""
-    position = {str(name): code for code, name in enumerate(labels)}
+    position = {text_of(name): code for code, name in enumerate(labels)}
     if len(position) < len(labels):
-        duplicate = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
+        duplicate = next(text for text, count in Counter(map(text_of, labels)).items() if count > 1)
         raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
     return position
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ldpopt.cli.auditing import audit
 from ldpopt.cli.certifying import certify
+from ldpopt.cli.checking import check, models
 from ldpopt.cli.comparing import compare
+from ldpopt.cli.designing import design
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
+from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
-from ldpopt.cli.solving import check, export, models, solve, solvers
+from ldpopt.cli.solving import export, solve, solvers
 from ldpopt.cli.surveying import estimate, privatize
 
 __all__ = ["app"]
@@ -16,6 +19,7 @@ __all__ = ["app"]
 for _verb in (
     check,
     solve,
+    design,
     compare,
     audit,
     certify,
@@ -24,6 +28,7 @@ for _verb in (
     estimate,
     sweep,
     plot,
+    report,
     export,
     solvers,
     models,

@@ -63,6 +63,16 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
     return number
 
 
+def positive_seconds(time_limit: Any) -> float | None:
+    """Read a time limit; None means no limit."""
+    if time_limit is None:
+        return None
+    seconds = real_number(time_limit, "time_limit")
+    if not 0 < seconds < float("inf"):
+        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds")
+    return seconds
+
+
 def summed(values: Float, axis: int | None = None) -> Any:
     """Sum without a warning on overflow; the infinite sum then fails the caller's check."""
     with np.errstate(over="ignore"):

@@ -268,15 +268,16 @@ class Mechanism:
         plain = []
         for label in (*self.inputs, *self.outputs):
             value = label.item() if isinstance(label, np.generic) else label
-            if not isinstance(value, (str, int, float)):
+            parts = value if isinstance(value, tuple) else (value,)
+            if not all(isinstance(part, (str, int, float)) for part in parts):
                 raise MechanismError(f"label {short_repr(label)} is neither text nor a number: it has no JSON form")
-            plain.append(value)
+            plain.append(list(value) if isinstance(value, tuple) else value)
         n = len(self.inputs)
         return {"inputs": plain[:n], "outputs": plain[n:], "channel": self.channel.tolist()}
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read what `to_json` wrote (or ``ldpopt solve MODEL --json -``).
+        """Read what `to_json` wrote (or ``ldpopt solve MODEL --json -``), or a file of ``ldpopt design MODEL -o FILE``.
 
         Raises
         ------
@@ -286,7 +287,11 @@ class Mechanism:
         try:
             data = strict_json(path, MAX_FILE_BYTES)
             data = data.get("mechanism", data)
-            return cls(data["channel"], data["inputs"], data["outputs"])
+            inputs = [tuple(label) if isinstance(label, list) else label for label in data["inputs"]]
+            if "masses" in data:  # a design: its reports are numbered
+                return cls(_of_masses(data["masses"]), inputs)
+            outputs = [tuple(label) if isinstance(label, list) else label for label in data["outputs"]]
+            return cls(data["channel"], inputs, outputs)
         except OSError as error:
             raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
         except (MechanismError, StatementError) as error:
@@ -297,6 +302,16 @@ class Mechanism:
                 where=str(path),
                 do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
             ) from None
+
+
+def _of_masses(masses: Any) -> Float:
+    """Channel of integer masses over ``2**53``, exactly."""
+    total, rows = 1 << sampling.BITS, [list(row) for row in masses]
+    if not all(type(mass) is int and 0 <= mass <= total for row in rows for mass in row):
+        raise ValueError(f"masses are integers from 0 to {total}")
+    if any(sum(row) != total for row in rows):
+        raise ValueError(f"a row of the masses does not sum to {total}")
+    return np.array(rows, dtype=np.float64) / total
 
 
 def read_channel(

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, real_number
+from ldpopt.foundation.checks import Float, positive_seconds, real_number
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.mechanism.repair import Repaired, repair
 from ldpopt.mechanism.sampling import BITS
@@ -86,7 +86,7 @@ def solve(
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
     began = time.perf_counter()
-    deadline = Deadline.after(_seconds(time_limit))
+    deadline = Deadline.after(positive_seconds(time_limit))
     if not isinstance(problem, Problem):
         raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
@@ -180,15 +180,6 @@ def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str])
             answer = raw.resume()
         raw = answer
     return raw
-
-
-def _seconds(time_limit: float | None) -> float | None:
-    if time_limit is None:
-        return None
-    seconds = real_number(time_limit, "time_limit")
-    if not 0 < seconds < float("inf"):
-        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds")
-    return seconds
 
 
 def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solution:

@@ -22,12 +22,23 @@ epsilon = 0.5
 [[constraints]]
 kind = "unbiased"
 """
+SURVEY = """
+title = "A survey"
+[alphabet]
+inputs = ["no", "perhaps", "yes"]
+[workload]
+kind = "prefix"
+[privacy]
+kind = "pure"
+epsilon = 1.0
+"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("coin.toml").write_text(COIN)
+    Path("survey.toml").write_text(SURVEY)
     Path("expects.toml").write_text(COIN + "[expect]\nvalue = 0.7\n")
     Path("impossible.toml").write_text(IMPOSSIBLE)
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).to_json("coin.json")

@@ -16,6 +16,8 @@ VERBS = {
     "mechanism": ("audit", "FILE"),
     "certificate": ("certify", "FILE"),
     "answers": ("privatize", "coin.json", "FILE", "-c", "answer", "-o", "out.csv"),
+    "workload": ("design", "FILE"),
+    "design": ("estimate", "FILE", "answers.csv", "-c", "answer"),
     "reports": ("estimate", "coin.json", "FILE", "-c", "answer"),
 }
 

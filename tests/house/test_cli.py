@@ -19,8 +19,8 @@ from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
-    "check", "solve", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "export", "solvers",
-    "models",
+    "check", "solve", "design", "compare", "audit", "certify", "privatize", "estimate", "sweep", "plot", "report",
+    "export", "solvers", "models",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ COUNTS = pd.Series([50, 30, 20], INPUTS)
 GAIN = pd.DataFrame([[3.0, 1.0, 0.0, 2.0], [0.0, 5.0, 1.0, 1.0], [2.0, 0.0, 7.0, 3.0]], INPUTS, OUTPUTS)
 SQUARE = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0], [2.0, 0.0, 7.0]], INPUTS, INPUTS)
 DISTANCE = pd.DataFrame([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], INPUTS, INPUTS)
+ASKED = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0]], ["low", "high"], INPUTS)
 CHANNEL = pd.DataFrame(
     [[0.5, 0.25, 0.125, 0.125], [0.25, 0.5, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]], INPUTS, OUTPUTS
 )
@@ -51,6 +52,11 @@ def found(form):
 
 def frequencies(estimate):
     return estimate.values, estimate.n_reports
+
+
+def named(workload):
+    """Rows of a workload by their names."""
+    return {name: row.tolist() for name, row in zip(workload.names, workload.matrix, strict=True)}
 
 
 ALIGNED = {
@@ -107,6 +113,13 @@ ALIGNED = {
         pd.Series([0.7, 0.3], [0, 1]),
         lambda p: [region.contains(p) for region in regions.prior_regions(PURE, 2)],
     ),
+    "Workload(inputs=, names=)": (ASKED, lambda w: lo.Workload(w, INPUTS, ["low", "high"]).matrix),
+    "Workload.mean": (VALUES, lambda v: lo.Workload.mean(v, INPUTS).matrix),
+    "Workload.means": (
+        VALUES,
+        lambda v: lo.Workload.means({"first": VALUES, "second": v, "third": [1, 2, 3]}, INPUTS).matrix,
+    ),
+    "design(weights)": (PRIOR, lambda p: lo.design(lo.Workload.prefix(INPUTS), PURE, weights=p).variance()),
     "mean.designed(prior)": (
         pd.Series([0.5, 0.3, 0.2], NUMBERS),
         lambda p: mean.designed(NUMBERS, [-3, -1, 0, 1, 3], 1.5, prior=p, objective="expected").grid_variance,
@@ -115,6 +128,13 @@ ALIGNED = {
 """Places that know the alphabet: an argument in its order, and what comes out; wrong labels are refused."""
 
 STATING = {
+    "Workload": (ASKED, lambda w: named(lo.Workload(w).align(INPUTS))),
+    "Workload(vector)": (VALUES, lambda v: lo.Workload(v).align(INPUTS).matrix),
+    "Workload.mean without inputs": (VALUES, lambda v: lo.Workload.mean(v).align(INPUTS).matrix),
+    "Workload.means without inputs": (
+        VALUES,
+        lambda v: lo.Workload.means({"first": v, "second": VALUES}).align(INPUTS).matrix,
+    ),
     "Problem(prior) without inputs": (PRIOR, lambda p: lo.solve(lo.Problem(p, SQUARE, PURE)).value),
     "Problem(utility=) without inputs": (
         SQUARE,

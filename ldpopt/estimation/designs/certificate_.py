@@ -11,16 +11,13 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.estimation.designs import files
 from ldpopt.estimation.designs.claim import DesignClaim
+from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by
 from ldpopt.estimation.designs.dual import Dual
-from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, costs_hold, value_above
-from ldpopt.foundation.budget import Budget, round_down, round_up
+from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below, value_above
+from ldpopt.foundation.budget import round_down, round_up
 
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 """Shares by which the largest cost is raised until the rationals agree that no column exceeds it."""
-
-BASE_BITS = 96
-"""Bits of ``e**-epsilon``, rounded down, in a proof."""
 
 
 class DesignCertificate(DesignClaim):
@@ -84,28 +81,22 @@ class DesignCertificate(DesignClaim):
         failures = []
         if self.audit.verdict != "certified":
             failures.append(f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found")
-        merged = merge(self.workload.matrix)
+        allowed = allowed_by(self.privacy, self.workload.matrix, self.workload.inputs)
+        merged = allowed.merged
         statement = Statement.of(self.workload.matrix, self.weights, merged)
         channel, inverse = self.mechanism.channel, self.left_inverse
         if not np.array_equal(channel, channel[merged.first][merged.classes]):
             failures.append("answers that the workload does not tell apart are reported differently")
-        if not costs_hold(statement, self.multipliers, least_ratio(self.privacy.epsilon)):
+        if not allowed.hold(statement, self.multipliers):
             failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
-        elif bound_below(statement, self.multipliers) < self.bound:
+        elif max(bound_below(statement, self.multipliers), Fraction(0)) < self.bound:
             failures.append("the multipliers prove less than the bound claimed")
         if value_above(statement, channel[merged.first], inverse, self.objective) > self.achieved:
             failures.append("the estimator has a larger variance than claimed")
         return tuple(failures)
 
 
-def least_ratio(epsilon: Budget) -> Fraction:
-    """Return ``e**-epsilon`` rounded down to a short rational: a bound for smaller ratios holds for this one too."""
-    smallest = 1 / epsilon.enclosure()[1]
-    bits = BASE_BITS + max(0, smallest.denominator.bit_length() - smallest.numerator.bit_length())
-    return Fraction(smallest.numerator * 2**bits // smallest.denominator, 2**bits)
-
-
-def bounded(statement: Statement, dual: Dual, epsilon: Budget) -> tuple[Multipliers, Fraction]:
+def bounded(statement: Statement, dual: Dual, allowed: Allowed) -> tuple[Multipliers, Fraction]:
     """Multipliers that hold in rationals, and the bound that they prove.
 
     Where no small margin makes them hold, which takes a budget at the end of the floats, they are zeros, whose bound
@@ -113,7 +104,7 @@ def bounded(statement: Statement, dual: Dual, epsilon: Budget) -> tuple[Multipli
     """
     for margin in MARGINS:
         multipliers = dual.multipliers(margin)
-        if costs_hold(statement, multipliers, least_ratio(epsilon)):
+        if allowed.hold(statement, multipliers):
             return multipliers, bound_below(statement, multipliers)
     n = len(dual.weights)
     return Multipliers(np.zeros((n, n)), np.zeros(n)), -statement.spread

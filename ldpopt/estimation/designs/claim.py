@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class DesignClaim:
     ----------
     workload : Workload
         What is estimated.
-    privacy : PureLDP
+    privacy : privacy notion
         How private.
     weights : ndarray, shape (n,)
         Weights of the answers; for the worst case those that are hardest.
@@ -38,7 +38,7 @@ class DesignClaim:
     """
 
     workload: Workload
-    privacy: PureLDP
+    privacy: Any
     weights: Float
     objective: str
     mechanism: Mechanism

@@ -11,30 +11,31 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate, bounded
+from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by, budget_of, is_pure
 from ldpopt.estimation.designs.contrasts import Contrasts
 from ldpopt.estimation.designs.dual import Dual
-from ldpopt.estimation.designs.fewer import with_fewer_reports
+from ldpopt.estimation.designs.fewer import balanced, with_fewer_for_all, with_fewer_reports
 from ldpopt.estimation.designs.generation import Optimum, generate
 from ldpopt.estimation.designs.large import generate_large
-from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.outputs_ import has_more, require_outputs, with_outputs
 from ldpopt.estimation.designs.pricing import LISTED, Staircases
 from ldpopt.estimation.designs.proof import Statement, value_above
 from ldpopt.estimation.designs.realize import Realized, left_inverse, realize
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign, frequency_design
 from ldpopt.estimation.designs.worst import generate_worst
-from ldpopt.estimation.workloads import Workload
-from ldpopt.foundation.checks import Float, frozen, normalized, real_number, require_kind, short_repr
+from ldpopt.foundation.checks import Float, frozen, normalized, positive_seconds, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
-
-LEAST_RATIO = 2.0**-52
-"""Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
+from ldpopt.privacy import Notion, PureLDP
+from ldpopt.statement.workloads import Workload
 
 MIXED = (1e-6, 1e-3, 0.1)
 """Shares of equal weights that are tried where floats spoil the design for weights near 0."""
+
+LARGEST_GAP = 0.99
+"""Largest gap that may be asked for: at 1 nothing would be asked."""
 
 LARGE = 10.0
 """Nats above which they may."""
@@ -42,26 +43,28 @@ LARGE = 10.0
 
 def design(
     workload: Workload | ArrayLike,
-    privacy: PureLDP,
+    privacy: Notion,
     *,
     weights: ArrayLike | Mapping[Any, float] | None = None,
     objective: Literal["average", "worst_case"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
+    outputs: int | None = None,
 ) -> Design | FrequencyDesign:
     r"""Find the private mechanism from which a workload is estimated with the smallest error.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
               \quad \text{subject to} \quad V C = W
 
-    over all epsilon-LDP channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
+    over all private channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
 
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
         What is to be estimated.
-    privacy : PureLDP
-        How private.
+    privacy : PureLDP, GraphDP, MetricDP or OneSided
+        How private. The extreme rays of the cone of columns are listed, at most 100000: any metric on 10 answers, a
+        path of 17, most grids of 12. Parts of a graph may be separate.
     weights : array_like, shape (n,), or mapping label -> weight, optional
         A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
         the estimate is unbiased whatever the distribution is.
@@ -72,6 +75,10 @@ def design(
         Relative gap between value and bound that is aimed at. Default: ``1e-6``.
     time_limit : float, optional
         Seconds; then the best design so far is returned, with its gap. Default: no limit.
+    outputs : int, optional
+        Most reports, at least as many as answers that the workload tells apart (under a graph or metric: as answers).
+        The bound stays that for any number of reports, so that the gap says what few reports cost. Default: as many as
+        the optimum takes.
 
     Returns
     -------
@@ -82,12 +89,16 @@ def design(
     Raises
     ------
     StatementError
-        If the workload depends on no answer, a weight or label does not fit, or epsilon is 0.
+        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or ``outputs`` are fewer
+        than answers.
+    NotRepresentableError
+        If the notion's columns are no cone, or its extreme rays are too many.
 
     Notes
     -----
-    An optimal design over the columns of two values ``1`` and ``e**-epsilon``, found by column generation. Theory:
-    docs, "Estimation".
+    An optimal design over the extreme rays of the cone of columns, found by column generation: for pure privacy those
+    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs where they are known,
+    which have the fewest reports. Theory: docs, "Estimation".
 
     References
     ----------
@@ -100,23 +111,28 @@ def design(
     ([[0.75, 0.25], [0.25, 0.75]], 1.5, True)
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
-    require_kind(privacy, PureLDP, "design")
+    require_kind(privacy, Notion, "design")
     if objective not in ("average", "worst_case"):
         raise StatementError(f"objective {short_repr(objective)} is unknown", do="use 'average' or 'worst_case'")
     if objective == "worst_case" and weights is not None:
         raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
-    if not privacy.epsilon > 0:
+    budget = budget_of(privacy, wanted.inputs)
+    if not budget > 0:
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
-    real_number(gap, "gap", 0.0, 1.0)
-    deadline = Deadline.after(time_limit)
-    if wanted.unit is not None and weights is None and wanted.shape[1] > LISTED:
-        return frequency_design(wanted, privacy)
+    real_number(gap, "gap", 0.0, LARGEST_GAP)
+    deadline = Deadline.after(positive_seconds(time_limit))
+    is_plain = wanted.unit is not None and weights is None and outputs is None
+    if is_plain and wanted.shape[1] > LISTED and is_pure(privacy, wanted.inputs):
+        return frequency_design(wanted, PureLDP(budget))
     r = read_weights(weights, wanted)
-    merged = merge(wanted.matrix)
+    allowed = allowed_by(privacy, wanted.matrix, wanted.inputs, deadline)
+    if outputs is not None:
+        require_outputs(outputs, len(allowed.merged.first))
     if objective == "worst_case":
-        return _worst(wanted, privacy, merged, gap, deadline)
-    found = _optimum(wanted, privacy, r, merged, gap, deadline)
-    return _designed(wanted, privacy, r, merged, found, gap)
+        return _worst(wanted, privacy, allowed, gap, deadline, outputs)
+    allowed.require_said(r)
+    found = _optimum(wanted, r, allowed, gap, deadline, outputs)
+    return _designed(wanted, privacy, r, allowed, found, gap, deadline, outputs)
 
 
 def read_weights(weights: Any, workload: Workload) -> Float:
@@ -124,7 +140,7 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     if weights is None:
         return np.full(n, 1.0 / n)
-    array = read_labelled(weights, "weights", ("answer", "answer")).to(workload.inputs)
+    array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
         raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
@@ -136,34 +152,50 @@ def read_weights(weights: Any, workload: Workload) -> Float:
 
 
 def _optimum(
-    workload: Workload, privacy: PureLDP, r: Float, merged: Merged, gap: float, deadline: Deadline
+    workload: Workload, r: Float, allowed: Allowed, gap: float, deadline: Deadline, outputs: int | None
 ) -> tuple[Optimum, Dual]:
     """Design for the classes of answers, and what bounds it."""
+    merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
     _require_told_apart(n)
-    gram = workload.gram[np.ix_(merged.first, merged.first)]
+    gram = workload.contrast_gram[np.ix_(merged.first, merged.first)]
     contrasts = Contrasts(np.asarray(gram), np.bincount(merged.classes, weights=r).astype(np.float64))
+    even = balanced(contrasts, cone)
+    if outputs is not None and n > LISTED and (even is None or len(even.q) > outputs):
+        even = balanced(contrasts, cone, outputs)
+    if even is not None and (outputs is None or len(even.q) <= outputs):
+        return even, even.dual
     hints = workload.symmetries if n == workload.shape[1] else ()
-    if n <= LISTED:
-        optimum = generate(contrasts, _cone(n, privacy), hints, gap=gap / 2, deadline=deadline)
+    if n <= LISTED or not isinstance(cone, Staircases):
+        optimum = generate(contrasts, cone, hints, gap=gap / 2, deadline=deadline)
         return with_fewer_reports(optimum, gap), optimum.dual
     candidates = workload.candidates if n == workload.shape[1] else None
-    optimum, relaxed = generate_large(
-        contrasts, _cone(n, privacy), hints, gap=gap, deadline=deadline, candidates=candidates
-    )
+    optimum, relaxed = generate_large(contrasts, cone, hints, gap=gap, deadline=deadline, candidates=candidates)
     return optimum, relaxed.dual
 
 
 def _designed(
-    workload: Workload, privacy: PureLDP, r: Float, merged: Merged, found: tuple[Optimum, Dual], gap: float
+    workload: Workload,
+    privacy: Notion,
+    r: Float,
+    allowed: Allowed,
+    found: tuple[Optimum, Dual],
+    gap: float,
+    deadline: Deadline,
+    outputs: int | None,
 ) -> Design:
     """Mechanism, estimator and proof of an optimum."""
-    optimum, dual = found
+    (optimum, dual), merged = found, allowed.merged
     statement = Statement.of(workload.matrix, r, merged)
-    multipliers, bound = bounded(statement, dual, privacy.epsilon)
+    multipliers, bound = bounded(statement, dual, allowed)
     bound = max(bound, Fraction(0))
     share = gap * (1 - optimum.contrasts.spread / optimum.value)
-    achieved, real = _best_realized(statement, optimum, privacy, share, bound / Fraction(1 - gap))
+    if has_more(optimum, allowed, outputs):
+        optimum = with_outputs(optimum, allowed, outputs, deadline)
+        real = realize(optimum.contrasts, optimum.columns, optimum.q, allowed, share, lift=False)
+        achieved = value_above(statement, real.channel, real.left_inverse, "average")
+    else:
+        achieved, real = _best_realized(statement, optimum, allowed, share, bound / Fraction(1 - gap))
     mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
@@ -171,22 +203,28 @@ def _designed(
     return Design(workload, mechanism, certificate, (f"{optimum.rounds} rounds of pricing",))
 
 
-def _worst(workload: Workload, privacy: PureLDP, merged: Merged, gap: float, deadline: Deadline) -> Design:
+def _worst(
+    workload: Workload, privacy: Notion, allowed: Allowed, gap: float, deadline: Deadline, outputs: int | None
+) -> Design:
     """Design for the largest variance over the answers."""
+    merged, cone = allowed.merged, allowed.cone
     n = len(merged.first)
     _require_told_apart(n)
-    if n > LISTED:
+    if n > LISTED and isinstance(cone, Staircases):
         raise NotRepresentableError(
             f"the worst case is designed for at most {LISTED} answers that the workload tells apart; there are {n}",
             do='use objective="average", whose largest variance is `worst_variance`',
         )
-    gram = np.asarray(workload.gram[np.ix_(merged.first, merged.first)])
-    optimum, _ = generate_worst(gram, _cone(n, privacy), gap=gap / 2, deadline=deadline)
+    gram = np.asarray(workload.contrast_gram[np.ix_(merged.first, merged.first)])
+    even = balanced(Contrasts(gram, np.full(n, 1 / n)), cone)
+    optimum = even or with_fewer_for_all(generate_worst(gram, cone, gap=gap / 2, deadline=deadline)[0], gap)
+    lift = not has_more(optimum, allowed, outputs)
+    made = optimum if lift else with_outputs(optimum, allowed, outputs, deadline, for_all=True)
     r = np.zeros(workload.shape[1])
     r[merged.first] = optimum.contrasts.weights
     statement = Statement.of(workload.matrix, r, merged)
-    multipliers, bound = bounded(statement, optimum.dual, privacy.epsilon)
-    real = realize(optimum.contrasts, optimum.columns, optimum.q, privacy, range(n), gap)
+    multipliers, bound = bounded(statement, optimum.dual, allowed)
+    real = realize(made.contrasts, made.columns, made.q, allowed, gap, lift=lift)
     achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
     mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
     certificate = DesignCertificate(
@@ -205,7 +243,7 @@ def _require_told_apart(n: int) -> None:
 
 
 def _best_realized(
-    statement: Statement, optimum: Optimum, privacy: PureLDP, share: float, enough: Fraction
+    statement: Statement, optimum: Optimum, allowed: Allowed, share: float, enough: Fraction
 ) -> tuple[Fraction, Realized]:
     """Channel of an optimum; where floats spoil it, also of designs for weights that are nearer to each other.
 
@@ -217,20 +255,15 @@ def _best_realized(
         weights = (1 - mixed) * r + mixed / len(r)
         near = optimum
         if mixed:
-            near = generate(Contrasts(optimum.contrasts.gram, weights), _cone(len(r), privacy), gap=share)
+            near = generate(Contrasts(optimum.contrasts.gram, weights), allowed.cone, gap=share)
         try:
-            real = realize(near.contrasts, near.columns, near.q, privacy, range(len(r)), share)
+            real = realize(near.contrasts, near.columns, near.q, allowed, share)
         except StatementError:
             if mixed == MIXED[-1] and not found:
                 raise
             continue
         best = left_inverse(real.channel, r)
         found.append((value_above(statement, real.channel, best, "average"), Realized(real.channel, best)))
-        if found[-1][0] <= enough or float(privacy.epsilon) < LARGE or r.min() > 0.01 / len(r):
+        if found[-1][0] <= enough or float(allowed.privacy.epsilon) < LARGE or r.min() > 0.01 / len(r):
             break
     return min(found, key=lambda pair: pair[0])
-
-
-def _cone(n: int, privacy: PureLDP) -> Staircases:
-    base = max(float(np.exp(-privacy.epsilon)), LEAST_RATIO)
-    return Staircases(n, base, float(-np.expm1(-privacy.epsilon)))

@@ -40,7 +40,7 @@ class Dual:
     @property
     def bound(self) -> float:
         """Lower bound on the value of every design."""
-        return self.value**2 / self.largest
+        return self.value * (self.value / self.largest)
 
     def mean(self, other: Dual) -> Dual:
         """Halfway between the two, scaled to the same cost; its own largest cost is not known."""

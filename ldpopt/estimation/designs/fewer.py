@@ -1,7 +1,9 @@
-"""Fewer reports at the same variance: a basic solution among the columns of an optimum.
+"""Fewer reports at the same variance: block designs, and basic solutions among the columns of an optimum.
 
 The value depends on the probabilities only through the information, a symmetric matrix, and their equations. A basic
-solution of these linear equations has at most ``n (n + 1) / 2`` columns.
+solution of these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more where the variance of every
+answer stays what it is. Where no permutation of the answers changes anything, balanced sets of one size have the same
+information as all sets of that size.
 """
 
 from __future__ import annotations
@@ -10,8 +12,62 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpopt.estimation.designs.blocks import block_design
+from ldpopt.estimation.designs.contrasts import Contrasts
+from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.generation import UNUSED, Optimum
+from ldpopt.estimation.designs.pricing import Staircases
 from ldpopt.estimation.designs.restricted import solve_restricted
+from ldpopt.foundation.checks import Float
+
+SAME = 1e-12
+"""Relative difference up to which a Gram matrix counts as unchanged by all permutations."""
+
+
+def balanced(contrasts: Contrasts, cone: object, most: int | None = None) -> Optimum | None:
+    """Balanced sets for a workload that no permutation of the answers changes, with the proof of the best size.
+
+    Parameters
+    ----------
+    contrasts : Contrasts
+        Workload and weights.
+    cone : Cone
+        Which columns are allowed.
+    most : int, optional
+        Most reports: the size of the sets is the best that has so few. Default: the best size, any number of reports.
+
+    Returns
+    -------
+    Optimum or None
+        None where there is no such design.
+    """
+    n, scale = len(contrasts.weights), _scale(contrasts)
+    if not isinstance(cone, Staircases) or scale is None:
+        return None
+    sizes = np.arange(1, n)
+    mass = cone.base + cone.spread * sizes / n
+    told = cone.spread**2 * sizes * (n - sizes) / n / mass**2
+    for k in np.argsort(-told, kind="stable"):
+        if most is None and told[k] < told.max() * (1 - SAME):
+            return None
+        sets = block_design(n, int(sizes[k]))
+        if sets is not None and (most is None or len(sets) <= most):
+            break
+    else:
+        return None
+    value, best = scale * (n - 1) ** 2 / told[k], scale * (n - 1) ** 2 / told.max()
+    inverse = (n - 1) / told.max() * (np.eye(n) - 1 / n)
+    dual = Dual(contrasts.weights, inverse, best, best, np.zeros(n))
+    return Optimum(contrasts, cone.columns(sets), np.full(len(sets), 1 / len(sets)), value, dual, 0)
+
+
+def _scale(contrasts: Contrasts) -> float | None:
+    """What the centered workload's Gram matrix is times the projection onto contrasts; None if it is not."""
+    r, gram = contrasts.weights, contrasts.centered
+    n = len(r)
+    scale = float(np.trace(gram)) / (n - 1)
+    off = np.abs(gram - scale * (np.eye(n) - 1 / n)).max()
+    return scale if np.ptp(r) == 0 and off <= SAME * scale else None
 
 
 def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
@@ -26,19 +82,13 @@ def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
     """
     contrasts, columns = optimum.contrasts, optimum.columns
     n = len(contrasts.weights)
-    if len(columns) <= n * (n + 1) // 2:
-        return optimum
-    from scipy.optimize import linprog
-
     atoms = contrasts.atoms(columns)
-    first, second = np.triu_indices(atoms.shape[1])
-    rows = np.vstack([np.ones(len(atoms)), atoms.T, (atoms[:, first] * atoms[:, second]).T])
-    cost = np.random.default_rng(0).random(len(atoms))
-    found = linprog(cost, A_eq=rows, b_eq=rows @ optimum.q, method="highs-ds")
-    if found.status != 0 or found.x is None:
+    rows = _equations(atoms)
+    places = _basic(rows, optimum.q) if len(columns) > len(rows) else None
+    if places is None:
         return optimum
-    places = np.flatnonzero(found.x > 1e-9)
-    polished = solve_restricted(atoms[places], contrasts.reduced, np.eye(n - 1)[None], start=found.x[places], gap=1e-12)
+    start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
+    polished = solve_restricted(atoms[places], contrasts.reduced, np.eye(n - 1)[None], start=start, gap=1e-12)
     value = contrasts.value(polished.value)
     off = np.abs(rows[:n, places] @ polished.q - np.eye(n)[0]).max()
     if value - optimum.value > gap / 4 * (optimum.value - contrasts.spread) or off > 1e-10:
@@ -46,3 +96,48 @@ def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
     used = polished.q > UNUSED
     q = polished.q[used] / polished.q[used].sum()
     return replace(optimum, columns=columns.take(places[used]), q=q, value=value)
+
+
+def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
+    """Drop columns that are not needed so that no answer's variance changes; for the worst case."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    atoms = contrasts.atoms(columns)
+    each = columns.vectors / columns.mass(contrasts.weights)[:, None]
+    inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
+    moments = np.einsum("ad,ad->a", atoms @ (inverse @ contrasts.reduced @ inverse), atoms)
+    rows = np.vstack([_equations(atoms), (each * moments[:, None]).T / moments.max()])
+    places = _basic(rows, optimum.q) if len(columns) > len(rows) else None
+    if places is None:
+        return optimum
+    q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
+    used = q > UNUSED
+    fewer = replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
+    off = np.abs(_equations(contrasts.atoms(fewer.columns)) @ fewer.q - rows[: len(rows) - len(each.T)] @ optimum.q)
+    worse = variances(fewer).max() > variances(optimum).max() * (1 + gap / 2)
+    return optimum if worse or off.max() > max(gap, 1e-10) else fewer
+
+
+def variances(optimum: Optimum) -> Float:
+    """Variance of every answer."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    atoms = contrasts.atoms(columns)
+    inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
+    estimator = contrasts.basis / contrasts.unit @ inverse @ atoms.T
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    share = optimum.q / columns.mass(contrasts.weights)
+    return np.asarray(columns.vectors.T @ (share * moments) - np.diag(contrasts.centered))
+
+
+def _equations(atoms: Float) -> Float:
+    """Total, center and information of columns, one a column."""
+    first, second = np.triu_indices(atoms.shape[1])
+    return np.vstack([np.ones(len(atoms)), atoms.T, (atoms[:, first] * atoms[:, second]).T])
+
+
+def _basic(rows: Float, q: Float) -> np.ndarray | None:
+    """Columns of a basic solution of ``rows q``; None where none is found."""
+    from scipy.optimize import linprog
+
+    cost = np.random.default_rng(0).random(len(q))
+    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds")
+    return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)

@@ -12,13 +12,14 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, MechanismError, ModelFileError
 from ldpopt.estimation.designs.claim import DesignClaim
-from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.pricing import LISTED
 from ldpopt.estimation.designs.proof import Multipliers
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import PureLDP
+from ldpopt.privacy.stated import read_table, table_of
+from ldpopt.statement.workloads import Workload
 
 FORMAT = "ldpopt design certificate 1"
 
@@ -31,10 +32,10 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     multipliers, shift = proof.multipliers, proof.multipliers.shift
     data = {
         "format": FORMAT,
-        "inputs": _plain(proof.workload.inputs),
-        "names": _plain(proof.workload.names),
+        "inputs": plain_labels(proof.workload.inputs),
+        "names": plain_labels(proof.workload.names),
         "workload": proof.workload.matrix.tolist(),
-        "epsilon": proof.privacy.epsilon.text,
+        "privacy": table_of(proof.privacy, proof.workload.inputs),
         "weights": proof.weights.tolist(),
         "objective": proof.objective,
         "masses": proof.mechanism.counts.tolist(),
@@ -60,7 +61,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
     table = whole.table(
-        *("format", "inputs", "names", "workload", "epsilon", "weights", "objective", "masses"),
+        *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),
         *("left_inverse", "inverse", "line", "shift", "achieved", "bound"),
     )
     table["format"].text(FORMAT)
@@ -74,29 +75,37 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
 
 def is_design(path: str | os.PathLike[str]) -> bool:
     """Whether a file says that it is a certificate of a design; what is not a plain file is not opened."""
+    return says(path, FORMAT.rsplit(" ", 1)[0])
+
+
+def says(path: str | os.PathLike[str], words: str) -> bool:
+    """Whether a plain file begins with a format of these words."""
     if not os.path.isfile(path):
         return False  # opening a named pipe would wait for its writer
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
-            return FORMAT.rsplit(" ", 1)[0] in stream.read(100)
+            return words in stream.read(100)
     except OSError:
         return False
 
 
 def _certificate(table: dict[str, Entry]) -> DesignClaim:
-    inputs, names = _labels(table["inputs"]), _labels(table["names"])
+    inputs, names = read_labels(table["inputs"]), read_labels(table["names"])
     n = len(inputs)
     workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
     weights = table["weights"].numbers(n)
     if (weights < 0).any() or not weights.any():
         raise table["weights"].error("the weights are not >= 0 with a positive sum")
-    c = len(merge(workload.matrix).first)
+    privacy = _privacy(table["privacy"], inputs)
+    c = len(merged_by(privacy, workload.matrix, inputs).first)
     mechanism = _mechanism(table["masses"], inputs)
     m = len(mechanism.outputs)
     shift = None if table["shift"].value is None else table["shift"].numbers(c + 1)
+    if shift is None and c > LISTED:
+        raise table["shift"].error(f"a bound for {c} answers needs a diagonal: their sets are not listed")
     return DesignClaim(
         workload,
-        PureLDP(table["epsilon"].text()),
+        privacy,
         frozen(weights),
         table["objective"].text("average", "worst_case"),
         mechanism,
@@ -105,6 +114,14 @@ def _certificate(table: dict[str, Entry]) -> DesignClaim:
         table["achieved"].rational(),
         table["bound"].rational(),
     )
+
+
+def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
+    if not isinstance(entry.value, dict):
+        raise entry.error("a privacy notion is an object with its kind")
+    privacy = read_table(entry.value, inputs)
+    privacy.check(inputs, ())
+    return privacy
 
 
 def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
@@ -117,12 +134,13 @@ def _mechanism(entry: Entry, inputs: Sequence[Hashable]) -> Mechanism:
     return Mechanism(counts / float(1 << 53), inputs, range(m))
 
 
-def _plain(labels: Sequence[Hashable]) -> list[Any]:
+def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
+    """Labels as JSON has them, tuples as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
-            found.append(_plain(value))
+            found.append(plain_labels(value))
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
             found.append(value)
         else:
@@ -130,11 +148,12 @@ def _plain(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
-def _labels(entry: Entry) -> list[Hashable]:
+def read_labels(entry: Entry) -> list[Hashable]:
+    """Labels as they were: what `plain_labels` wrote."""
     found: list[Hashable] = []
     for row in entry.list():
         if isinstance(row.value, list):
-            found.append(tuple(_labels(row)))
+            found.append(tuple(read_labels(row)))
         elif isinstance(row.value, (str, int)) and not isinstance(row.value, bool):
             found.append(row.value)
         else:

@@ -85,7 +85,7 @@ def generate(
     Optimum
         The last round's design.
     """
-    symmetries = group(contrasts, hints)
+    symmetries = group(contrasts, hints, cone)
     columns = cone.first(contrasts.centered)
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
@@ -94,6 +94,7 @@ def generate(
     room = max(n * (n + 1) // 2 // len(symmetries), n)
     target, q, rounds = 0.03, None, 0
     best = dual = None
+    off = np.inf
     while True:
         rounds += 1
         found = solve_restricted(
@@ -102,11 +103,12 @@ def generate(
         price = Price(contrasts.whole(found.price), contrasts.whole(found.slope), contrasts.weights)
         priced = cone.price(price, found.value * (1 + target / 4), columns, max(60, 2 * n, room // 2))
         now = finished(contrasts, columns, found, symmetries, priced, rounds)
-        best = now if best is None or now.value < best.value else best
+        if best is None or off > gap / 4 or now.value < best.value:
+            best, off = now, found.off
         dual, shapes = _steadied(contrasts, cone, dual, now.dual, columns, priced)
-        left = 1 - dual.bound / best.value
+        left = max(1 - dual.bound / best.value, off)
         goal = gap * (1 - contrasts.spread / best.value)
-        if left <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
+        if max(left, off) <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
             break
         fresh = fresh_ones(representatives(shapes, symmetries), columns, symmetries)
         if not len(fresh) and target <= max(goal / 4, FINEST):

@@ -53,7 +53,7 @@ def generate_large(
     Relaxed
         The bound.
     """
-    symmetries = group(contrasts, hints)
+    symmetries = group(contrasts, hints, cone)
     relaxed = relax(contrasts, cone, gap, deadline)
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(symmetries), n)
@@ -71,7 +71,7 @@ def generate_large(
             contrasts.atoms(columns), contrasts.reduced, images, start=q, gap=loose, deadline=deadline
         )
         value = contrasts.value(found.value)
-        left = (value - bound) / (value - contrasts.spread)
+        left = max((value - bound) / (value - contrasts.spread), found.off)
         if left <= gap or rounds == ROUNDS or deadline.is_over:
             break
         fresh = _fresh(contrasts, cone, columns, found, relaxed, room, rng, symmetries)

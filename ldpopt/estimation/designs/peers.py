@@ -8,14 +8,19 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.designs.realize import left_inverse
-from ldpopt.estimation.workloads import Workload
+from ldpopt.estimation.designs.subsets import best_size
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
+from ldpopt.statement.workloads import Workload
 
 LISTED = 14
 """Most answers for peers whose reports are all sets."""
 
 FACTORIZATION_STEPS = 1000
 """Steps of descent from each start."""
+
+WORTHWHILE = 1e-4
+"""Share of the objective for which a descent begins again."""
 
 
 def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
@@ -32,10 +37,16 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
     """
     n = len(channel)
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    moved = left_inverse(channel, r) - r[:, None]
-    moments = np.einsum("xy,xy->y", workload.gram @ moved, moved)
-    mean = workload.gram @ r
-    return float(r @ channel @ moments - (r @ np.diag(workload.gram) - r @ mean))
+    return float(r @ variances_of(workload, channel, r))
+
+
+def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
+    """Variance for every answer by the estimator that is best on average over the weights, which sum to 1."""
+    gram = workload.contrast_gram
+    moved = left_inverse(channel, weights) - weights[:, None]
+    moments = np.einsum("xy,xy->y", gram @ moved, moved)
+    mean = gram @ weights
+    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 
 def randomized_response(n: int, epsilon: float) -> Float:
@@ -43,47 +54,68 @@ def randomized_response(n: int, epsilon: float) -> Float:
     return _of_sets(np.eye(n), np.ones(n), epsilon)
 
 
-def subset_selection(n: int, epsilon: float, size: int) -> Float:
-    """Report a set of ``size`` answers."""
+def subset_selection(n: int, epsilon: float, size: int | None = None) -> Float:
+    """Report a set of ``size`` answers; default: the size that is best for frequencies."""
+    size = best_size(n, Budget(epsilon)) if size is None else size
     sets = _all_sets(n)
     sets = sets[sets.sum(axis=1) == size]
     return _of_sets(sets, np.ones(len(sets)), epsilon)
 
 
 def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> Float:
-    """Randomized response on the bucket of a random public hash: every set with the chance of being a bucket."""
+    """Randomized response on the bucket of a random public hash (Wang et al. 2017).
+
+    Every set is reported with the chance that it is a bucket; empty buckets, and those of all answers, tell nothing.
+    """
     g = buckets or max(2, round(math.exp(epsilon)) + 1)
-    sets = _all_sets(n)
+    sets = np.vstack([_all_sets(n), np.zeros(n), np.ones(n)])
     size = sets.sum(axis=1)
     return _of_sets(sets, (1 / g) ** size * (1 - 1 / g) ** (n - size), epsilon)
 
 
-def unary_encoding(n: int, epsilon: float) -> Float:
-    """Flip the bits of the indicator, a 1 with probability 1/2 (OUE, Wang et al. 2017)."""
+def unary_encoding(n: int, epsilon: float, truth: float = 0.5) -> Float:
+    """Send the indicator bit by bit, the 1 as it is with probability ``truth``, every 0 as private as epsilon allows.
+
+    1/2 is OUE (Wang et al. 2017), ``1 / (1 + exp(-epsilon / 2))`` the symmetric one of RAPPOR.
+    """
     sets = np.vstack([_all_sets(n), np.zeros(n), np.ones(n)])
-    q = 1 / (math.exp(epsilon) + 1)
-    size = sets.sum(axis=1)[:, None]
-    others = size - sets
-    return np.asarray((0.5 * q**others * (1 - q) ** (n - 1 - others)).T)
+    p, q = truth, truth / (truth + math.exp(epsilon) * (1 - truth))
+    others = sets.sum(axis=1)[:, None] - sets
+    own = np.where(sets > 0, p, 1 - p)
+    return np.asarray((own * q**others * (1 - q) ** (n - 1 - others)).T)
 
 
-def hadamard_response(n: int, epsilon: float) -> Float:
-    """Report rows of a Hadamard matrix, those with a 1 at the answer more often (Acharya, Sun and Zhang 2019)."""
+def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Float:
+    """Report a position of a block of Hadamard matrices, more often where the answer's row has a 1.
+
+    References
+    ----------
+    Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near ``exp(epsilon)``; one block is
+    their scheme for small budgets.
+    """
     from scipy.linalg import hadamard
 
-    order = 1 << n.bit_length()
-    sets = (hadamard(order)[:, 1 : n + 1] > 0).astype(np.float64)
-    return _of_sets(sets, np.ones(order), epsilon)
+    if blocks is None:
+        blocks = 1 << (math.ceil(math.log2(min(math.exp(epsilon), 2 * n))) - 1)
+    order = 1 << math.ceil(math.log2(n / blocks + 1))
+    rows = hadamard(order)[:, 1:] > 0
+    sets = np.zeros((blocks * order, n))
+    for x in range(n):
+        block, row = x % blocks, x // blocks
+        sets[block * order : (block + 1) * order, x] = rows[:, row]
+    return _of_sets(sets, np.ones(len(sets)), epsilon)
 
 
 def hierarchy(n: int, epsilon: float) -> Float:
-    """Randomized response on the nodes of a random level of a binary tree."""
+    """Subset selection on the nodes of a random level of a binary tree (after Cormode, Kulkarni and Srivastava 2019).
+
+    They tell frequencies of a level by unary encoding, hashing or Hadamard matrices, none of which is better.
+    """
+    parts, answers = [], np.arange(n)
     levels = max(1, math.ceil(math.log2(n)))
-    parts = []
     for level in range(1, levels + 1):
-        nodes = np.arange(n) * 2**level // 2**levels if n == 2**levels else np.arange(n) * 2**level // n
-        sets = (nodes == np.arange(nodes.max() + 1)[:, None]).astype(np.float64)
-        parts.append(_of_sets(sets, np.ones(len(sets)), epsilon) / levels)
+        nodes = answers if level == levels else answers * 2**level // n
+        parts.append(subset_selection(int(nodes.max()) + 1, epsilon)[nodes] / levels)
     return np.hstack(parts)
 
 
@@ -106,15 +138,22 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
     from scipy.optimize import minimize
 
     n, m = len(r), 4 * len(r)
-    found = minimize(  # type: ignore[call-overload]
-        lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
-        np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
-        options={"maxiter": FACTORIZATION_STEPS, "maxcor": 20},
-    )
-    return _through_projection(found.x, gram, r, epsilon)[2]
+    point, value, steps = np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]), math.inf, 0
+    while steps < FACTORIZATION_STEPS:
+        # The objective has corners, at which a search ends early: it begins again without its memory.
+        found = minimize(  # type: ignore[call-overload]
+            lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
+            point,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
+            options={"maxiter": FACTORIZATION_STEPS - steps, "maxcor": 20},
+        )
+        steps += max(1, found.nit)
+        point, gained, value = found.x, value - found.fun, float(found.fun)
+        if gained < WORTHWHILE:
+            break
+    return _through_projection(point, gram, r, epsilon)[2]
 
 
 def _through_projection(flat: Float, gram: Float, r: Float, epsilon: float) -> tuple[float, Float, Float]:
@@ -151,14 +190,20 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
-    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip, by bisection."""
-    high = math.exp(epsilon) * low
-    down, up = (low - wanted).min(axis=1), (high - wanted).max(axis=1)
-    for _ in range(60):
-        middle = (down + up) / 2
-        over = np.clip(wanted + middle[:, None], low, high).sum(axis=1) > 1
-        down, up = np.where(over, down, middle), np.where(over, middle, up)
-    found = np.clip(wanted + up[:, None], low, high)
+    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip.
+
+    The sum of a clipped row grows linearly between the shifts at which an entry leaves its lower or reaches its upper
+    end.
+    """
+    m, high = len(low), math.exp(epsilon) * low
+    ends = np.hstack([low - wanted, high - wanted])
+    order = np.argsort(ends, axis=1)
+    ends = np.take_along_axis(ends, order, axis=1)
+    moving = np.cumsum(np.where(order < m, 1.0, -1.0), axis=1)[:, :-1]
+    sums = low.sum() + np.cumsum(moving * np.diff(ends, axis=1), axis=1)
+    rows, place = np.arange(len(wanted)), np.minimum((sums < 1).sum(axis=1), 2 * m - 2)
+    shift = ends[rows, place + 1] - (sums[rows, place] - 1) / np.maximum(moving[rows, place], 1.0)
+    found = np.clip(wanted + shift[:, None], low, high)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.estimation.designs.contrasts import Columns
 from ldpopt.foundation.checks import Float
@@ -56,6 +57,10 @@ class Cone(Protocol):
         """Search for columns that cost more than ``at_least``, at most ``most`` of them."""
         ...
 
+    def keeps(self, order: NDArray[np.int64]) -> bool:
+        """Whether a permutation of the answers turns columns into columns."""
+        ...
+
 
 @dataclass(frozen=True)
 class Staircases:
@@ -68,6 +73,10 @@ class Staircases:
     def columns(self, sets: Float) -> Columns:
         """Columns of sets, given as indicators."""
         return Columns(np.asarray(sets, dtype=np.float64), self.base, self.spread)
+
+    def keeps(self, order: NDArray[np.int64]) -> bool:
+        """Every permutation does."""
+        return True
 
     def first(self, gram: Float) -> Columns:
         """All sets of few answers; else single answers, thresholds of the order and of the leading directions."""

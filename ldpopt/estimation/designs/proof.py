@@ -19,7 +19,11 @@ import numpy as np
 from ldpopt.estimation.designs import signs
 from ldpopt.estimation.designs.exactly import Exactly, Whole
 from ldpopt.estimation.designs.merging import Merged
+from ldpopt.estimation.designs.sizes import hold_by_size
 from ldpopt.foundation.checks import Float
+
+LISTED = 20
+"""Most answers whose sets are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +151,8 @@ def costs_hold(statement: Statement, multipliers: Multipliers, base: Fraction) -
     form, line = price_form(statement, multipliers.inverse), Exactly.of(multipliers.line)
     if multipliers.shift is not None:
         return signs.is_positive(form, line, statement.weights, base, multipliers.shift)
+    if len(line.whole) > LISTED:
+        return hold_by_size(form, line, statement.weights, base)
     # (y.v)(r.v) - v N v over one denominator, for v = base + (1 - base) indicator.
     low, step = base.numerator, base.denominator - base.numerator
     ones = form.whole.sum(axis=0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.designs.cones.allowed import Allowed
 from ldpopt.estimation.designs.contrasts import Columns, Contrasts
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.repair import repair
@@ -35,21 +35,26 @@ class Realized:
     left_inverse: Float
 
 
-def realize(contrasts: Contrasts, columns: Columns, q: Float, privacy: Any, inputs: Any, gap: float) -> Realized:
+def realize(
+    contrasts: Contrasts, columns: Columns, q: Float, allowed: Allowed, gap: float, *, lift: bool = True
+) -> Realized:
     """Make the columns a private channel, and find the best unbiased estimator of that channel.
+
+    ``lift`` adds reports where some contrast is hardly told; see `estimable`.
 
     Raises
     ------
     StatementError
         If epsilon is so small that masses of ``2**-53`` cannot tell the answers apart.
     """
-    columns, q = _estimable(contrasts, columns, q, min(SHARE, gap / 4))
+    if lift:
+        columns, q = estimable(contrasts, columns, q, allowed.response, min(SHARE, gap / 4))
     order = np.lexsort(-columns.shapes.T[::-1])
     columns, q = columns.take(order), q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
-    fixed = repair(channel, privacy, inputs=inputs, outputs=range(channel.shape[1])).mechanism.channel
-    fixed = fixed[:, fixed.max(axis=0) > 0]
-    return Realized(fixed, left_inverse(fixed, contrasts.weights))
+    fixed = repair(channel, allowed.privacy, inputs=allowed.inputs, outputs=range(channel.shape[1]))
+    channel = fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
+    return Realized(channel, left_inverse(channel, contrasts.weights))
 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
@@ -73,7 +78,7 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     return np.asarray(solved + weights[:, None])
 
 
-def _estimable(contrasts: Contrasts, columns: Columns, q: Float, share: float) -> tuple[Columns, Float]:
+def estimable(contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float) -> tuple[Columns, Float]:
     """Mix with a little randomized response where some direction is not, or hardly, told by any report.
 
     The optimum for a mean may tell nothing of other contrasts; rounding would then tell them at random.
@@ -82,7 +87,6 @@ def _estimable(contrasts: Contrasts, columns: Columns, q: Float, share: float) -
     n = len(contrasts.weights)
     if len(sizes) == n - 1 and sizes[-1] > CONDITION * sizes[0]:
         return columns, q
-    single = Columns(np.eye(n), columns.base, columns.spread)
     other = single.mass(contrasts.weights)
     mixed = np.concatenate([(1 - share) * q, share * other / other.sum()])
     shapes, place = np.unique(np.vstack([columns.shapes, single.shapes]), axis=0, return_inverse=True)

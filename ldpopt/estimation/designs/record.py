@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
-from ldpopt.estimation.designs.merging import Merged, merge
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.merging import Merged
 from ldpopt.estimation.inversion import Estimate, _count, normal_quantile
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.workloads import Workload
 
 LARGEST_COVARIANCE = 1000
 """Most numbers whose covariance matrix is kept in an estimate."""
@@ -69,20 +70,23 @@ class Design:
 
     @cached_property
     def _merged(self) -> Merged:
-        return merge(self.workload.matrix)
+        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
     def estimator(self) -> Float:
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        return frozen(np.asarray(self.workload.matrix[:, self._merged.first] @ self.certificate.left_inverse))
+        rows = self.workload.matrix[:, self._merged.first]
+        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
+        constant = rows[:, :1]
+        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
 
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         merged, inverse = self._merged, self.certificate.left_inverse
         r = np.bincount(merged.classes, weights=self.weights)
-        gram = self.workload.gram[np.ix_(merged.first, merged.first)]
+        gram = self.workload.contrast_gram[np.ix_(merged.first, merged.first)]
         # Around the weights' average, where little cancels.
         moved = inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
@@ -150,26 +154,29 @@ class Design:
     def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
-        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
+        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N,
+                  \qquad \hat t \mp z \sqrt{s / (N + z^2)}
 
         Parameters
         ----------
         reports : sequence of labels, shape (N,), or mapping label -> count
             Outputs of the mechanism.
         confidence : float
-            Coverage of each normal interval on its own. Default: ``0.95``.
+            Coverage of each interval on its own. Default: ``0.95``.
 
         Returns
         -------
         Estimate
-            One number for each row of the workload, with its name.
+            One number for each row of the workload, with its name. Intervals are wider than those of the standard
+            errors: ``s`` is the largest variance that the reports do not refute (Wilson's upper end for the mean of
+            ``(V_y - t)^2``), which is not 0 where all reports count the same.
 
         Raises
         ------
         StatementError
             If there are no reports, or one is no output.
         """
-        normal_quantile(confidence)
+        z = normal_quantile(confidence)
         seen = _count(reports, self.mechanism)
         total = int(seen.sum())
         share = seen / total
@@ -177,13 +184,28 @@ class Design:
         centered = self.estimator - values[:, None]
         few = len(values) <= LARGEST_COVARIANCE
         covariance = (centered * share) @ centered.T / total if few else None
-        spread = np.diag(covariance) if covariance is not None else (centered**2) @ share / total
+        centered **= 2
+        spread = np.maximum(centered @ share, 0.0)
+        half = z * np.sqrt(_wilson_end(spread, centered.min(axis=1), centered.max(axis=1), total, z) / (total + z**2))
         return Estimate(
             values,
-            np.sqrt(np.maximum(spread, 0.0)),
+            np.sqrt(spread / total),
             total,
             float(confidence),
             "design",
             self.workload.names,
             covariance,
+            np.stack([values - half, values + half], axis=-1),
         )
+
+
+def _wilson_end(mean: Float, least: Float, most: Float, count: int, z: float) -> Float:
+    """Upper end of Wilson's interval for the mean of ``count`` numbers from ``least`` to ``most``.
+
+    Between these ends no distribution of the same mean has a larger variance than that on the ends themselves.
+    """
+    width = np.maximum(most - least, 0.0)
+    share = np.clip(np.divide(mean - least, width, out=np.zeros_like(mean), where=width > 0), 0.0, 1.0)
+    c = z**2 / count
+    end = (share + c / 2 + z * np.sqrt(share * (1 - share) / count + c / (4 * count))) / (1 + c)
+    return np.asarray(np.maximum(mean, least + width * np.minimum(end, 1.0)))

@@ -49,7 +49,9 @@ class Restricted:
     value : float
         ``tr(G S)``.
     gap : float
-        Relative gap on these columns.
+        Relative gap on these columns, at least `off`.
+    off : float
+        Relative residual of the equations: until it is small the value is that of no design.
     """
 
     q: Float
@@ -58,6 +60,7 @@ class Restricted:
     slope: Float
     value: float
     gap: float
+    off: float
 
 
 class _Iterate:
@@ -173,9 +176,9 @@ def _measured(at: _Iterate, q: Float, multipliers: Float, rows: Float, images: F
     kept, sizes, _ = np.linalg.svd(images.mean(axis=0))
     offset = float(np.max(at.prices - slope @ rows[1:]))
     bound = at.value**2 / offset if offset > 0 else 0.0
-    off = np.abs(rows @ q - np.eye(len(rows))[0]).max() / max(np.abs(rows).max(), 1e-300)
-    gap = max(1 - bound / at.value, float(off))
-    return Restricted(q, at.inverse, at.price, kept[:, sizes > 0.5] @ slope, at.value, gap)
+    off = float(np.abs(rows @ q - np.eye(len(rows))[0]).max() / max(np.abs(rows).max(), 1e-300))
+    gap = max(1 - bound / at.value, off)
+    return Restricted(q, at.inverse, at.price, kept[:, sizes > 0.5] @ slope, at.value, gap, off)
 
 
 def _direction(

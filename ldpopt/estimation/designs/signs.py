@@ -76,6 +76,8 @@ def is_semidefinite(matrix: Whole) -> bool:
     most = int(powers.max(initial=0)) + BITS
     scaled = matrix << (most - powers)
     scaled = scaled << (most - powers)[:, None]
+    if (np.abs(scaled) >> (2 * most)).any():
+        return False  # an entry above the geometric mean of its diagonal ones: floats might not hold it
     floats = (scaled >> (2 * most - 1000)).astype(np.float64) / 2.0**1000 if 2 * most > 1000 else _floats(scaled, most)
     for slack in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         try:

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.estimation.workloads import Workload
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)

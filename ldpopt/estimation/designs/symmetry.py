@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.estimation.designs.contrasts import Contrasts
+from ldpopt.estimation.designs.pricing import Cone
 from ldpopt.foundation.checks import Float
 
 SAME = 1e-12
@@ -19,7 +20,7 @@ LARGEST_GROUP = 4
 Permutations = NDArray[np.int64]
 
 
-def group(contrasts: Contrasts, hints: Sequence[Permutations]) -> Permutations:
+def group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
     """Return a small group of symmetries, one a row, the identity first.
 
     Of the hints and the reversal those are taken that keep the problem as it is, while their group stays small.
@@ -27,7 +28,7 @@ def group(contrasts: Contrasts, hints: Sequence[Permutations]) -> Permutations:
     n = len(contrasts.weights)
     members = [np.arange(n)]
     for hint in (*hints, np.arange(n)[::-1]):
-        if _keeps(contrasts, hint) and not _is_in(hint, members):
+        if _keeps(contrasts, hint) and not _is_in(hint, members) and cone.keeps(hint):
             grown = _closure([*members, hint])
             if grown is not None:
                 members = grown

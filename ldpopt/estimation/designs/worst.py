@@ -13,14 +13,14 @@ import numpy as np
 from ldpopt.estimation.designs.contrasts import Columns, Contrasts
 from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.generation import ROUNDS, UNUSED, Optimum, fresh_ones
-from ldpopt.estimation.designs.pricing import Price, Priced, Staircases
+from ldpopt.estimation.designs.pricing import Cone, Price, Priced
 from ldpopt.estimation.designs.saddle import Saddle, solve_saddle
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 
 
 def generate_worst(
-    gram: Float, cone: Staircases, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
+    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over the answers, by column generation.
 
@@ -28,8 +28,8 @@ def generate_worst(
     ----------
     gram : ndarray, shape (n, n)
         ``W^T W``; no two answers are alike.
-    cone : Staircases
-        The columns; their sets are listed.
+    cone : Cone
+        The columns; all are priced.
     gap : float
         Relative gap that is aimed at. Default: ``1e-6``.
     deadline : Deadline
@@ -80,9 +80,7 @@ def _bound(contrasts: Contrasts, dual: Dual) -> float:
     return dual.bound - contrasts.spread
 
 
-def _priced(
-    gram: Float, cone: Staircases, columns: Columns, found: Saddle, rounds: int
-) -> tuple[Optimum, Priced, float]:
+def _priced(gram: Float, cone: Cone, columns: Columns, found: Saddle, rounds: int) -> tuple[Optimum, Priced, float]:
     """Design of a saddle point with its bound for the weights there, and its largest variance."""
     contrasts = Contrasts(gram, found.r / found.r.sum())
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))

@@ -1,5 +1,7 @@
 """Standard frequency protocols, one per file: estimator, variance and exact true privacy of each.
 
+`ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and never worse than any.
+
 In: a label per user. Out: private reports, and an unbiased `Estimate` of the frequency of each label.
 """
 

@@ -45,7 +45,8 @@ class SubsetSelection(FrequencyProtocol):
     -----
     A report is a row of ``k`` positions of labels, ascending, so that the order reveals nothing. A set that contains
     ``x`` but not ``x'`` has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric counts; ``p`` is rounded down.
-    Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``. O(d) per report.
+    Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``: `ldpopt.design` for
+    ``Workload.frequencies`` with equal weights proves it, with the same variance. O(d) per report.
 
     References
     ----------

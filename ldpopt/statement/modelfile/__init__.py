@@ -2,32 +2,48 @@
 
 A file states a problem and nothing else: no code, no paths. The keys before the first table are ``title``, ``source``
 and ``objective`` (``"expected"``, the default, or ``"worst_case"``, which takes no prior); the tables are
-``[alphabet]``, ``[prior]``, ``[utility]``, ``[privacy]``, ``[[constraints]]``, ``[solver]`` and ``[expect]``.
+``[alphabet]``, ``[prior]``, ``[utility]``, ``[workload]``, ``[privacy]``, ``[[constraints]]``, ``[solver]`` and
+``[expect]``.
 
-Each idea has its file: `schema` says what may stand there, `build` makes the problem, `parts` goes back to tables,
-`text` knows lines and words. pydantic is imported in `schema` and nowhere else.
+Each idea has its file: `schema` says what may stand there, `build` makes the problem, `workload` what is to be
+estimated, `parts` goes back to tables, `text` knows lines and words. pydantic is imported in `schema` and nowhere else.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing
+from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.modelfile.text import LARGEST_FILE, Page, format_tables
 from ldpopt.statement.problem import Problem
+
+if TYPE_CHECKING:
+    from ldpopt.statement.modelfile.schema import StatedFile
 
 __all__ = ["Expect", "Model", "load_model", "read_model", "save_model"]
 
 
 @dataclass(frozen=True)
 class Expect:
-    """Expected value of the solved model: ``abs(solution.value - value) <= tolerance``."""
+    """Expected values of the solved model: ``abs(solution.value - value) <= tolerance``, and so for the variance.
 
-    value: float
+    Attributes
+    ----------
+    value : float or None
+        Of the utility.
+    tolerance : float
+        Of both.
+    variance : float or None
+        Of the design for the workload.
+    """
+
+    value: float | None
     tolerance: float = 1e-9
+    variance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -36,8 +52,8 @@ class Model:
 
     Attributes
     ----------
-    problem : Problem
-        The statement.
+    problem : Problem or None
+        What `solve` takes; None if the file states a workload and no utility.
     title, source : str
         Title and source; empty if the file does not state them.
     solver : str
@@ -46,14 +62,36 @@ class Model:
         Seconds.
     expect : Expect or None
         Checked by a test, shown by the command line.
+    design : DesignProblem or None
+        What `ldpopt.design` takes; None if the file states no workload.
     """
 
-    problem: Problem
+    problem: Problem | None
     title: str = ""
     source: str = ""
     solver: str = "auto"
     time_limit: float | None = None
     expect: Expect | None = None
+    design: DesignProblem | None = None
+
+    def require_problem(self, where: str = "") -> Problem:
+        """Return the problem, or refuse a model without a utility."""
+        if self.problem is None:
+            do = "use `ldpopt design`, `compare` or `check`; or add [utility]"
+            raise StatementError("the model states a workload and no utility", where=where, do=do)
+        return self.problem
+
+    def require_design(self, where: str = "") -> DesignProblem:
+        """Return what is to be estimated, or refuse a model without a workload."""
+        if self.design is None:
+            do = 'add [workload], for example with kind = "frequencies"'
+            raise StatementError("the model states no workload", where=where, do=do)
+        return self.design
+
+    @property
+    def privacy(self) -> Any:
+        """The notion."""
+        return self.require_problem().privacy if self.design is None else self.design.privacy
 
 
 def load_model(path: str | os.PathLike[str]) -> Problem:
@@ -74,9 +112,9 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     ModelFileError
         If the file is invalid; the message names file, key and line.
     LdpoptError
-        If the prior is a data set whose package is not installed.
+        If the prior is a data set whose package is not installed, or the file states a workload and no utility.
     """
-    return read_model(path).problem
+    return read_model(path).require_problem(os.fspath(path))
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
@@ -105,17 +143,35 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
     page = Page(path)
     stated = check(page, StatedFile, page.data)
-    problem = Builder(page, stated).problem()
-    expect = Expect(stated.expect.value, stated.expect.tolerance) if stated.expect else None
-    return Model(problem, stated.title, stated.source, stated.solver.name, stated.solver.time_limit, expect)
+    builder = Builder(page, stated)
+    problem, design = builder.problem(), builder.design()
+    limit, expect = stated.solver.time_limit, _expect(page, stated)
+    return Model(problem, stated.title, stated.source, stated.solver.name, limit, expect, design)
 
 
-def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
+def _expect(page: Page, stated: StatedFile) -> Expect | None:
+    """Read the expectation; a model without a utility may state its variance as its value."""
+    found = stated.expect
+    if found is None:
+        return None
+    value, variance = found.value, found.variance
+    if value is None and variance is None:
+        raise page.error(("expect",), "[expect] is empty", "state value, or variance for a workload")
+    if variance is not None and stated.workload is None:
+        raise page.error(("expect", "variance"), "a variance is that of a workload, and there is none", "state value")
+    if stated.workload is None or stated.utility is not None:
+        return Expect(value, found.tolerance, variance)
+    if value is not None and variance is not None:
+        raise page.error(("expect", "value"), "a value is that of a utility, and there is none", "state variance only")
+    return Expect(None, found.tolerance, value if variance is None else variance)
+
+
+def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike[str]) -> None:
     """Write a problem, or a model with its title and expectation, as a file that reads back equal; atomic.
 
     Parameters
     ----------
-    problem : Problem or Model
+    problem : Problem or DesignProblem or Model
         What to write. A data set is written as its numbers, a grid as its edges, a distance as its matrix.
     path : path-like
         Written atomically.
@@ -127,6 +183,8 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the file cannot be written.
     """
+    if isinstance(problem, DesignProblem):
+        problem = Model(None, design=problem)
     text = format_tables(_statement(problem if isinstance(problem, Model) else Model(problem)))
     if len(text) > LARGEST_FILE:
         raise StatementError(f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}")
@@ -139,13 +197,14 @@ def save_model(problem: Problem | Model, path: str | os.PathLike[str]) -> None:
 
 def _statement(model: Model) -> dict[str, Any]:
     """Build the tables of a file, in their order, from plain Python values."""
-    from ldpopt.statement.modelfile.parts import problem_tables
+    from ldpopt.statement.modelfile.parts import model_tables
 
     stated: dict[str, Any] = {key: text for key in ("title", "source") if (text := getattr(model, key))}
-    stated |= problem_tables(model.problem)
+    stated |= model_tables(model.problem, model.design)
     limit = {} if model.time_limit is None else {"time_limit": float(model.time_limit)}
     if model.solver != "auto" or limit:
         stated["solver"] = {"name": model.solver} | limit
     if model.expect is not None:
-        stated["expect"] = {"value": float(model.expect.value), "tolerance": float(model.expect.tolerance)}
+        numbers = {key: getattr(model.expect, key) for key in ("value", "variance", "tolerance")}
+        stated["expect"] = {key: float(number) for key, number in numbers.items() if number is not None}
     return stated

@@ -1,4 +1,4 @@
-"""Build a problem from a checked file, part by part, so that each error names its key."""
+"""Build the problems of a checked file, part by part, so that each error names its key."""
 
 from __future__ import annotations
 
@@ -13,41 +13,77 @@ from ldpopt.privacy.answers import check_alphabet
 from ldpopt.privacy.stated import keys_of, kinds, notion_of, read_table
 from ldpopt.statement import constraints, datasets
 from ldpopt.statement import utility as utilities
+from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.modelfile.schema import (
     CONSTRAINTS,
     Section,
     StatedFile,
     StatedLinear,
     StatedUnbiased,
+    StatedUtility,
     check,
     unknown_key,
 )
 from ldpopt.statement.modelfile.text import Key, Page, dotted
+from ldpopt.statement.modelfile.workload import numbers_behind, read_workload, stated_inputs
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
 
 class Builder:
-    """Builds a `Problem` from a checked file, part by part, so that each error names its key."""
+    """Builds a `Problem`, a `DesignProblem` or both from a checked file, part by part: each error names its key."""
 
     def __init__(self, page: Page, stated: StatedFile) -> None:
         self.page, self.stated = page, stated
+        self.has_utility = stated.utility is not None or stated.workload is None
+        self.utility = stated.utility or StatedUtility(kind="identity")
+        self._require_fitting()
         self.given_prior = self._only("prior", stated.prior, ("dataset", "values", "weights", "uniform"))
-        self.given_utility = self._only("utility", stated.utility, ("kind", "gain", "loss"))
-        if stated.objective == "worst_case" and stated.prior is not None:
-            do = 'remove [prior], or state objective = "expected"'
-            raise page.error(("prior",), "a worst case has no prior", do)
-        if stated.objective == "expected" and stated.prior is None:
-            do = 'add [prior], or state objective = "worst_case" at the top of the file'
-            raise page.error(("prior",), "the table [prior] is missing", do)
+        self.given_utility = self._only("utility", self.utility, ("kind", "gain", "loss"))
         with page.at("prior", "dataset"):
             self.dataset = datasets.load(self.given_prior[1]) if self.given_prior[0] == "dataset" else None
         self.inputs = self._inputs()
         self.outputs = stated.alphabet.outputs
 
-    def problem(self) -> Problem:
-        """Build the parts, then the problem."""
+    def _require_fitting(self) -> None:
+        """Refuse tables that say nothing beside each other, and a prior that is missing."""
+        stated, error = self.stated, self.page.error
+        if stated.objective == "worst_case" and stated.prior is not None:
+            do = 'remove [prior], or state objective = "expected"'
+            raise error(("prior",), "a worst case has no prior", do)
+        if stated.objective != "worst_case" and stated.prior is None and self.has_utility:
+            do = 'add [prior], or state objective = "worst_case" at the top of the file'
+            raise error(("prior",), "the table [prior] is missing", do)
+        if stated.objective == "average" and stated.workload is None:
+            raise error(
+                ("objective",), 'objective = "average" is for a workload', 'state "expected", or add [workload]'
+            )
+        if self.has_utility:
+            return
+        useless: tuple[tuple[Key, Any, str], ...] = (
+            (("alphabet", "outputs"), stated.alphabet.outputs, "the reports of a design are found, not stated"),
+            (("constraints",), stated.constraints, "constraints are for a utility, and this model has none"),
+            (("solver", "name"), stated.solver.name != "auto", "a workload needs no solver"),
+        )
+        for key, given, what in useless:
+            if given:
+                raise error(key, what, "remove it, or add [utility]")
+
+    def design(self) -> DesignProblem | None:
+        """Build what is to be estimated, if the file states it."""
+        if self.stated.workload is None:
+            return None
+        weights = None if self.given_prior[0] in ("", "uniform") else self._prior()
+        workload = read_workload(self.page, self.stated.workload, self.inputs)
+        objective: Any = "worst_case" if self.stated.objective == "worst_case" else "average"
+        with self.page.at("prior"):
+            return DesignProblem(workload, self._privacy(), weights, objective)
+
+    def problem(self) -> Problem | None:
+        """Build the parts, then the problem, unless the file states a workload and no utility."""
+        if not self.has_utility:
+            return None
         prior = None if self.stated.prior is None else self._prior()
         utility, privacy = self._utility(), self._privacy()
         rows = tuple(self._constraint(i, constraint) for i, constraint in enumerate(self.stated.constraints))
@@ -58,7 +94,7 @@ class Builder:
                 privacy,
                 inputs=self.inputs,
                 outputs=self.outputs,
-                objective=self.stated.objective,
+                objective="worst_case" if self.stated.objective == "worst_case" else "expected",
                 constraints=rows,
             )
 
@@ -83,7 +119,11 @@ class Builder:
             return list(value)
         sized = value if form == "values" else self.given_utility[1]
         if isinstance(sized, str):
-            sized = self.stated.utility.values
+            sized = self.utility.values
+        with self.page.at("workload"):
+            found = None if sized or self.stated.workload is None else stated_inputs(self.stated.workload)
+        if found is not None:
+            return found
         if not sized:
             do = "state the labels of the answers"
             raise self.page.error(("alphabet", "inputs"), "the key alphabet.inputs is missing", do)
@@ -128,7 +168,7 @@ class Builder:
             return utilities.table(value, "gain" if form == "gain" else "loss")
 
     def _named_utility(self, kind: str) -> str | Utility:
-        stated = self.stated.utility
+        stated = self.utility
         if kind not in utilities.NAMED:
             raise StatementError(f"unknown kind {kind!r}", do=nearest(kind, utilities.NAMED))
         if kind == "identity":
@@ -143,7 +183,7 @@ class Builder:
     def _refuse_numbers(self, beside: str) -> None:
         """Refuse values and outputs for a utility that does not use them."""
         for key in ("values", "outputs"):
-            if getattr(self.stated.utility, key) is not None:
+            if getattr(self.utility, key) is not None:
                 raise StatementError(f"{key} says nothing beside {beside}", do=f"remove {key}")
 
     def _privacy(self) -> Any:
@@ -179,16 +219,5 @@ class Builder:
                 upper = math.inf if stated.upper is None else stated.upper
                 return constraints.linear(stated.coefficients, lower, upper, stated.name)
             assert isinstance(stated, StatedUnbiased)
-            values = _behind(stated.values, self.inputs, "values")
-            return constraints.unbiased(values, _behind(stated.outputs, self.outputs or self.inputs, "outputs"))
-
-
-def _behind(given: list[float] | None, labels: list[Any], name: str) -> list[float]:
-    """Numbers behind labels: stated, or the labels themselves where they are numbers."""
-    if given is None:
-        if not utilities.numeric(labels):
-            raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
-        return labels
-    if len(given) != len(labels):
-        raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")
-    return given
+            values = numbers_behind(stated.values, self.inputs, "values")
+            return constraints.unbiased(values, numbers_behind(stated.outputs, self.outputs or self.inputs, "outputs"))

@@ -12,7 +12,66 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.stated import table_of
 from ldpopt.statement import constraints
 from ldpopt.statement import utility as utilities
+from ldpopt.statement.design_problem import DesignProblem
+from ldpopt.statement.modelfile.workload import stated_inputs
 from ldpopt.statement.problem import Problem
+
+
+def model_tables(problem: Problem | None, design: DesignProblem | None) -> dict[str, Any]:
+    """Build the tables of a problem, a design problem, or both, in the order of a file.
+
+    Raises
+    ------
+    StatementError
+        If a part has no form in a model file, or the two are not of the same answers, privacy and prior.
+    """
+    if problem is None and design is None:
+        raise StatementError("the model has neither a problem nor a workload", do="state one of them")
+    if problem is None:
+        assert design is not None
+        return _design_tables(design)
+    tables = problem_tables(problem)
+    if design is not None:
+        _require_alike(tables, _design_tables(design), problem)
+        tables |= _workload_tables(design)
+    return tables
+
+
+def _design_tables(design: DesignProblem) -> dict[str, Any]:
+    """Tables that state what is to be estimated."""
+    inputs = design.workload.inputs
+    tables: dict[str, Any] = {} if design.objective == "average" else {"objective": design.objective}
+    if inputs != tuple(stated_inputs(design.workload.stated()) or ()):
+        tables["alphabet"] = {"inputs": _labels(inputs)}
+    if design.weights is not None:
+        tables["prior"] = {"values": design.weights.tolist()}
+    return tables | _workload_tables(design) | {"privacy": table_of(design.privacy, inputs)}
+
+
+def _workload_tables(design: DesignProblem) -> dict[str, Any]:
+    """Write the table of a workload, or one for each part."""
+    stated = design.workload.stated()
+    if "part" in stated:
+        return {"workload.part": [_written(part) for part in stated["part"]]}
+    return {"workload": _written(stated)}
+
+
+def _written(table: dict[str, Any]) -> dict[str, Any]:
+    return table | ({"names": _labels(table["names"])} if "names" in table else {})
+
+
+def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem) -> None:
+    """Refuse a problem and a design problem that one file cannot state."""
+    uniform = {"values": [1 / len(problem.inputs)] * len(problem.inputs)}
+    for key, default in (("objective", None), ("alphabet", None), ("prior", uniform), ("privacy", None)):
+        mine, others = one.get(key, default), other.get(key, default)
+        if key == "alphabet":
+            mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
+        if problem.prior is None and key == "prior":
+            continue
+        if mine != others:
+            what = f"the utility and the workload of a model differ in {key}"
+            raise StatementError(what, do="write them to two files")
 
 
 def problem_tables(problem: Problem) -> dict[str, Any]:

@@ -66,6 +66,53 @@ class StatedLinear(Section):
     name: str = "linear"
 
 
+class StatedOrder(Section):
+    """``[workload]`` of kind ``frequencies``, ``prefix`` or ``ranges``: the alphabet says all."""
+
+    kind: str
+    weight: float = 1.0
+
+
+class StatedMean(Section):
+    """``[workload]`` of kind ``mean``: values, by order or by label, or numeric labels."""
+
+    kind: str
+    values: list[float] | dict[str, float] | None = None
+    weight: float = 1.0
+
+
+class StatedMeans(Section):
+    """``[workload]`` of kind ``means``: values of each, by name."""
+
+    kind: str
+    values: dict[str, list[float] | dict[str, float]] = Field(min_length=1)
+    weight: float = 1.0
+
+
+class StatedMarginals(Section):
+    """``[workload]`` of kind ``marginals``: attributes with their numbers of values, or with these."""
+
+    kind: str
+    shape: list[int | list[Label]] | dict[str, int | list[Label]] = Field(min_length=1)
+    k: int
+    weight: float = 1.0
+
+
+class StatedRows(Section):
+    """``[workload]`` of kind ``matrix``: rows with names beside them, or by name."""
+
+    kind: str
+    rows: list[list[float]] | dict[str, list[float] | dict[str, float]] = Field(min_length=1)
+    names: list[Label] | None = None
+    weight: float = 1.0
+
+
+class StatedStack(Section):
+    """``[[workload.part]]``: the rows of several workloads."""
+
+    part: list[dict[str, Any]] = Field(min_length=1)
+
+
 class StatedSolver(Section):
     """``[solver]``."""
 
@@ -74,9 +121,10 @@ class StatedSolver(Section):
 
 
 class StatedExpect(Section):
-    """``[expect]``: the value, and its tolerance."""
+    """``[expect]``: the value of the utility, the variance of the workload, and their tolerance."""
 
-    value: float
+    value: float | None = None
+    variance: float | None = None
     tolerance: float = Field(default=1e-9, ge=0)
 
 
@@ -85,10 +133,11 @@ class StatedFile(Section):
 
     title: str = ""
     source: str = ""
-    objective: Literal["expected", "worst_case"] = "expected"
+    objective: Literal["expected", "average", "worst_case"] = "expected"
     alphabet: StatedAlphabet = StatedAlphabet()
     prior: StatedPrior | None = None
-    utility: StatedUtility = StatedUtility(kind="identity")
+    utility: StatedUtility | None = None
+    workload: dict[str, Any] | None = None
     privacy: dict[str, Any]
     constraints: list[dict[str, Any]] = []
     solver: StatedSolver = StatedSolver()
@@ -96,10 +145,20 @@ class StatedFile(Section):
 
 
 CONSTRAINTS: dict[str, type[Section]] = {"unbiased": StatedUnbiased, "linear": StatedLinear}
+WORKLOADS: dict[str, type[Section]] = {
+    "frequencies": StatedOrder,
+    "prefix": StatedOrder,
+    "ranges": StatedOrder,
+    "mean": StatedMean,
+    "means": StatedMeans,
+    "marginals": StatedMarginals,
+    "matrix": StatedRows,
+}
 TABLES: dict[str, tuple[type[Section], ...]] = {
     "alphabet": (StatedAlphabet,),
     "prior": (StatedPrior,),
     "utility": (StatedUtility,),
+    "workload": (*WORKLOADS.values(), StatedStack),
     "constraints": tuple(CONSTRAINTS.values()),
     "solver": (StatedSolver,),
     "expect": (StatedExpect,),

@@ -72,7 +72,7 @@ BAD = [
     ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
     ("[expect]\n", "[expect]\ntolerance = -1\n", ":22: expect.tolerance", "greater than or equal to 0"),
     ('title = "Survey"', "title = 3", ":1: title", "title = 3: should be a valid string"),
-    ('title = "Survey"', 'objective = "best"', ":1: objective", "'expected' or 'worst_case'"),
+    ('title = "Survey"', 'objective = "best"', ":1: objective", "'expected', 'average' or 'worst_case'"),
     ('title = "Survey"', 'objective = "worst_case"', ":7: prior", "a worst case has no prior"),
     ("[expect]", '[[constraints]]\nkind = "fair"\n[expect]', ":22: constraints[0].kind", "unknown constraint 'fair'"),
     ("[expect]", '[[constraints]]\nkind = "unbiased"\n[expect]', ":21: constraints[0]", "values is missing"),

@@ -17,6 +17,23 @@ MOST_PARITIES = 2000
 """Sets that a design for marginals begins with, at most."""
 
 
+def prefix_rows(n: int) -> Float:
+    """Rows of the distribution function."""
+    return np.tril(np.ones((n, n)))
+
+
+def prefix_gram(n: int) -> Float:
+    """Their Gram matrix: how many prefixes have both answers."""
+    place = np.arange(n)
+    return n - np.maximum.outer(place, place).astype(np.float64)
+
+
+def range_gram(n: int) -> Float:
+    """Gram matrix of all ranges: how many have both answers."""
+    place = np.arange(n)
+    return np.asarray((np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place)))
+
+
 def range_rows(n: int) -> Float:
     """Rows of all ranges, by their first answer and then by their last."""
     low, high = np.triu_indices(n)

@@ -1,4 +1,4 @@
-"""Plots: every function draws one object on the given or new axes and returns them; it does not call ``show``."""
+"""Pictures of mechanisms, sweeps, privacy and regions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plot.axes import axes_or_new, label_axis, short
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 MAX_NUMBERED_SIDE = 12
 """Largest side of a heat map with numbers in its cells."""
 
-MAX_AXIS_LABELS = 30
-"""Largest number of labels along an axis; of more labels every second, third, ... is written."""
-
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
 """Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close."""
 
@@ -33,9 +30,6 @@ APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
 
 MIN_CELL_WIDTH = 0.07
 """Smallest distance from the center of a cell to its border for a name inside the cell."""
-
-MAX_LABEL_LENGTH = 18
-"""Largest number of characters of a label along an axis."""
 
 
 def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
@@ -55,11 +49,11 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
     """
     n, m = mechanism.channel.shape
     side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
-    ax = _axes(ax, size=side)
+    ax = axes_or_new(ax, size=side)
     top = float(mechanism.channel.max())
     image = ax.imshow(mechanism.channel, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
-    _label_axis(ax, "y", mechanism.inputs)
-    _label_axis(ax, "x", mechanism.outputs)
+    label_axis(ax, "y", mechanism.inputs)
+    label_axis(ax, "x", mechanism.outputs)
     ax.set_xlabel("report")
     ax.set_ylabel("true answer")
     if max(n, m) <= MAX_NUMBERED_SIDE:
@@ -80,7 +74,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     values, formulas = result.grid("value"), result.grid("closed_form")
     order = np.argsort(result.epsilons, kind="stable")
     count = values.shape[1]
@@ -125,7 +119,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
             "a surface needs two answers, several budgets and several priors",
             do="sweep with priors=[[p, 1 - p], ...]",
         )
-    ax = _axes(ax, projection="3d", size=(7.0, 5.2))
+    ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)
     label = {"value": f"expected {result.sense}", "closed_form": "closed form"}.get(column, column.replace("_", " "))
@@ -170,7 +164,7 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         raise StatementError(f"{privacy!r} has no plot in the plane", do="pass PureLDP or ApproximateLDP")
     form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
     corners = np.array(form.vertices)
-    ax = _axes(ax, size=(5.6, 5.4))
+    ax = axes_or_new(ax, size=(5.6, 5.4))
     ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
     ax.plot(*corners.T, "o", color="#08519c", markersize=4)
     outward = (
@@ -206,7 +200,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     """
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError("a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)")
-    ax = _axes(ax, size=(7.0, 6.2))
+    ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:
         outline = np.array(region.corners, dtype=float) @ APEXES
         shown = region.reports if region.members is None else region.members
@@ -219,30 +213,6 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     ax.set_ylim(-0.2, 1.0)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    return ax
-
-
-def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
-    """Draw estimated frequencies with their intervals as error bars.
-
-    Parameters
-    ----------
-    estimate : Estimate
-        What to draw.
-    ax : matplotlib Axes, optional
-        Axes to draw on (default: new ones).
-    """
-    positions = np.arange(len(estimate.values))
-    ax = _axes(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
-    below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
-    # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
-    ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
-    spread = np.maximum([below, above], 0.0)
-    ax.errorbar(positions, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
-    ax.axhline(0.0, color="black", linewidth=0.8)
-    _label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
-    ax.set_ylabel(f"estimated share, {100 * estimate.confidence:g} % intervals")
-    ax.set_xlabel(f"answer ({estimate.n_reports:,} reports)")
     return ax
 
 
@@ -262,7 +232,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     # The last kink of the curve is at the true epsilon.
     epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
     deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.plot(epsilons, deltas, color="#08519c")
     ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
     if 0 < audit.epsilon < np.inf:
@@ -282,39 +252,6 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax.set_ylabel(r"least $\delta$")
     ax.grid(alpha=0.3)
     return ax
-
-
-def _axes(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
-    """Return the given axes, or new ones of a figure with constrained layout."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        what = "a plot needs matplotlib, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes: Axes = figure.add_subplot(projection=projection)
-    return axes
-
-
-def _label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:
-    """Write labels along an axis: shortened, only some of many, rotated if long."""
-    step = -(-len(names) // MAX_AXIS_LABELS)
-    positions = list(range(0, len(names), step))
-    written = [_short(names[position]) for position in positions]
-    if which == "y":
-        ax.set_yticks(positions, written)
-        return
-    crowded = sum(map(len, written)) > 40 or max(map(len, written)) > 7
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    ax.set_xticks(positions, written, **turned)
-
-
-def _short(name: Hashable) -> str:
-    # An unescaped dollar sign starts a formula.
-    text = str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
-    return text.replace("$", r"\$")
 
 
 def _probability(p: float) -> str:
@@ -345,7 +282,7 @@ def _curve_name(result: SweepResult, k: int) -> str:
 
 
 def _first_prior(names: Sequence[Hashable]) -> str:
-    return f"prior of '{_short(names[0])}'"
+    return f"prior of '{short(names[0])}'"
 
 
 def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:

@@ -5,31 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.workload_rows import (
-    Permutation,
-    marginal_rows,
-    parities,
-    product_symmetries,
-    range_rows,
-    reversal,
-)
-from ldpopt.estimation.workload_statements import (
-    MOST,
-    Alphabet,
-    alphabet,
-    attributes,
-    labels_of,
-    numbers,
-    read_table,
-    require_entries,
-)
 from ldpopt.foundation.checks import (
     Float,
     frozen,
@@ -39,6 +21,35 @@ from ldpopt.foundation.checks import (
     whole_number,
 )
 from ldpopt.foundation.labels import codes, listed
+from ldpopt.statement.workload_rows import (
+    Permutation,
+    marginal_rows,
+    parities,
+    prefix_gram,
+    prefix_rows,
+    product_symmetries,
+    range_gram,
+    range_rows,
+    reversal,
+)
+from ldpopt.statement.workload_statements import (
+    MOST,
+    Alphabet,
+    alphabet,
+    apart,
+    attributes,
+    labels_of,
+    numbers,
+    read_table,
+    require_entries,
+    require_unit,
+    stated_shape,
+    tables_of,
+    weighted,
+)
+
+CANCELS = 1e-3
+"""Share of a workload's squares below which what depends on the answer is computed apart from what does not."""
 
 
 class Workload:
@@ -46,13 +57,14 @@ class Workload:
 
     Parameters
     ----------
-    matrix : array_like, shape (k, n), or DataFrame
-        One row a number that is wanted, one column an answer. One row may be given as a vector. A table is labelled by
-        its columns (the answers) and its index (the names).
+    matrix : array_like or sparse matrix, shape (k, n), or DataFrame, Series or mapping
+        One row a number that is wanted, one column an answer. One row may be given as a vector. Truth values count as 0
+        and 1. A table is labelled by its columns (the answers) and its index (the names), a Series by its index (the
+        answers).
     inputs : sequence of hashable, optional
-        The answers; default: 0, 1, 2, ..., or the columns of a table. A table is put in the order stated here.
+        The answers; default: 0, 1, 2, ..., or the labels given. What has labels is put in the order stated here.
     names : sequence of hashable, optional
-        What the rows are called; default: 0, 1, 2, ..., or the index of a table.
+        What the rows are called; default: 0, 1, 2, ..., or the index of a table, which is put in the order stated here.
 
     Attributes
     ----------
@@ -99,7 +111,7 @@ class Workload:
         self.shape = (array.shape[0], array.shape[1])
         self.inputs = labels_of(inputs, self.shape[1], "input")
         self.names = labels_of(names, self.shape[0], "name")
-        self._build: Callable[[], Float] = lambda: frozen(array)
+        self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
     def _structured(
@@ -110,14 +122,23 @@ class Workload:
         names: Sequence[Hashable],
         gram: Callable[[], Float] | None = None,
         symmetries: Sequence[Permutation] = (),
+        stated: Mapping[str, Any] | None = None,
     ) -> Workload:
         """Make one whose matrix is built when it is needed."""
         made = object.__new__(cls)
         made.shape, made.inputs, made.names = shape, tuple(inputs), tuple(names)
-        made._build, made._gram, made.symmetries = build, gram, tuple(symmetries)
+        made._build, made._gram, made.symmetries, made._stated = build, gram, tuple(symmetries), stated
         return made
 
     _gram: Callable[[], Float] | None = None
+    _stated: Mapping[str, Any] | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """Return the workload as the table ``[workload]`` of a model file: by its name, or else its rows."""
+        if self._stated is not None:
+            return dict(self._stated)
+        names = {} if self.names == tuple(range(self.shape[0])) else {"names": list(self.names)}
+        return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
         """Size and labels, shortened."""
@@ -135,10 +156,23 @@ class Workload:
     def gram(self) -> Float:
         """``W^T W``, shape ``(n, n)``, read-only."""
         require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
-        if self._gram is not None:
-            return frozen(self._gram())
+        with np.errstate(over="ignore", under="ignore"):
+            found = self._product() if self._gram is None else self._gram()
+        require_unit(math.sqrt(np.diag(found).max()))
+        return frozen(found)
+
+    def _product(self) -> Float:
         matrix = self.matrix
-        return frozen(np.asarray(matrix.T @ matrix))
+        return np.asarray(matrix.T @ matrix)
+
+    @cached_property
+    def contrast_gram(self) -> Float:
+        """Gram matrix of the rows, perhaps less a constant each: the same for a design, and little cancels in it."""
+        gram, trace = self.gram, float(np.trace(self.gram))
+        if trace - gram.sum() / len(gram) > CANCELS * trace:
+            return gram
+        moved = self.matrix - self.matrix[:, :1]
+        return frozen(np.asarray(moved.T @ moved))
 
     unit: float | None = None
     """The number that it is the identity times, where that is known without building a matrix."""
@@ -148,9 +182,10 @@ class Workload:
         number = real_number(factor, "factor of a workload", -MOST, MOST)
         if number == 0:
             raise StatementError("a workload times 0 asks for nothing", do="leave it out")
-        gram = None if self._gram is None else (lambda: number**2 * self.gram)
+        gram = None if self._gram is None else partial(_scaled_gram, self, number)
         made = Workload._structured(
-            self.shape, lambda: number * self.matrix, self.inputs, self.names, gram, self.symmetries
+            *(self.shape, partial(_scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries),
+            stated=weighted(self._stated, number),
         )
         made.unit = None if self.unit is None else self.unit * number
         return made
@@ -165,6 +200,8 @@ class Workload:
     def stack(cls, *parts: Workload) -> Workload:
         """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
 
+        A name that occurs again gets a number: "mean", "mean (2)".
+
         Raises
         ------
         StatementError
@@ -174,13 +211,15 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
+        named = any(part._stated is not None for part in aligned)
         return cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
-            lambda: np.vstack([part.matrix for part in aligned]),
+            partial(_stacked_rows, aligned),
             inputs,
-            tuple(name for part in parts for name in part.names),
-            lambda: np.sum([part.gram for part in aligned], axis=0),
+            apart(name for part in parts for name in part.names),
+            partial(_stacked_gram, aligned),
             [swap for part in aligned for swap in part.symmetries],
+            {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
         )
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
@@ -191,7 +230,7 @@ class Workload:
         StatementError
             If a label is missing on either side.
         """
-        names = labels_of(inputs, len(tuple(inputs)), "input")
+        names = labels_of(inputs, len(self.inputs), "input")
         if names == self.inputs:
             return self
         if set(names) != set(self.inputs):
@@ -205,10 +244,10 @@ class Workload:
         back = np.argsort(order)
         return Workload._structured(
             self.shape,
-            lambda: self.matrix[:, order],
+            partial(_ordered_rows, self, order),
             names,
             self.names,
-            lambda: self.gram[np.ix_(order, order)],
+            partial(_ordered_gram, self, order),
             [back[swap[order]] for swap in self.symmetries],
         )
 
@@ -225,8 +264,8 @@ class Workload:
         """
         names = alphabet(inputs)
         n = len(names)
-        made = cls._structured((n, n), lambda: np.eye(n), names, names, lambda: np.eye(n), [reversal(n)])
-        made.unit = 1.0
+        made = cls._structured((n, n), partial(np.eye, n), names, names, partial(np.eye, n), [reversal(n)])
+        made.unit, made._stated = 1.0, {"kind": "frequencies"}
         return made
 
     @classmethod
@@ -239,14 +278,15 @@ class Workload:
             The answers in their order, or their number. The last share is always 1 and costs nothing.
         """
         names = alphabet(inputs)
-        n, place = len(names), np.arange(len(names))
+        n = len(names)
         return cls._structured(
             (n, n),
-            lambda: np.tril(np.ones((n, n))),
+            partial(prefix_rows, n),
             names,
-            [f"<= {name}" for name in names],
-            lambda: n - np.maximum.outer(place, place).astype(np.float64),
+            apart(f"<= {name}" for name in names),
+            partial(prefix_gram, n),
             [reversal(n)],
+            {"kind": "prefix"},
         )
 
     @classmethod
@@ -259,17 +299,17 @@ class Workload:
             The answers in their order, or their number.
         """
         names = alphabet(inputs)
-        n, place = len(names), np.arange(len(names))
+        n = len(names)
         count = n * (n + 1) // 2
-        require_memory(100.0 * count, f"the names of {count} ranges")
-        gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))
+        require_memory(8.0 * n * count, f"a table of {count} ranges")
         return cls._structured(
             (count, n),
-            lambda: range_rows(n),
+            partial(range_rows, n),
             names,
-            [f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)],
-            lambda: gram,
+            apart(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
+            partial(range_gram, n),
             [reversal(n)],
+            {"kind": "ranges"},
         )
 
     @classmethod
@@ -278,12 +318,14 @@ class Workload:
 
         Parameters
         ----------
-        values : array_like, shape (n,), or mapping label -> number
+        values : array_like, shape (n,), or mapping or Series label -> number
             The numbers.
         inputs : sequence of hashable, optional
-            The answers; default: the keys of a mapping, else 0, 1, 2, ...
+            The answers; default: the labels of the numbers, else 0, 1, 2, ...
         """
-        return cls.means({"mean": values}, inputs)
+        made = cls.means({"mean": values}, inputs)
+        made._stated = {"kind": "mean", "values": made.matrix[0].tolist()}
+        return made
 
     @classmethod
     def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
@@ -292,25 +334,21 @@ class Workload:
         Parameters
         ----------
         values : mapping name -> numbers
-            For every mean its numbers, a vector or a mapping label -> number.
+            For every mean its numbers: a vector in the order of the answers, or a mapping or Series by label.
         inputs : sequence of hashable, optional
             As in `mean`.
         """
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
-        first = next(iter(values.values()))
-        if inputs is None and isinstance(first, Mapping):
-            inputs = list(first)
-        rows = [numbers(row, inputs) for row in values.values()]
-        sizes = {row.shape for row in rows}
-        if len(sizes) > 1 or rows[0].ndim != 1:
-            raise StatementError("the lists of numbers are no vectors of one length")
-        made = cls(np.array(rows), inputs, list(values))
+        rows, inputs = numbers(values, inputs)
+        made = cls(rows, inputs, list(values))
         made.symmetries = (reversal(made.shape[1]),)
         return made
 
     @classmethod
-    def marginals(cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int) -> Workload:
+    def marginals(
+        cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Sequence[Hashable] | None = None
+    ) -> Workload:
         """Ask for all k-way marginals of answers that are combinations of attributes.
 
         Parameters
@@ -319,10 +357,8 @@ class Workload:
             The attributes: how many values each has, or which.
         k : int
             Attributes a table, from 1 to their number.
-
-        Notes
-        -----
-        The answers are tuples, the last attribute running fastest.
+        inputs : sequence of hashable, optional
+            Labels of the combinations, the last attribute running fastest; default: tuples of the values.
 
         Examples
         --------
@@ -332,8 +368,8 @@ class Workload:
         parts = attributes(shape)
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
-        inputs = list(itertools.product(*levels))
         sizes = [len(values) for values in levels]
+        answers = labels_of(list(itertools.product(*levels)) if inputs is None else inputs, math.prod(sizes), "input")
         require_memory(
             8.0 * math.prod(sizes) * math.comb(len(sizes), ways) * max(sizes) ** ways, "a table of marginals"
         )
@@ -343,11 +379,39 @@ class Workload:
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
         made = cls._structured(
-            (len(cells), len(inputs)),
-            lambda: marginal_rows(sizes, cells),
-            inputs,
-            [", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells],
+            (len(cells), len(answers)),
+            partial(marginal_rows, sizes, cells),
+            answers,
+            apart(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
             symmetries=product_symmetries(sizes),
+            stated={"kind": "marginals", "shape": stated_shape(parts), "k": ways},
         )
         made.candidates = parities(sizes, ways)
         return made
+
+
+# Matrices that are built when they are needed: functions, which can be sent to another process.
+
+
+def _scaled_rows(workload: Workload, number: float) -> Float:
+    return number * workload.matrix
+
+
+def _scaled_gram(workload: Workload, number: float) -> Float:
+    return number**2 * workload.gram
+
+
+def _stacked_rows(parts: Sequence[Workload]) -> Float:
+    return np.vstack([part.matrix for part in parts])
+
+
+def _stacked_gram(parts: Sequence[Workload]) -> Float:
+    return np.asarray(np.sum([part.gram for part in parts], axis=0))
+
+
+def _ordered_rows(workload: Workload, order: NDArray[np.int64]) -> Float:
+    return workload.matrix[:, order]
+
+
+def _ordered_gram(workload: Workload, order: NDArray[np.int64]) -> Float:
+    return workload.gram[np.ix_(order, order)]

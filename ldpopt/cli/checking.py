@@ -1,0 +1,181 @@
+"""The commands check and models: what a model file says, before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli.output import Json, ModelPath, label, print_table, printable, report, say
+from ldpopt.cli.shell import BAD_STATEMENT
+from ldpopt.cli.solving import notion
+from ldpopt.errors import LdpoptError, ModelFileError, NotRepresentableError
+
+if TYPE_CHECKING:
+    from ldpopt.estimation.designs.facts import DesignFacts
+    from ldpopt.statement.modelfile import Model
+    from ldpopt.statement.problem import Problem
+
+
+def check(model: ModelPath, json: Json = None) -> None:
+    """Validate a model; print its size and the plan.
+
+    For a utility: rows, columns, non-zeros and the memory of each form of the program; the plan names the methods that
+    `solve` tries, in their order, and why. For a workload: its rows and rank, the answers that it tells apart, the
+    symmetries, and how `design` goes about it.
+    """
+    from ldpopt.statement.modelfile import read_model
+
+    stated = read_model(model)
+    data: dict[str, Any] = {"title": stated.title, "privacy": notion(stated.privacy)}
+    shows: list[Callable[[], None]] = []
+    if stated.problem is not None:
+        data |= _problem_facts(stated)
+        shows.append(lambda: _show_problem(stated, model, data))
+    if stated.design is not None:
+        from ldpopt.estimation.designs.facts import design_facts
+
+        found = design_facts(stated.design)
+        data["workload"] = vars(found)
+        shows.append(lambda: _show_workload(stated, model, found))
+
+    def show() -> None:
+        for place, one in enumerate(shows):
+            if place:
+                print()
+            one()
+
+    report(data, json, show)
+
+
+def _problem_facts(stated: Model) -> dict[str, Any]:
+    """Sizes of the program, and the plan."""
+    from ldpopt.solving.formulation import default_form
+    from ldpopt.solving.plan import plan
+
+    problem = stated.require_problem()
+    sizes = {form: _size(problem, form) for form in ("compact", "pairwise")}
+    n, m = problem.utility.shape
+    return {
+        "inputs": n,
+        "outputs": m,
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "default_form": default_form(problem),
+        "forms": [{"form": form} | counted for form, counted in sizes.items() if counted],
+        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, stated.solver)],
+    }
+
+
+def _show_problem(stated: Model, model: str, data: dict[str, Any]) -> None:
+    sizes_and_aim = f"{data['inputs']} answers, {data['outputs']} reports, {data['objective']} {data['sense']}"
+    print(printable(f"{stated.title or model}: {sizes_and_aim}"))
+    print(f"privacy: {data['privacy']}")
+    counted = {entry["form"]: entry for entry in data["forms"]}
+    rows = [
+        [f"{form} (default)" if form == data["default_form"] else form, *_shown_size(counted.get(form))]
+        for form in ("compact", "pairwise")
+    ]
+    print_table(["program", "rows", "columns", "non-zeros", "memory"], rows)
+    for k, step in enumerate(data["plan"]):
+        print(f"{'plan:' if not k else 'then:'} {step['method']}: {step['because']}")
+
+
+def _show_workload(stated: Model, model: str, found: DesignFacts) -> None:
+    asked = stated.require_design()
+    aim = "worst-case" if asked.objective == "worst_case" else "average"
+    print(printable(f"{stated.title or model}: {found.rows:,} numbers of {found.answers:,} answers, {aim} variance"))
+    print(f"privacy: {notion(asked.privacy)}")
+    weights = "for the worst case" if aim == "worst-case" else "the prior" if asked.weights is not None else "equal"
+    told = f"{found.told_apart:,}" + ("" if found.told_apart < found.answers else ", all of them")
+    lines = [
+        ("weights", weights),
+        ("rank", "not computed" if found.rank is None else f"{found.rank:,}"),
+        ("answers told apart", told),
+        ("symmetries found", f"{found.symmetries:,}" + (", all permutations" if found.is_symmetric else "")),
+        ("plan", f"{found.method}: {found.because}"),
+    ]
+    for name, text in lines:
+        print(printable(f"{name + ':':<20} {text}"))
+
+
+def models(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of model files.")] = "models",
+    json: Json = None,
+) -> None:
+    """List the model files of a folder.
+
+    Name, size, notion and title of each. Exit 2 if a file is not a model.
+    """
+    paths = sorted(Path(folder).glob("*.toml"))
+    if not paths:
+        what = "has no model files" if Path(folder).is_dir() else "is not a folder"
+        raise ModelFileError(f"{folder} {what}", do="name a folder with *.toml files: ldpopt models DIR")
+    entries = [_entry(path) for path in paths]
+    rows = [[e["name"], _shown_entry(e), e["privacy"], printable(e["title"])[:70]] for e in entries]
+    headings = ["model", "size", "privacy", "title"]
+    report({"models": entries}, json, lambda: print_table(headings, rows, words=["size", "privacy", "title"]))
+    broken = [entry["error"] for entry in entries if "error" in entry]
+    for line in broken:
+        say(line)
+    if broken:
+        raise typer.Exit(BAD_STATEMENT)
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    """A model's line in the list."""
+    from ldpopt.statement.modelfile import read_model
+
+    keys = ("inputs", "outputs", "numbers")
+    entry: dict[str, Any] = {"name": path.stem, "title": "", "privacy": ""} | dict.fromkeys(keys)
+    try:
+        stated = read_model(path)
+    except LdpoptError as error:
+        return entry | {"error": error.one_line}
+    entry |= {"title": stated.title, "privacy": notion(stated.privacy)}
+    if stated.design is not None:
+        entry["numbers"], entry["inputs"] = stated.design.workload.shape
+    if stated.problem is not None:
+        entry["inputs"], entry["outputs"] = stated.problem.utility.shape
+    return entry
+
+
+def _shown_entry(entry: dict[str, Any]) -> str:
+    parts = (
+        [] if entry["numbers"] and not entry["outputs"] else [f"{entry['inputs'] or '-'} x {entry['outputs'] or '-'}"]
+    )
+    if entry["numbers"]:
+        parts.append(f"{entry['numbers']:,} numbers of {entry['inputs']:,}")
+    return ", ".join(parts)
+
+
+def _size(problem: Problem, form: Any) -> dict[str, float] | None:
+    from ldpopt.solving.formulation import size
+
+    try:
+        counted = size(problem, form)
+    except NotRepresentableError:
+        return None
+    parts = {"rows": counted.rows, "columns": counted.columns, "nonzeros": counted.nonzeros}
+    return {key: _whole(value) for key, value in parts.items()} | {"memory_bytes": counted.memory}
+
+
+def _whole(value: float) -> float:
+    return round(value) if value < 2**53 else value
+
+
+def _shown_size(counted: dict[str, float] | None) -> list[str]:
+    if counted is None:
+        return ["not available", "", "", ""]
+    counts, memory = [counted[key] for key in ("rows", "columns", "nonzeros")], counted["memory_bytes"]
+    return [f"{count:,}" if isinstance(count, int) else label(f"{count:.3g}") for count in counts] + [_bytes(memory)]
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} PB"

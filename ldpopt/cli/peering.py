@@ -1,0 +1,66 @@
+"""A workload's part of the command compare: the mechanisms of the literature beside the optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.cli.output import number, print_table, printable, say
+from ldpopt.cli.shell import refuse
+
+if TYPE_CHECKING:
+    from ldpopt.estimation.designs import DesignComparison
+    from ldpopt.statement.modelfile import Model
+
+
+def compare_peers(stated: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
+    """Design for a model's workload, and compute its peers."""
+    from ldpopt.cli.designing import run_design
+    from ldpopt.estimation.designs import compare_designs
+
+    asked = stated.require_design()
+    best = run_design(stated, gap, time_limit)
+    return compare_designs(asked.workload, asked.privacy, weights=asked.weights, objective=asked.objective, best=best)
+
+
+def peers_record(found: DesignComparison) -> dict[str, Any]:
+    """A comparison as JSON data."""
+    best, keys = found.best, ("name", "value", "ratio", "average", "worst", "note")
+    others = [{key: getattr(peer, key) for key in keys} for peer in found.peers]
+    return {
+        "objective": best.objective,
+        "value": best.value,
+        "average": best.average_variance,
+        "worst": best.worst_variance,
+        "bound": best.bound,
+        "relative_gap": best.relative_gap,
+        "peers": others,
+        "left_out": found.left_out,
+    }
+
+
+def show_peers(stated: Model, model: str, data: dict[str, Any]) -> None:
+    """Print a comparison."""
+    kind = "largest variance" if data["objective"] == "worst_case" else "average variance"
+    first = {"name": "optimum", "ratio": 1.0, "note": f"relative gap {data['relative_gap']:.2g}"}
+    rows = [
+        [row["name"], number(row["value"], 9), f"{row['ratio']:.4f}", row["note"]]
+        for row in (data | first, *data["peers"])
+    ]
+    rows.append(["certified bound", number(data["bound"], 9), "", ""])
+    k, n = stated.require_design().workload.shape
+    title = f"{stated.title or model}: {k:,} numbers of {n:,} answers"
+    print_table(["mechanism", kind, "ratio", "note"], rows, title=title, words=["note"])
+    for name, why in data["left_out"].items():
+        print(printable(f"left out: {name}: {why}"))
+
+
+def finish_peers(stated: Model, found: DesignComparison, gap: float | None) -> None:
+    """End with an exit code where a claim does not hold."""
+    from ldpopt.cli.designing import require_variance
+
+    better = [peer.name for peer in found.peers if peer.value < found.best.value * (1 - 1e-9)]
+    if better:
+        say(f"note: the design is {found.best.relative_gap:.2g} from its bound, and {better[0]} is nearer")
+    if gap is not None and found.best.relative_gap > gap:
+        refuse(f"the certified relative gap is {found.best.relative_gap:.3g}, more than {gap:g}")
+    require_variance(stated, found.best.value)

@@ -1,0 +1,20 @@
+"""Pictures: every function draws one object on the given or new axes and returns them; it does not call ``show``.
+
+In: a mechanism, an audit, a sweep, regions, an estimate or a design. Out: matplotlib axes.
+"""
+
+from ldpopt.plot.axes import MAX_AXIS_LABELS
+from ldpopt.plot.estimates import design, estimate
+from ldpopt.plot.pictures import delta_curve, mechanism, polytope, regions, surface, sweep
+
+__all__ = [
+    "MAX_AXIS_LABELS",
+    "delta_curve",
+    "design",
+    "estimate",
+    "mechanism",
+    "polytope",
+    "regions",
+    "surface",
+    "sweep",
+]

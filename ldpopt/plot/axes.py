@@ -1,0 +1,51 @@
+"""What all pictures share: axes and the labels along them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import LdpoptError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_AXIS_LABELS = 30
+"""Largest number of labels along an axis; of more labels every second, third, ... is written."""
+
+MAX_LABEL_LENGTH = 18
+"""Largest number of characters of a label along an axis."""
+
+
+def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
+    """Return the given axes, or new ones of a figure with constrained layout."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        what = "a plot needs matplotlib, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
+    figure = plt.figure(figsize=size, layout="constrained")
+    axes: Axes = figure.add_subplot(projection=projection)
+    return axes
+
+
+def label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:
+    """Write labels along an axis: shortened, only some of many, rotated if long."""
+    step = -(-len(names) // MAX_AXIS_LABELS)
+    positions = list(range(0, len(names), step))
+    written = [short(names[position]) for position in positions]
+    if which == "y":
+        ax.set_yticks(positions, written)
+        return
+    crowded = sum(map(len, written)) > 40 or max(map(len, written)) > 7
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    ax.set_xticks(positions, written, **turned)
+
+
+def short(name: Hashable) -> str:
+    """Write a label in at most `MAX_LABEL_LENGTH` characters."""
+    # An unescaped dollar sign starts a formula.
+    text = str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
+    return text.replace("$", r"\$")

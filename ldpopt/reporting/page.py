@@ -1,0 +1,197 @@
+"""The page as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.reporting.frames import Frame, frame
+from ldpopt.reporting.parts import belief_picture, mechanism_table, paragraphs, precision_table
+from ldpopt.reporting.style import SCRIPT, STYLE
+from ldpopt.reporting.words import has_one_factor, question, risk
+from ldpopt.statement.design_problem import DesignProblem
+from ldpopt.statement.modelfile import Model
+from ldpopt.statement.problem import Problem
+
+FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+"""Multiples of the budget that the slider goes through."""
+
+Progress = Callable[[str], None]
+
+
+def report(
+    asked: Problem | DesignProblem | Model,
+    *,
+    source: str = "",
+    title: str = "",
+    budgets: bool = True,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> str:
+    r"""Write one page that says what a mechanism does, for people who decide about a survey.
+
+    Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with :math:`\sigma` the standard
+    deviation of one respondent's value under the assumed distribution.
+
+    Parameters
+    ----------
+    asked : Problem, DesignProblem or Model
+        What is solved; of a model with a workload its design.
+    source : str
+        Text of the model file, to be shown. Default: ``""``.
+    title : str
+        Heading; the model's own title comes first. Default: ``""``.
+    budgets : bool
+        Whether a slider over the budget is included, from a quarter of it to four times; it takes seven solutions.
+        Default: ``True``.
+    time_limit : float, optional
+        Seconds for each solution. Default: no limit.
+    progress : callable, optional
+        Called with a word on what is done next. Default: nothing is called.
+
+    Returns
+    -------
+    str
+        HTML without scripts or pictures from elsewhere; without scripts it shows the stated budget.
+
+    Raises
+    ------
+    StatementError
+        If ``asked`` is something else.
+    NoSolutionError
+        If the stated budget has no solution.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> text = report(Problem([0.7, 0.3], "identity", PureLDP("log(3)")), budgets=False)
+    >>> text.startswith("<!DOCTYPE html>"), "What each person risks" in text
+    (True, True)
+    """
+    if isinstance(asked, Model):
+        title = asked.title or title
+        asked = asked.design if asked.design is not None else asked.require_problem()
+    if not isinstance(asked, (Problem, DesignProblem)):
+        raise StatementError(f"{short_repr(asked)} is no problem", do="pass a Problem, a DesignProblem or a Model")
+    frames, own = _frames(asked, budgets, time_limit, progress or (lambda _: None))
+    title = title or "A private survey"
+    body = [
+        f"<header><h1>{escape(title)}</h1><p>{escape(_summary(asked, frames[own]))}</p></header>",
+        f"<section><h2>The question</h2>{paragraphs(question(asked))}</section>",
+        _slider(frames, own),
+        *(_frame(asked, found, place, place == own) for place, found in enumerate(frames)),
+        _proof(frames[own]),
+        _repeat(source),
+    ]
+    head = f"<title>{escape(title)}</title><style>{STYLE}</style>"
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    script = f"<script>{SCRIPT}</script>" if len(frames) > 1 else ""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{viewport}{head}</head>\n'
+        f"<body><main>{''.join(body)}</main>{script}</body></html>\n"
+    )
+
+
+def _frames(
+    asked: Problem | DesignProblem, budgets: bool, time_limit: float | None, progress: Progress
+) -> tuple[list[Frame], int]:
+    """Solutions by budget, and the place of the stated one; another budget without a solution is left out."""
+    progress("solving")
+    stated = frame(asked, None, time_limit)
+    if not budgets or float(stated.epsilon) <= 0:
+        return [stated], 0
+    before: list[Frame] = []
+    after: list[Frame] = []
+    for factor in FACTORS:
+        if factor == 1:
+            continue
+        progress(f"solving at {factor:g} times the budget")
+        try:
+            (before if factor < 1 else after).append(frame(asked, factor, time_limit))
+        except LdpoptError:
+            continue
+    return [*before, stated, *after], len(before)
+
+
+def _summary(asked: Problem | DesignProblem, found: Frame) -> str:
+    delta = getattr(asked.privacy, "delta", 0.0)
+    budget = f"epsilon = {float(found.epsilon):.4g}" + (f", delta = {delta:g}" if delta else "")
+    return (
+        f"{type(asked.privacy).__name__}, {budget}. {found.aim.capitalize()}: {found.value:.6g}; no private mechanism "
+        f"is better by more than {found.relative_gap:.1e} of it (proved)."
+    )
+
+
+def _slider(frames: list[Frame], own: int) -> str:
+    if len(frames) == 1:
+        return ""
+    values = ",".join(f"{float(found.epsilon):.4g}" for found in frames)
+    return (
+        '<section id="slider" hidden><label for="budget">Privacy budget epsilon: '
+        f"<output>{float(frames[own].epsilon):.4g}</output></label>"
+        f'<input id="budget" type="range" min="0" max="{len(frames) - 1}" value="{own}" data-values="{values}">'
+        '<p class="ends"><span>more private</span><span>more precise</span></p></section>'
+    )
+
+
+def _frame(asked: Problem | DesignProblem, found: Frame, place: int, is_stated: bool) -> str:
+    privacy = asked.privacy
+    picture = belief_picture(found.factor) if has_one_factor(privacy) and found.factor < 1e6 else ""
+    shown = "The reports are too many to list." if found.mechanism is None else mechanism_table(found.mechanism)
+    stated = " (as stated)" if is_stated else ""
+    return (
+        f'<div class="frame{" stated" if is_stated else ""}" data-place="{place}">'
+        f'<p class="budget">epsilon = {float(found.epsilon):.4g}{stated}: {escape(found.aim)} {found.value:.6g}</p>'
+        f"<section><h2>What each person risks</h2>{paragraphs(risk(privacy, found.factor))}{picture}</section>"
+        f"<section><h2>The mechanism</h2>{shown}</section>"
+        f"<section><h2>What is learned, and how precisely</h2>{_precision(found)}</section></div>"
+    )
+
+
+def _precision(found: Frame) -> str:
+    if found.precision is not None:
+        return precision_table(found.precision)
+    if found.mechanism is None:
+        return f"<p>{escape(found.aim.capitalize())} of one respondent: {found.value:.6g}.</p>"
+    return paragraphs(
+        [
+            "The shares of the answers cannot be estimated from these reports: different populations give the same "
+            "distribution of reports. This mechanism is the best for single reports. If shares are wanted, state a "
+            "workload and use `ldpopt design`."
+        ]
+    )
+
+
+def _proof(found: Frame) -> str:
+    link = (
+        f'<p><a download="certificate.json" href="data:application/json;base64,{found.proof}">Save the certificate</a> '
+        "that this page carries, and check it with either of</p>"
+        if found.proof
+        else "<p>Have the certificate written by the commands below, and check it with either of</p>"
+    )
+    return (
+        f"<section><h2>What is proved</h2>{paragraphs(_proved(found))}{link}"
+        "<pre>ldpopt certify certificate.json\nldpopt certify --independent certificate.json</pre></section>"
+    )
+
+
+def _proved(found: Frame) -> list[str]:
+    return [
+        "Privacy was recomputed from the integer probabilities that are drawn, for the real number e to the epsilon, "
+        "without rounding.",
+        f"The {found.aim} of this mechanism is {found.value:.9g}. Exact arithmetic shows that no private mechanism is "
+        f"better by more than a share of {found.relative_gap:.1e}.",
+    ]
+
+
+def _repeat(source: str) -> str:
+    from ldpopt import __version__
+
+    shown = f"<p>The model file:</p><pre>{escape(source)}</pre>" if source else ""
+    return (
+        f"<section><h2>How to repeat it</h2><p>Written by ldpopt {escape(__version__)}. The same statement gives the "
+        f"same value and bound everywhere.</p>{shown}"
+        "<pre>pip install ldpopt\nldpopt report model.toml -o report.html</pre></section>"
+    )

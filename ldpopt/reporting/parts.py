@@ -1,0 +1,122 @@
+"""Parts of a page as HTML: tables and pictures that need no script, no font and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.reporting.frames import Precision
+
+LISTED = 12
+"""Most answers and reports of a mechanism that is shown whole."""
+
+SHOWN = 20
+"""Most numbers whose precision is listed."""
+
+PEOPLE = (100, 1_000, 10_000, 100_000)
+"""Numbers of respondents in the table of precision."""
+
+NORMAL = 1.959963984540054
+"""Half-width of a 95 % interval in standard deviations."""
+
+BELIEFS = (0.01, 0.1, 0.5, 0.9)
+"""What a reader may have thought before."""
+
+
+def paragraphs(sentences: Sequence[str]) -> str:
+    """One paragraph a sentence."""
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+
+
+def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], cell: str = "td") -> str:
+    """A table; the first entry of a row is its heading, the others are HTML."""
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<{cell}>{entry}</{cell}>" for entry in row[1:])}</tr>'
+        for row in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def mechanism_table(mechanism: Mechanism) -> str:
+    """The channel with shaded cells; of a large one the most likely reports of some answers."""
+    n, m = mechanism.channel.shape
+    if max(n, m) > LISTED:
+        return _most_likely(mechanism)
+    head = ["answer", *(str(name) for name in mechanism.outputs)]
+    rows = "".join(
+        f'<tr><th scope="row">{escape(str(name))}</th>{"".join(map(_cell, row))}</tr>'
+        for name, row in zip(mechanism.inputs, mechanism.channel.tolist(), strict=True)
+    )
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    caption = "Probability of each report (column) for each true answer (row)"
+    return (
+        f'<div class="wide"><table class="channel"><caption>{caption}</caption>'
+        f"<thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _cell(p: float) -> str:
+    """A cell that is darker for likelier reports, with ink that is read on it."""
+    light = round(97 - 62 * p**0.7)
+    ink = "#fff" if light < 60 else "#111"
+    return f'<td style="background:hsl(210 60% {light}%);color:{ink}">{p:.3g}</td>'
+
+
+def _most_likely(mechanism: Mechanism) -> str:
+    n, m = mechanism.channel.shape
+    chosen = np.unique(np.linspace(0, n - 1, min(n, LISTED)).round().astype(int))
+    rows = []
+    for x in chosen:
+        best = np.argsort(-mechanism.channel[x], kind="stable")[:3]
+        likely = ", ".join(f"{mechanism.outputs[y]} ({mechanism.channel[x, y]:.3g})" for y in best)
+        rows.append([str(mechanism.inputs[x]), escape(likely)])
+    caption = f"{n:,} answers and {m:,} reports; the three likeliest reports of {len(chosen)} answers"
+    return table(caption, ["answer", "likeliest reports (probability)"], rows)
+
+
+def precision_table(found: Precision) -> str:
+    """Half-widths of 95 % intervals by the number of respondents, and how many people privacy costs."""
+    chosen = np.unique(np.linspace(0, len(found.names) - 1, min(len(found.names), SHOWN)).round().astype(int))
+    rows = []
+    for k in chosen:
+        deviation, truthful = found.deviation[k], found.truthful[k]
+        widths = [f"± {NORMAL * deviation / people**0.5:.2g}" for people in PEOPLE]
+        times = f"{(deviation / truthful) ** 2:,.3g}" if truthful > 0 else "–"
+        rows.append([str(found.names[k]), *widths, times])
+    head = ["estimate", *(f"{people:,} people" for people in PEOPLE), "times the people that true answers need"]
+    caption = "Half-width of a 95 % interval, by the number of respondents, if answers are distributed as assumed"
+    if len(chosen) < len(found.names):
+        caption += f" ({len(chosen)} of {len(found.names):,} numbers)"
+    return f'<div class="wide">{table(caption, head, rows)}</div>'
+
+
+def belief_picture(factor: float) -> str:
+    """Bars from the least to the most that a reader can believe after one report, with a mark for what was believed."""
+    width, left, step = 600, 150, 34
+    height = step * len(BELIEFS) + 40
+    across = width - left - 20
+    lines, told, axis = [], [], 16 + step * len(BELIEFS)
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        x = left + across * share
+        lines.append(f'<path d="M{x:.1f} 8V{axis}" stroke="#bbb"/>')
+        lines.append(f'<text x="{x:.1f}" y="{axis + 14}" text-anchor="middle">{share:.0%}</text>')
+    for place, before in enumerate(BELIEFS):
+        low, high = before / (before + factor * (1 - before)), factor * before / (1 - before + factor * before)
+        y, start, mark = 16 + step * place, left + across * low, left + across * before
+        lines.append(f'<text x="0" y="{y + 12}">before: {before:.0%}</text>')
+        lines.append(
+            f'<rect x="{start:.1f}" y="{y}" width="{max(across * (high - low), 1):.1f}" height="16" fill="#5b8dbf"/>'
+        )
+        lines.append(f'<path d="M{mark:.1f} {y - 4}v24" stroke="#111" stroke-width="2"/>')
+        told.append(f"{before:.0%} becomes {low:.2%} to {high:.2%}")
+    title = f"What a reader may believe of one answer after one report: {'; '.join(told)}"
+    return (
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{''.join(lines)}</svg>"
+        "<figcaption>A reader who gave an answer the probability at the mark gives it a probability in the bar after "
+        "one report.</figcaption></figure>"
+    )

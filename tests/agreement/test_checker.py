@@ -1,0 +1,225 @@
+"""The independent checker, one file of plain Python, agrees with ``recheck`` on certificates, true and tampered."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+import ldpopt_check as checker
+from builders import run_cli, thorough_or
+from ldpopt.certificate import recheck
+from ldpopt.errors import LdpoptError
+from ldpopt.estimation.designs import DesignCertificate
+
+BUDGETS = (0.0, 1e-6, 0.3, 1.0, 5.0, 40.0, 720.0, "0.1", "log(3)", "log(1000001/1000000)")
+
+
+def notion(kind: int, inputs: list[str], rng: np.random.Generator) -> Any:
+    epsilon: Any = BUDGETS[rng.integers(len(BUDGETS))]
+    n = len(inputs)
+    some = [str(name) for name in rng.choice(inputs, int(rng.integers(1, n + 1)), replace=False)]
+    if kind == 0:
+        return lo.PureLDP(epsilon)
+    if kind == 1:
+        form: Any = rng.choice(["event", "entry"]).item()
+        return lo.ApproximateLDP(epsilon, float(rng.choice([0.0, 1e-9, 0.05, 0.3])), form)
+    if kind == 2:
+        graph = [nx.path_graph(n), nx.cycle_graph(n), nx.random_labeled_tree(n, seed=int(rng.integers(10**6)))]
+        return lo.GraphDP(epsilon, nx.relabel_nodes(graph[rng.integers(3 if n > 2 else 1)], dict(enumerate(inputs))))
+    if kind == 3:
+        places = np.sort(rng.random(n)) + np.arange(n)
+        return lo.MetricDP(epsilon, np.abs(np.subtract.outer(places, places)))
+    return lo.OneSided(epsilon, some) if kind == 4 else lo.UtilityOptimizedLDP(epsilon, some)
+
+
+def certificate(seed: int) -> Any:
+    """Certificate of a random problem; None where no channel fits."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    m = n if seed % 4 else int(rng.integers(2, 7))
+    inputs = [f"answer {x}" for x in range(n)]
+    outputs = inputs if m == n else [f"report {y}" for y in range(m)]
+    worst = bool(rng.random() < 0.3)
+    utility = lo.Utility(rng.random((n, m)) * 10.0 ** rng.integers(-3, 4), rng.choice(["gain", "loss"]).item())
+    constraints = ()
+    if seed % 7 == 0:
+        cost = rng.random((n, m))
+        constraints = (lo.constraints.linear(cost, upper=1.02 * float(cost.sum() / m)),)
+    problem = lo.Problem(
+        None if worst else rng.dirichlet(np.ones(n)),
+        utility,
+        notion(seed % 6, inputs, rng),
+        inputs=inputs,
+        outputs=outputs,
+        objective="worst_case" if worst else "expected",
+        constraints=constraints,
+    )
+    try:
+        return lo.certify(lo.solve(problem))
+    except lo.errors.InfeasibleError:
+        return None
+
+
+def verdict(data: dict[str, Any], path: Path) -> str:
+    """What the checker says: private, refused, or no certificate."""
+    path.write_text(json.dumps(data))
+    try:
+        checker.CHECKS[data["format"]](checker.read(path))
+    except checker.ClaimError:
+        return "refused"
+    except checker.FAULTS:
+        return "no certificate"
+    return "holds"
+
+
+def test_it_imports_the_standard_library_alone() -> None:
+    tree = ast.parse(Path(checker.__file__).read_text(encoding="utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert names <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("seed", range(thorough_or(60, 2000)))
+def test_certificates_of_every_notion_hold(tmp_path: Path, seed: int) -> None:
+    proof = certificate(seed)
+    if proof is None:
+        pytest.skip("no channel fits")
+    path = tmp_path / "proof.json"
+    proof.save(path)
+    _, bound, gap = checker.check_program(checker.read(path))
+    assert float(gap) == pytest.approx(float(proof.gap), abs=1e-9 * max(1.0, abs(float(bound))))
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where the numbers and words of a file stand."""
+    if isinstance(data, (dict, list)):
+        entries = data.items() if isinstance(data, dict) else enumerate(data)
+        return [place for key, part in entries for place in places(part, (*path, key))]
+    return [path]
+
+
+def changed(data: Any, place: tuple[Any, ...], rng: np.random.Generator) -> Any:
+    """A copy with another value at a place."""
+    data = copy.deepcopy(data)
+    table = data
+    for key in place[:-1]:
+        table = table[key]
+    old = table[place[-1]]
+    if isinstance(old, str) and "/" in old and place[0] == "claim":
+        new: Any = str(checker.Fraction(old) * checker.Fraction(str(rng.choice(["0.99", "1.01", "-1"]))))
+    elif isinstance(old, str) and old.startswith(("0x", "-0x")):
+        new = (float.fromhex(old) * rng.choice([-1.0, 0.5, 2.0]) + 0.01).hex()
+    elif isinstance(old, int) and not isinstance(old, bool):
+        new = old + int(rng.choice([-1, 1, 2**40, -(2**60)]))
+    elif isinstance(old, float):
+        new = old * rng.choice([0.5, 1.5, -1.0]) + rng.choice([0.0, 0.1])
+    else:
+        new = rng.choice(["", "0", "other"]).item() if isinstance(old, str) else 1.0
+    table[place[-1]] = new
+    return data
+
+
+def rechecked(data: dict[str, Any], path: Path) -> bool:
+    """Whether the library's own check accepts a file."""
+    path.write_text(json.dumps(data))
+    try:
+        if "design" in data["format"]:
+            return not DesignCertificate.load(path).recheck()
+        found = recheck(lo.Certificate.load(path))
+        return found.holds or is_near(found)
+    except LdpoptError:
+        return False
+
+
+def is_near(checked: Any) -> bool:
+    """Whether the claim is off by no more than the checker allows a bound to be."""
+    if checked.found is None or any(not part.startswith(("bound", "relative_gap")) for part in checked.failures):
+        return False
+    stake = checked.found.problem.utility.matrix.max() - checked.found.problem.utility.matrix.min()
+    off = abs(float(checked.claimed.bound - checked.found.bound))
+    return bool(off <= 1e-9 * stake and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(thorough_or(24, 400)))
+def test_a_changed_value_is_judged_as_by_the_library(tmp_path: Path, seed: int) -> None:
+    proof = certificate(seed)
+    if proof is None:
+        pytest.skip("no channel fits")
+    path = tmp_path / "proof.json"
+    proof.save(path)
+    data, rng = json.loads(path.read_text()), np.random.default_rng(seed)
+    found = [place for place in places(data) if place[0] != "format"]
+    for number in rng.choice(len(found), 5):
+        other = changed(data, found[number], rng)
+        assert (verdict(other, path) == "holds") == rechecked(other, path), found[number]
+
+
+DESIGNS: list[tuple[Any, Any, dict[str, Any]]] = [
+    (lo.Workload.frequencies(3), "log(3)", {}),
+    (lo.Workload.prefix(5), 1.0, {"weights": [0.3, 0.3, 0.2, 0.1, 0.1]}),
+    (lo.Workload([[1, 1, 0, 0.5], [0, 0, 2, 0.25]]), 0.1, {}),
+    (lo.Workload.prefix(4), 2.0, {"objective": "worst_case"}),
+    (lo.Workload.prefix(22), 1.0, {"gap": 0.02}),
+]
+
+
+@pytest.mark.parametrize("case", DESIGNS)
+def test_designs_hold_and_changed_ones_are_judged_alike(tmp_path: Path, case: Any) -> None:
+    workload, epsilon, options = case
+    path = tmp_path / "design.json"
+    best = lo.design(workload, lo.PureLDP(epsilon), **options)
+    best.certificate.save(path)
+    _, bound, gap = checker.check_design(checker.read(path))
+    assert float(bound) == pytest.approx(best.bound, rel=1e-12)
+    assert float(gap) == pytest.approx(float(best.certificate.gap), abs=1e-12 * best.value)
+    data, rng = json.loads(path.read_text()), np.random.default_rng(0)
+    found = [place for place in places(data) if place[0] != "format"]
+    for number in rng.choice(len(found), thorough_or(8, 80)):
+        other = changed(data, found[number], rng)
+        assert (verdict(other, path) == "holds") == rechecked(other, path), found[number]
+
+
+def test_structure_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(3.0)))).save(path)
+    data = json.loads(path.read_text())
+    assert verdict(data, path) == "holds"
+    swapped = copy.deepcopy(data)
+    swapped["mechanism"]["masses"] = swapped["mechanism"]["masses"][::-1]
+    assert verdict(swapped, path) == "refused"
+    for key in set(data) - {"format"}:
+        assert verdict({name: part for name, part in data.items() if name != key}, path) == "no certificate"
+    weaker = copy.deepcopy(data)
+    weaker["statement"]["privacy"]["epsilon"] = 2.9
+    assert verdict(weaker, path) == "refused"
+
+
+def test_as_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    lo.certify(lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)")))).save(path)
+    command = [sys.executable, "-I", checker.__file__]
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, "holds" in done.stdout) == (0, True)
+    path.write_text(path.read_text().replace("log(3)", "log(2)"))
+    done = subprocess.run([*command, str(path), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "DOES NOT HOLD" in done.stdout
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    lo.certify(lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)")))).save(path)
+    done = run_cli("certify", "--independent", path)
+    assert done.exit_code == 0
+    assert "the independent checker" in done.stderr

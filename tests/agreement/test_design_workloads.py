@@ -1,0 +1,71 @@
+"""`frequencies` and `mean.designed` are two of design's workloads; symmetric peers against their listed channels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ldpopt.frequencies import RandomizedResponse, SubsetSelection
+from ldpopt.mean import designed
+
+from ldpopt import PureLDP, Workload, design
+from ldpopt.estimation.designs import peers, symmetric_peers
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 9, 40, 1000])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_frequencies_are_subset_selection_at_its_best_size(n: int, epsilon: float) -> None:
+    best = min(
+        SubsetSelection(n, epsilon, size=k).total_variance for k in range(1, n) if n < 50 or k % 10 == 0 or k == 1
+    )
+    best = min(best, SubsetSelection(n, epsilon).total_variance)
+    found = design(Workload.frequencies(n), PureLDP(epsilon))
+    assert found.value == pytest.approx(best, rel=1e-6)
+    assert found.bound <= best * (1 + 1e-9)
+
+
+def test_two_answers_are_the_coin() -> None:
+    coin = RandomizedResponse(2, "log(3)").total_variance
+    assert design(Workload.frequencies(2), PureLDP("log(3)")).value == pytest.approx(coin, rel=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize("values", [[-1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 5.0]])
+def test_a_designed_mean_is_never_better_and_converges(objective: str, values: list[float]) -> None:
+    prior = np.arange(1.0, len(values) + 1)
+    prior /= prior.sum()
+    weights = prior if objective == "average" else None
+    best = design(Workload.mean(values), PureLDP(1.0), weights=weights, objective=objective)
+    own = np.unique(best.estimator.round(9))
+    grids = [np.linspace(own[0] - 1e-6, own[-1] + 1e-6, m) for m in (7, 25, 97)]
+    excess = []
+    for grid in [*grids, np.concatenate([own, own + 1e-6, own - 1e-6])]:
+        how = {"prior": prior, "objective": "expected"} if objective == "average" else {}
+        found = designed(values, grid, 1.0, **how)
+        channel, outputs = found.mechanism.channel, found.outputs
+        variances = channel @ outputs**2 - (channel @ outputs) ** 2
+        value = float(prior @ variances) if objective == "average" else float(variances.max())
+        assert best.value <= value * (1 + 1e-6)
+        assert best.bound <= value * (1 + 1e-9)
+        excess.append(value / best.value - 1)
+    assert excess[2] < 3e-3  # a fine grid
+    assert excess[2] <= excess[0] + 1e-9
+    assert excess[3] < 1e-5  # the design's own values, up to rounding
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 9])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_symmetric_peers_have_the_variances_of_their_channels(n: int, epsilon: float) -> None:
+    workload = Workload.prefix(n) + 3 * Workload.mean(np.arange(n) ** 2.0)
+    diagonal, r = symmetric_peers.centered_diagonal(workload), np.full(n, 1 / n)
+    size = max(1, n // 2)
+    pairs = [
+        (symmetric_peers.subset_law(n, epsilon, size), peers.subset_selection(n, epsilon, size)),
+        (symmetric_peers.subset_law(n, epsilon, 1), peers.randomized_response(n, epsilon)),
+        (symmetric_peers.unary_law(n, epsilon), peers.unary_encoding(n, epsilon)),
+        (symmetric_peers.hashing_law(n, epsilon), peers.local_hashing(n, epsilon)),
+    ]
+    for law, channel in pairs:
+        estimator = workload.matrix @ peers.left_inverse(channel, r)
+        plain = channel @ (estimator**2).sum(axis=0) - (workload.matrix**2).sum(axis=0)
+        assert symmetric_peers.variances(law, diagonal) == pytest.approx(plain, rel=1e-9)
+        assert peers.variances_of(workload, channel, r) == pytest.approx(plain, rel=1e-9)

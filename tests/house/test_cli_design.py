@@ -1,0 +1,161 @@
+"""The command line from a workload to an estimate: design, certify, privatize, estimate, compare, check, plot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders import run_cli
+from ldpopt import DesignCertificate, Mechanism, PureLDP, Workload, design, load_design
+
+
+def good(*args: object) -> str:
+    result = run_cli(*args)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def record(*args: object) -> dict:
+    return json.loads(good(*args, "--json", "-"))
+
+
+def test_design_prints_errors_bound_and_audit(folder: Path) -> None:
+    text = good("design", "survey.toml", "--by-answer", "--plot", "out.png", "--json", "out.json")
+    for part in ("A survey", "P(report | answer)", "average variance", "relative gap", "bits", "certified", "perhaps"):
+        assert part in text
+    data = json.loads(Path("out.json").read_text())
+    best = design(Workload.prefix(["no", "perhaps", "yes"]), PureLDP(1.0))
+    assert data["value"] == data["average_variance"] == best.value
+    assert (data["bound"], data["reports"], data["bits"]) == (best.bound, best.n_reports, best.bits)
+    assert [entry["answer"] for entry in data["variances"]] == ["no", "perhaps", "yes"]
+    assert Mechanism.from_json("out.json").channel.tolist() == best.mechanism.channel.tolist()
+    assert data["audit"]["verdict"] == "certified"
+    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_design_file_serves_the_whole_survey(folder: Path) -> None:
+    good("design", "survey.toml", "-o", "design.json", "--certificate", "proof.json")
+    assert Path("design.json").read_text() == Path("proof.json").read_text()
+    assert "the certificate holds" in good("certify", "design.json")
+    assert record("audit", "design.json")["epsilon"] == pytest.approx(1.0, abs=1e-12)
+    assert run_cli("audit", "design.json", "--model", "survey.toml").exit_code == 0
+    answers = ["no"] * 300 + ["perhaps"] * 500 + ["yes"] * 200
+    Path("many.csv").write_text("answer\n" + "\n".join(answers) + "\n")
+    good("privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1)
+    found = record("estimate", "design.json", "reports.csv", "-c", "answer")
+    assert found["method"] == "design"
+    assert [entry["number"] for entry in found["estimates"]] == ["<= no", "<= perhaps", "<= yes"]
+    for entry, truth in zip(found["estimates"], (0.3, 0.8, 1.0), strict=True):
+        assert abs(entry["estimate"] - truth) <= 4 * entry["std_error"] + 1e-9
+    reports = np.array(Path("reports.csv").read_text().split()[1:], int)
+    again = load_design("design.json").estimate(reports).values
+    assert [entry["estimate"] for entry in found["estimates"]] == pytest.approx(again, abs=1e-12)
+    assert "std error" in good("estimate", "design.json", "reports.csv", "-c", "answer", "--plot", "e.png")
+    refused = run_cli("estimate", "design.json", "reports.csv", "-c", "answer", "--method", "maximum_likelihood")
+    assert refused.exit_code == 2
+    assert "its own unbiased estimator" in refused.stderr
+
+
+def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
+    labels = [f"class {k}" for k in range(30)]
+    Path("many.toml").write_text(
+        f'[alphabet]\ninputs = {json.dumps(labels)}\n[workload]\nkind = "frequencies"\n'
+        '[privacy]\nkind = "pure"\nepsilon = 1\n'
+    )
+    data = record("design", "many.toml", "-o", "design.json")
+    assert data["mechanism"] is None
+    assert record("certify", "design.json")["holds"]
+    answers = [labels[k] for k in np.random.default_rng(0).integers(0, 3, 4000)]
+    Path("many.csv").write_text("answer\n" + "\n".join(answers) + "\n")
+    good("privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1)
+    found = record("estimate", "design.json", "reports.csv", "-c", "answer")["estimates"]
+    assert len(found) == 30
+    for place, entry in enumerate(found):
+        assert abs(entry["estimate"] - (place < 3) / 3) <= 5 * entry["std_error"] + 0.03
+    Path("bad.csv").write_text("answer\n1 2 x\n")
+    refused = run_cli("estimate", "design.json", "bad.csv", "-c", "answer")
+    assert refused.exit_code == 2
+    assert "not a set of" in refused.stderr
+
+
+def test_sets_too_many_to_list_are_said_so(folder: Path) -> None:
+    Path("many.toml").write_text(
+        f'[alphabet]\ninputs = {list(range(30))}\n[workload]\nkind = "frequencies"\n'
+        '[privacy]\nkind = "pure"\nepsilon = 1\n'
+    )
+    good("design", "many.toml", "-o", "design.json")
+    for verb in (("audit", "design.json"), ("plot", "design.json", "-o", "out.png")):
+        refused = run_cli(*verb)
+        assert refused.exit_code == 2
+        assert "too many possible reports" in refused.stderr
+    good("plot", "design.json", "--kind", "design", "-o", "out.png")
+    Path("design.json").write_text(Path("design.json").read_text().replace('"bound": "', '"bound": "9'))
+    assert run_cli("certify", "design.json").exit_code == 1
+
+
+@pytest.mark.parametrize("old, new", [('"epsilon": 1.0', '"epsilon": 0.9'), ('"bound": "', '"bound": "9')])
+def test_a_tampered_design_is_refused(folder: Path, old: str, new: str) -> None:
+    good("design", "survey.toml", "-o", "design.json")
+    text = Path("design.json").read_text()
+    assert old in text
+    Path("design.json").write_text(text.replace(old, new))
+    refused = run_cli("certify", "design.json")
+    assert refused.exit_code == 1
+    assert "does not hold" in refused.stderr
+
+
+def test_certify_of_a_model_with_a_workload(folder: Path) -> None:
+    assert "the certificate holds" in good("certify", "survey.toml", "-o", "proof.json")
+    assert DesignCertificate.load("proof.json").recheck() == ()
+
+
+def test_compare_shows_the_mechanisms_of_the_literature(folder: Path) -> None:
+    text = good("compare", "survey.toml")
+    for name in ("optimum", "subset selection", "unary encoding", "factorization", "certified bound"):
+        assert name in text
+    data = record("compare", "survey.toml")["design"]
+    assert all(peer["ratio"] >= 1 - 1e-6 for peer in data["peers"])
+    assert len(data["peers"]) + len(data["left_out"]) == 7
+
+
+def test_a_model_with_both_is_compared_twice(folder: Path) -> None:
+    both = Path("survey.toml").read_text() + '[prior]\nuniform = true\n[utility]\nkind = "identity"\n'
+    Path("both.toml").write_text(both)
+    data = record("compare", "both.toml")
+    assert data["sense"] == "gain"
+    assert data["design"]["value"] > 0
+    checked = record("check", "both.toml")
+    assert checked["outputs"] == 3
+    assert checked["workload"]["rows"] == 3
+    assert record("solve", "both.toml")["value"] > 0
+
+
+def test_check_tells_the_facts_of_a_workload(folder: Path) -> None:
+    text = good("check", "survey.toml")
+    for part in ("3 numbers of 3 answers", "rank:", "told apart", "symmetries", "column generation"):
+        assert part in text
+    assert record("check", "survey.toml")["workload"]["symmetries"] == 2
+    Path("models").mkdir()
+    Path("models/survey.toml").write_text(Path("survey.toml").read_text())
+    assert "3 numbers of 3" in good("models")
+    assert record("models")["models"][0]["numbers"] == 3
+
+
+def test_an_expected_variance_is_checked(folder: Path) -> None:
+    Path("wrong.toml").write_text(Path("survey.toml").read_text() + "[expect]\nvariance = 1\n")
+    for verb in ("design", "compare"):
+        result = run_cli(verb, "wrong.toml")
+        assert result.exit_code == 1
+        assert "expects 1.0" in result.stderr
+    assert run_cli("design", "survey.toml", "--gap", "0").exit_code == 1
+
+
+def test_a_design_is_drawn_beside_others(folder: Path) -> None:
+    good("plot", "survey.toml", "-o", "peers.png")
+    good("design", "survey.toml", "-o", "design.json")
+    good("plot", "design.json", "-o", "heat.svg")
+    good("plot", "design.json", "--kind", "design", "-o", "peers.svg")
+    assert Path("peers.svg").stat().st_size > 10_000

@@ -1,0 +1,249 @@
+"""Laws of designs: what is proved holds for every private channel, and only what is asked decides.
+
+Two designs with the same optimum are compared by their intervals from bound to value, which are proved: they overlap.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from builders import cases
+from ldpopt import PureLDP, Workload, design
+from ldpopt.estimation.designs import peers
+
+ROUNDING = 1e-9
+"""Relative size of what floats may add to a number that is compared with a proved one."""
+
+EPSILONS = st.one_of(st.floats(0.1, 5.0), st.sampled_from(["log(2)", "log(3)", 1e-3, 8.0]))
+
+
+@st.composite
+def workloads(draw, most=5):
+    """Small whole numbers or real ones, of few rows: also rank-deficient ones and columns that are alike."""
+    n, k = draw(st.integers(2, most)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    rows = rng.integers(-2, 3, (k, n)).astype(float) if draw(st.booleans()) else rng.standard_normal((k, n))
+    assume(np.ptp(rows, axis=1).max() > 0)
+    return rows
+
+
+@st.composite
+def stated(draw, most=5):
+    """A workload and weights of its answers, perhaps zeros."""
+    rows = draw(workloads(most))
+    weights = np.array(draw(st.lists(st.sampled_from([0, 1, 1, 2, 5]), min_size=rows.shape[1], max_size=rows.shape[1])))
+    assume(weights.any())
+    return rows, weights
+
+
+def best(rows, epsilon, weights=None, **options):
+    """The design, with a gap that makes the comparisons sharp."""
+    made = design(rows, PureLDP(epsilon), weights=weights, gap=1e-7, **options)
+    assert 0 <= made.relative_gap <= 1e-6
+    return made
+
+
+def overlap(one, other, factor=1.0):
+    """Whether ``factor * one`` and the other may have the same optimum."""
+    above = factor * one.value >= other.bound * (1 - ROUNDING)
+    return above and other.value >= factor * one.bound * (1 - ROUNDING)
+
+
+def brute_force(channel, estimator, rows):
+    """Variance of one report for every answer, by the definition."""
+    n, m = channel.shape
+    found = []
+    for x in range(n):
+        means = sum(channel[x, y] * estimator[:, y] for y in range(m))
+        found.append(sum(channel[x, y] * np.sum((estimator[:, y] - means) ** 2) for y in range(m)))
+    return np.array(found)
+
+
+def private_channel(n, m, epsilon, rng):
+    """Any channel whose entries differ by at most half the budget before its rows are scaled."""
+    half = float(PureLDP(epsilon).epsilon) / 2
+    channel = np.exp(half * rng.choice([rng.random((n, m)), rng.integers(0, 2, (n, m))]) * rng.random((1, m)))
+    return channel / channel.sum(axis=1, keepdims=True)
+
+
+@cases(15)
+@given(stated(), EPSILONS)
+def test_proved_private_unbiased(question, epsilon):
+    rows, weights = question
+    made = best(rows, epsilon, weights)
+    assert made.bound <= made.value
+    assert made.certificate.recheck() == ()
+    assert made.mechanism.audit(made.privacy).verdict == "certified"
+    n, channel = rows.shape[1], made.mechanism.channel
+    assert made.n_reports <= n * (n + 1) // 2
+    scale = np.abs(made.estimator).max()
+    assert np.allclose(made.estimator @ channel.T, rows, atol=1e-12 * scale)
+    variance = brute_force(channel, made.estimator, rows)
+    assert made.variance() == pytest.approx(variance, rel=1e-7, abs=1e-9 * scale**2)
+    assert variance @ weights / weights.sum() == pytest.approx(made.value, rel=1e-6)
+
+
+@cases(8)
+@given(stated(4), st.floats(0.1, 5.0))
+def test_the_value_is_that_of_an_estimator_unbiased_in_rationals(question, epsilon):
+    """``(1 + E)^-1 X`` is an exact left inverse; its variance, in rationals, is at most the value claimed."""
+    rows, weights = question
+    made = best(rows, epsilon, weights)
+    first = made._merged.first
+    channel = exact(made.mechanism.channel[first])
+    inverse = exact(made.certificate.left_inverse)
+    exactly = solved(inverse @ channel.T, inverse)
+    assert (exactly @ channel.T == exact(np.eye(len(first)))).all()
+    asked = exact(rows[:, first])
+    estimator = asked @ exactly
+    assert (estimator @ channel.T == asked).all()
+    r = np.bincount(made._merged.classes, weights=weights)
+    moments = (estimator**2).sum(axis=0)
+    variance = sum(Fraction(float(r[x])) * (channel[x] @ moments - (asked[:, x] ** 2).sum()) for x in range(len(first)))
+    assert variance / Fraction(float(r.sum())) <= made.certificate.achieved
+
+
+def exact(array):
+    """Floats as they read."""
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, float))
+
+
+def solved(matrix, right):
+    """``matrix^-1 right`` in rationals, by elimination."""
+    work = np.hstack([matrix, right])
+    n = len(matrix)
+    for column in range(n):
+        pivot = next(row for row in range(column, n) if work[row, column])
+        work[[column, pivot]] = work[[pivot, column]]
+        work[column] = work[column] / work[column, column]
+        for row in range(n):
+            if row != column:
+                work[row] = work[row] - work[row, column] * work[column]
+    return work[:, n:]
+
+
+@cases(15)
+@given(stated(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
+def test_no_private_channel_is_better(question, epsilon, m, seed):
+    """Whatever its number of reports; and merging reports at random does not help either."""
+    rows, weights = question
+    rng, n = np.random.default_rng(seed), rows.shape[1]
+    made = best(rows, epsilon, weights)
+    lumped = np.eye(max(1, made.n_reports - 1))[rng.integers(0, max(1, made.n_reports - 1), made.n_reports)]
+    for channel in (private_channel(n, m, epsilon, rng), made.mechanism.channel @ lumped):
+        assert least_variance(rows, channel, weights) >= made.bound * (1 - 1e-6)
+
+
+def least_variance(rows, channel, weights):
+    """Average variance of the best unbiased estimator, by pseudo-inverse; infinite where there is none."""
+    r = weights / weights.sum()
+    q = r @ channel
+    told = (channel[:, q > 0] / q[q > 0]) @ channel[:, q > 0].T
+    inverse = np.linalg.pinv(told, rcond=1e-10)
+    if not np.allclose(rows @ inverse @ told, rows, atol=1e-6):
+        return np.inf
+    return float(np.trace(rows @ inverse @ rows.T) - r @ (rows**2).sum(axis=0))
+
+
+@cases(6)
+@given(stated(), EPSILONS, st.integers(0, 10**6))
+def test_only_what_is_asked_decides(question, epsilon, seed):
+    """The order of the answers and a rotation of the rows do not, nor does a constant; a factor counts squared."""
+    rows, weights = question
+    rng = np.random.default_rng(seed)
+    plain = best(rows, epsilon, weights)
+    order = rng.permutation(rows.shape[1])
+    assert overlap(plain, best(rows[:, order], epsilon, weights[order]))
+    rotation = np.linalg.qr(rng.standard_normal((len(rows) + 1, len(rows))))[0]
+    assert overlap(plain, best(rotation @ rows, epsilon, weights))
+    assert overlap(plain, best(rows + rng.integers(-5, 6, (len(rows), 1)), epsilon, weights))
+    assert overlap(plain, best(-3 * rows, epsilon, weights), 9.0)
+    assert overlap(plain, best(rows, epsilon, 7 * weights))
+
+
+@cases(8)
+@given(stated(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
+def test_a_larger_budget_is_never_worse(question, epsilon, more):
+    rows, weights = question
+    assert best(rows, epsilon + more, weights).bound <= best(rows, epsilon, weights).value
+
+
+@cases(8)
+@given(stated(), workloads(), EPSILONS)
+def test_asking_more_costs_more(question, others, epsilon):
+    """Two questions to the same people cost at least what each costs alone; the same one twice costs it twice."""
+    rows, weights = question
+    n = rows.shape[1]
+    others = np.resize(others, (2, n))
+    assume(np.ptp(others, axis=1).max() > 0)
+    first, second = best(rows, epsilon, weights), best(others, epsilon, weights)
+    both = best(Workload(rows) + Workload(others), epsilon, weights)
+    assert both.value >= (first.bound + second.bound) * (1 - ROUNDING)
+    assert overlap(first, best(Workload(rows) + Workload(rows), epsilon, weights), 2.0)
+
+
+@cases(8)
+@given(stated(), EPSILONS, st.integers(0, 10**6))
+def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
+    rows, weights = question
+    twin = np.random.default_rng(seed).integers(rows.shape[1])
+    doubled = np.hstack([rows, rows[:, [twin]]])
+    split = np.concatenate([weights, [weights[twin]]])
+    merged = weights.copy()
+    merged[twin] *= 2
+    made = best(doubled, epsilon, split)
+    assert overlap(best(rows, epsilon, merged), made)
+    assert np.array_equal(made.mechanism.channel[twin], made.mechanism.channel[-1])
+
+
+@cases(8)
+@given(stated(), EPSILONS)
+def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
+    """Leaving out an answer of weight 0 leaves fewer demands."""
+    rows, weights = question
+    assume(rows.shape[1] > 2 and not weights.all())
+    left = np.delete(rows, int(np.argmin(weights)), axis=1)
+    assume(np.ptp(left, axis=1).max() > 0)
+    fewer = best(left, epsilon, np.delete(weights, int(np.argmin(weights))))
+    assert fewer.bound <= best(rows, epsilon, weights).value * (1 + ROUNDING)
+
+
+@cases(8)
+@given(stated(), EPSILONS, st.integers(0, 10**6))
+def test_uncertain_weights_are_no_easier_than_the_average(question, epsilon, seed):
+    """The least average variance is a minimum of linear functions of the weights: concave."""
+    rows, weights = question
+    first = weights / weights.sum()
+    second = np.random.default_rng(seed).dirichlet(np.ones(len(weights)))
+    middle = best(rows, epsilon, (first + second) / 2)
+    ends = (best(rows, epsilon, first).bound + best(rows, epsilon, second).bound) / 2
+    assert middle.value >= ends * (1 - ROUNDING)
+
+
+@cases(8)
+@given(workloads(), st.floats(0.1, 4.0), st.integers(0, 10**6))
+def test_worst_case_is_the_largest_average(rows, epsilon, seed):
+    worst = best(rows, epsilon, objective="worst_case")
+    assert worst.certificate.recheck() == ()
+    channel = worst.mechanism.channel
+    assert brute_force(channel, worst.estimator, rows).max() == pytest.approx(worst.value, rel=1e-6)
+    assert overlap(worst, best(rows, epsilon, worst.weights))
+    other = np.random.default_rng(seed).dirichlet(np.ones(rows.shape[1]))
+    assert best(rows, epsilon, other).bound <= worst.value
+    assert worst.bound <= best(rows, epsilon).worst_variance * (1 + ROUNDING)
+
+
+@cases(10)
+@given(stated(), st.floats(0.2, 4.0))
+def test_no_peer_is_better(question, epsilon):
+    rows, weights = question
+    n, workload = rows.shape[1], Workload(rows)
+    made = best(rows, epsilon, weights)
+    channels = [peers.randomized_response(n, epsilon), peers.unary_encoding(n, epsilon)]
+    channels += [peers.subset_selection(n, epsilon, size) for size in range(1, n)]
+    channels += [peers.local_hashing(n, epsilon), peers.hadamard_response(n, epsilon), peers.hierarchy(n, epsilon)]
+    for channel in channels:
+        assert peers.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)

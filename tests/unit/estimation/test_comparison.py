@@ -1,0 +1,109 @@
+"""A design beside its peers: none is better, ratios are right, what is left out has a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save_design
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.estimation.designs import FrequencyDesign
+from ldpopt.estimation.designs.facts import design_facts
+from ldpopt.statement.design_problem import DesignProblem
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
+def test_no_peer_is_better(how: dict) -> None:
+    found = compare_designs(Workload.ranges(5), PureLDP(1.0), **how)
+    assert len(found.peers) == 7
+    assert not found.left_out
+    r = np.array(how.get("weights", [1] * 5), float)
+    for peer in found.peers:
+        assert peer.value >= found.best.bound
+        assert peer.ratio == pytest.approx(peer.value / found.best.value)
+        assert peer.worst == pytest.approx(peer.variances.max())
+        assert peer.average == pytest.approx(peer.variances @ r / r.sum())
+        assert peer.value == (peer.worst if "objective" in how else pytest.approx(peer.average))
+    assert [peer.value for peer in found.peers] == sorted(peer.value for peer in found.peers)
+    assert list(found.to_frame().index) == ["optimum", *(peer.name for peer in found.peers)]
+
+
+def test_the_worst_case_of_a_peer_is_its_least() -> None:
+    """By minimax it is an average at some weights, with the estimator that is best for these."""
+    from ldpopt.estimation.designs import peers
+
+    workload = Workload.prefix(5)
+    found = compare_designs(workload, PureLDP(1.0), objective="worst_case")
+    channel = peers.randomized_response(5, 1.0)
+    worst = next(peer for peer in found.peers if peer.name == "randomized response").worst
+    rng = np.random.default_rng(0)
+    for r in rng.dirichlet(np.ones(5), 200):
+        assert peers.variance_of(workload, channel, r) <= worst * (1 + 1e-9)
+
+
+def test_large_peers_are_left_out_with_a_reason() -> None:
+    found = compare_designs(Workload.frequencies(5000), PureLDP(1.0))
+    assert set(found.left_out) == {"Hadamard response", "hierarchy", "factorization"}
+    assert all("5,000 answers" in why for why in found.left_out.values())
+    subset = next(peer for peer in found.peers if peer.name == "subset selection")
+    assert subset.ratio == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 30.0, 800.0])
+def test_budgets_at_the_ends_of_the_floats(epsilon: float) -> None:
+    found = compare_designs(Workload.frequencies(4), PureLDP(epsilon))
+    assert len(found.peers) + len(found.left_out) == 7
+
+
+@pytest.mark.parametrize("make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)])
+def test_a_saved_design_estimates_alike(make, tmp_path) -> None:
+    best = design(make(), PureLDP("log(3)"))
+    save_design(best, tmp_path / "design.json")
+    again = load_design(tmp_path / "design.json")
+    assert (again.value, again.bound) == (best.value, best.bound)
+    answers = [best.workload.inputs[k % 3] for k in range(99)]
+    draw = (
+        type(best).randomize if isinstance(best, FrequencyDesign) else lambda d, x, rng: d.mechanism.sample(x, rng=rng)
+    )
+    reports = draw(best, answers, rng=1)
+    assert np.array_equal(draw(again, answers, rng=1), reports)
+    one, other = best.estimate(reports), again.estimate(reports)
+    assert np.array_equal(one.values, other.values)
+    assert one.labels == other.labels
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [('"size": 8', '"size": 7'), ('"unit": 1.0', '"unit": 0'), ('"log(3)"', '"log(0)"'), ('"bound"', '"bond"')],
+)
+def test_a_tampered_file_of_frequencies_is_refused(old: str, new: str, tmp_path) -> None:
+    path = tmp_path / "design.json"
+    save_design(design(Workload.frequencies(30), PureLDP("log(3)")), path)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ModelFileError):
+        load_design(path)
+
+
+def test_facts() -> None:
+    facts = design_facts(DesignProblem(Workload([[1, 0, 1, 0], [2, 0, 2, 0]]), PureLDP(1.0)))
+    assert (facts.rows, facts.answers, facts.rank, facts.told_apart) == (2, 4, 1, 2)
+    assert facts.method == "column generation"
+    assert design_facts(DesignProblem(Workload.frequencies(10**6), PureLDP(1.0))).method == "closed form"
+    weighted = DesignProblem(Workload.frequencies(30), PureLDP(1.0), np.arange(1, 31) / 465)
+    assert design_facts(weighted).method == "relaxation first"
+    assert design_facts(DesignProblem(Workload.prefix(6), PureLDP(1.0))).symmetries == 2
+    assert design_facts(DesignProblem(Workload([[1, 1]]), PureLDP(1.0))).method == "none"
+
+
+def test_a_design_problem_reads_its_weights_by_label() -> None:
+    workload = Workload.prefix(["a", "b"])
+    assert DesignProblem(workload, PureLDP(1.0), {"b": 3, "a": 1}).weights.tolist() == [0.25, 0.75]
+    assert DesignProblem(workload, PureLDP(1.0), [0.5, 0.5]).weights is None
+    for wrong in ({"a": 1, "c": 2}, [0.5, 0.6], [float("nan"), 1]):
+        with pytest.raises(StatementError):
+            DesignProblem(workload, PureLDP(1.0), wrong)
+    with pytest.raises(StatementError, match="no weights"):
+        DesignProblem(workload, PureLDP(1.0), [0.4, 0.6], "worst_case")
+    with pytest.raises(StatementError, match="not a workload"):
+        DesignProblem([[1, 0]], PureLDP(1.0))
