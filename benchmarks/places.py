@@ -112,18 +112,18 @@ def page(rows):
     lines = [
         "# Places",
         "",
-        "Written by `python benchmarks/places.py`. Random prior (Dirichlet), one thread, one run of each case on a busy",
-        "machine: CPU seconds may be two to three times those of a quiet one. The gap is the exact certificate's.",
+        "Written by `python benchmarks/places.py`. Random prior (Dirichlet), one thread, one run of each case on a",
+        "busy machine: CPU seconds may be two to three times those of a quiet one. The gap is the exact certificate's.",
         f"A case may take {SECONDS:.0f} s of wall time; then the status is `limit` and the gap is what was proved.",
         "",
         "| pairs | n | epsilon | loss | gap asked | CPU s | certificate s | gap | by | status | MB |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for r in rows:
-        lines.append(
-            f"| {r['kind']} | {r['n']} | {r['epsilon']:g} | {r['loss']} | {r['asked']:.0e} | {r['seconds']:.1f} "
-            f"| {r['certify']:.1f} | {r['gap']:.1e} | {r['solver']} | {r['status']} | {r['megabytes']:.0f} |"
-        )
+    lines += [
+        f"| {r['kind']} | {r['n']} | {r['epsilon']:g} | {r['loss']} | {r['asked']:.0e} | {r['seconds']:.1f} "
+        f"| {r['certify']:.1f} | {r['gap']:.1e} | {r['solver']} | {r['status']} | {r['megabytes']:.0f} |"
+        for r in rows
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -141,7 +141,7 @@ class Generation:
         deadline : Deadline, optional
             When to stop; default: ``NO_LIMIT``.
         patience : float
-            Pivots after which the gap has to be below `SLOW_GAP`; default: no limit.
+            Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
         """
         with few_threads(len(self.center)):
             master = self._first_master()
