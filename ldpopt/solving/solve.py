@@ -139,13 +139,23 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
                 raise
             notes.append(f"{step.method} refused the problem: {error.what}")
             continue
-        is_settled = raw.outcome.status in SETTLED or task.deadline.is_over
-        if is_settled or step is steps[-1]:
+        except OutOfTimeError as error:
+            if best is None or best.channel is None:
+                raise
+            notes.append(f"{step.method}: time was over while {error}")
+            return _as_limit(best), notes
+        if _is_last(raw, task) or step is steps[-1]:
             break
         notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = _better(raw, best)
     notes += _rounds_note(raw, step)
     return _as_limit(raw if raw.outcome.status in SETTLED else _better(raw, best)), notes
+
+
+def _is_last(raw: RawSolution, task: Task) -> bool:
+    """Whether no other method follows: the problem is settled, or time is over."""
+    is_stopped = raw.outcome.status is Status.LIMIT and raw.channel is not None
+    return raw.outcome.status in SETTLED or is_stopped or task.deadline.is_over
 
 
 def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:

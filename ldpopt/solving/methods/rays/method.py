@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.auditing.divergence import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
@@ -35,6 +36,9 @@ STAKE_SHARE = 100
 
 MAX_LOSS = 600.0
 """Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
+
+REPAIR_SECONDS = 1e-5
+"""Seconds for each entry that pass after the last round, on a slow machine."""
 
 ENDINGS = {
     "gap": "the gap is reached",
@@ -81,7 +85,8 @@ class Rays(Method):
         if not -work.trees.log.min() < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
         patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
-        found = work.run(GAP if task.gap is None else task.gap, task.deadline, patience)
+        gap = GAP if task.gap is None else task.gap
+        found = work.run(gap, _before_repair(task.deadline, task.form.entries), patience)
         sign = 1.0 if task.problem.utility.sense == "gain" else -1.0
         program = _with_pairs(task.problem, found.pairs)
         duals = sign * np.concatenate([-(scale.unit * found.sums + least), scale.unit * found.pairs.value])
@@ -91,6 +96,12 @@ class Rays(Method):
         reduced = program.objective - program.matrix.T @ duals
         outcome = Outcome(status, message, found.channel.reshape(-1), duals, reduced)
         return RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
+
+
+def _before_repair(deadline: Deadline, entries: int) -> Deadline:
+    """An earlier deadline, which leaves time for writing the rows, repair and audit."""
+    left = deadline.left
+    return deadline if left is None else Deadline(deadline.moment - min(REPAIR_SECONDS * entries, left / 2))
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
