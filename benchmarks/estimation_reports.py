@@ -21,7 +21,7 @@ from ldpopt.estimation.designs.blocks import block_design
 from ldpopt.estimation.designs.subsets import best_size
 from ldpopt.foundation.budget import Budget
 
-CASES = [(7, 0.3), (7, 1.0), (11, 0.2), (12, 1.0), (13, 0.8), (16, 0.5), (20, 1.0), (21, 1.15), (31, 1.4), (57, 1.8)]
+CASES = [(7, 0.3), (7, 1.0), (11, 0.2), (12, 1.0), (13, 0.8), (16, 0.5), (21, 1.15), (31, 1.4), (57, 1.8)]
 """Answers and epsilon; the last are planes of order 4, 5 and 7."""
 
 LISTED = 13

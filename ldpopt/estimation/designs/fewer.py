@@ -19,6 +19,10 @@ from ldpopt.estimation.designs.generation import UNUSED, Optimum
 from ldpopt.estimation.designs.pricing import Staircases
 from ldpopt.estimation.designs.restricted import solve_restricted
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int
+
+RARE = 1e-6
+"""Probability below which a report is tried without: interior points end with some that nobody would send."""
 
 SAME = 1e-12
 """Relative difference up to which a Gram matrix counts as unchanged by all permutations."""
@@ -80,22 +84,27 @@ def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
     gap : float
         Relative gap of the variance that is aimed at.
     """
-    contrasts, columns = optimum.contrasts, optimum.columns
-    n = len(contrasts.weights)
-    atoms = contrasts.atoms(columns)
-    rows = _equations(atoms)
-    places = _basic(rows, optimum.q) if len(columns) > len(rows) else None
-    if places is None:
-        return optimum
-    start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
-    polished = solve_restricted(atoms[places], contrasts.reduced, np.eye(n - 1)[None], start=start, gap=1e-12)
+    rows = _equations(optimum.contrasts.atoms(optimum.columns))
+    places = _basic(rows, optimum.q) if rows.shape[1] > len(rows) else None
+    if places is not None:
+        start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
+        optimum = _on_columns(optimum, places, start, gap)
+    often = np.flatnonzero(optimum.q > RARE)
+    return optimum if len(often) == len(optimum.q) else _on_columns(optimum, often, optimum.q[often], gap)
+
+
+def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float) -> Optimum:
+    """The best probabilities of some of the columns, if they cost no more than a share of the gap."""
+    contrasts = optimum.contrasts
+    n, atoms = len(contrasts.weights), contrasts.atoms(optimum.columns)[places]
+    polished = solve_restricted(atoms, contrasts.reduced, np.eye(n - 1)[None], start=start, gap=1e-12)
     value = contrasts.value(polished.value)
-    off = np.abs(rows[:n, places] @ polished.q - np.eye(n)[0]).max()
+    off = np.abs(_equations(atoms)[:n] @ polished.q - np.eye(n)[0]).max()
     if value - optimum.value > gap / 4 * (optimum.value - contrasts.spread) or off > 1e-10:
         return optimum
     used = polished.q > UNUSED
     q = polished.q[used] / polished.q[used].sum()
-    return replace(optimum, columns=columns.take(places[used]), q=q, value=value)
+    return replace(optimum, columns=optimum.columns.take(places[used]), q=q, value=value)
 
 
 def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
@@ -109,6 +118,8 @@ def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
     places = _basic(rows, optimum.q) if len(columns) > len(rows) else None
     if places is None:
         return optimum
+    q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
+    places = places[q > RARE]
     q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
     used = q > UNUSED
     fewer = replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
