@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.divergence import ULPS, Audit, Pairs, max_divergence
+from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
-from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, shape_of
+from ldpopt.privacy.places import METRICS, network_distances, point_distances
+from ldpopt.privacy.spanner import unimplied_pairs
 from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+PointMetric = Literal["euclidean", "manhattan", "great_circle"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,68 @@ class MetricDP(TiedNotion):
         object.__setattr__(self, "distance", distance)
         object.__setattr__(self, "inputs", names)
 
+    @classmethod
+    def of_points(
+        cls,
+        epsilon: float | str,
+        points: Any,
+        metric: PointMetric = "euclidean",
+        inputs: Sequence[Hashable] | None = None,
+    ) -> Self:
+        """Metric privacy for places with coordinates.
+
+        Parameters
+        ----------
+        epsilon : float or str
+            Nats per unit of distance.
+        points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates
+            Coordinates; the rows of a DataFrame are the points. Labels are aligned with the inputs of a problem.
+        metric : {"euclidean", "manhattan", "great_circle"}
+            The last takes (latitude, longitude) in degrees and measures kilometers; default: ``"euclidean"``.
+        inputs : sequence of hashable, optional
+            Labels of the points of an array; default: none, the points are read by position.
+
+        Raises
+        ------
+        StatementError
+            If a coordinate is not finite or out of range, two points coincide or the metric is unknown.
+
+        Examples
+        --------
+        >>> MetricDP.of_points(1.0, {"home": (0, 0), "work": (3, 4)}).matrix(["home", "work"])[0, 1]
+        np.float64(5.0)
+        """
+        table = point_distances(points, metric, inputs)
+        return cls(epsilon, table.values, table.axes[0])
+
+    @classmethod
+    def of_network(cls, epsilon: float | str, graph: nx.Graph[Any], weight: str = "length") -> Self:
+        """Metric privacy for the nodes of a network, with the lengths of shortest paths as distances.
+
+        Parameters
+        ----------
+        epsilon : float or str
+            Nats per unit of length.
+        graph : networkx.Graph
+            Undirected and in one piece; its nodes are the inputs' labels.
+        weight : str
+            Attribute of an edge that is its length, positive; default: ``"length"``.
+
+        Raises
+        ------
+        StatementError
+            If the graph is directed, empty or in several parts, or an edge has no positive length.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> roads = nx.Graph([("a", "b", {"length": 2.0}), ("b", "c", {"length": 0.5})])
+        >>> MetricDP.of_network(1.0, roads).matrix(["a", "b", "c"])[0, 2]
+        np.float64(2.5)
+        """
+        table = network_distances(graph, weight)
+        return cls(epsilon, table.values, table.axes[0])
+
     def __repr__(self) -> str:
         """Budget and size of the table."""
         name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
@@ -96,9 +163,9 @@ class MetricDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Pairs that are not implied by a chain of shorter ones, in O(n^3)."""
+        """Pairs that are not implied by a chain of shorter ones."""
         distance = self.matrix(inputs)
-        first, second = _spanner(distance, deadline)
+        first, second = unimplied_pairs(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
@@ -118,25 +185,28 @@ class MetricDP(TiedNotion):
 
     @classmethod
     def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"``)."""
+        """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"`` and other names)."""
         epsilon, distance = required(table, "epsilon"), required(table, "distance")
         values, points = table.get("values"), table.get("points")
         if not isinstance(distance, str):
             if values is not None or points is not None:
                 raise StatementError("values and points are not used with a distance matrix", do="remove them")
             return cls(epsilon, real_array(distance, "distance matrix"))
-        if distance not in ("absolute", "euclidean"):
-            what = f"privacy.distance = {short_repr(distance)}: should be 'absolute' or 'euclidean', or a matrix"
+        if distance not in ("absolute", *METRICS):
+            known = ", ".join(map(repr, ("absolute", *METRICS)))
+            what = f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
             raise StatementError("points are for distance = 'euclidean'", do="state values, one number for each input")
-        if distance == "euclidean" and (points is None) == (values is None):
+        if distance != "absolute" and (points is None) == (values is None):
             raise StatementError(
-                "distance = 'euclidean' needs points", do="state points = [[x, y], ...], one for each input"
+                f"distance = {distance!r} needs points", do="state points = [[x, y], ...], one for each input"
             )
-        return cls(
-            epsilon, _distances_between(_values_of_inputs(values, inputs) if points is None else points, len(inputs))
-        )
+        places = _values_of_inputs(values, inputs) if points is None else points
+        if len(places) != len(inputs):
+            name = "points" if len(places) and isinstance(places[0], list) else "values"
+            raise StatementError(f"{name} has {len(places)} entries for {len(inputs)} inputs")
+        return cls(epsilon, point_distances(places, "euclidean" if distance == "absolute" else distance).values)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""
@@ -205,33 +275,3 @@ def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:
         return values
     is_numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in inputs)
     return list(inputs) if is_numeric else list(range(len(inputs)))
-
-
-def _distances_between(places: Any, n: int) -> Float:
-    """Distances between n numbers or points, shape (n, n)."""
-    name = "points" if len(places) and isinstance(places[0], list) else "values"
-    coordinates = real_array(places, f"list of {name}")
-    if len(coordinates) != n:
-        raise StatementError(f"{name} has {len(coordinates)} entries for {n} inputs")
-    gap = coordinates[:, None] - coordinates[None, :]
-    return np.abs(gap) if gap.ndim == 2 else np.asarray(np.sqrt((gap**2).sum(axis=2)))
-
-
-def _spanner(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
-    """Pairs that are not implied by a chain through a third input; float sums are compared exactly."""
-    n = len(distance)
-    keep = distance > 0
-    for x in range(n):
-        deadline.check("dropping the metric's implied pairs")
-        through = distance[x][:, None] + distance
-        through[x] = np.inf
-        np.fill_diagonal(through, np.inf)
-        via = through.argmin(axis=0)
-        shortest = through[via, np.arange(n)]
-        for k in np.flatnonzero(shortest <= distance[x] * (1 + 4 * ULPS)):
-            middle = via[k]
-            total = Fraction(float(distance[x, middle])) + Fraction(float(distance[middle, k]))
-            if total <= Fraction(float(distance[x, k])):
-                keep[x, k] = False
-    first, second = np.nonzero(keep)
-    return first, second

@@ -209,11 +209,12 @@ def _compact(problem: Problem) -> ChannelProgram:
     )
 
 
-def _pairwise(problem: Problem) -> ChannelProgram:
+def row_sums(problem: Problem) -> ChannelProgram:
+    """The program over a channel's entries with its row sums and no other rows."""
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     maximize = problem.utility.sense == "gain"
     structure = Structure("pairwise", _weighted(problem), maximize)
-    program = ChannelProgram(
+    return ChannelProgram(
         structure.weighted.reshape(-1),
         maximize,
         np.arange(n + 1) * m,
@@ -227,7 +228,10 @@ def _pairwise(problem: Problem) -> ChannelProgram:
         (Span("P", 0, n * m, (inputs, outputs)),),
         structure,
     )
-    ties = problem.ties()
+
+
+def _pairwise(problem: Problem) -> ChannelProgram:
+    program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
     if ties is None or ties.is_shared:
         return add_rows(program, rows_of(problem.privacy, problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)

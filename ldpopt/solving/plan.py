@@ -16,6 +16,7 @@ from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Method
 from ldpopt.solving.methods.output_sifting import OutputSifting
+from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
@@ -24,6 +25,7 @@ SolveForm = Literal["compact", "pairwise", "sifted"]
 
 METHODS: tuple[Method, ...] = (
     OutputSifting(),
+    Rays(),
     GraphInteriorPoint(),
     RowGeneration(may_switch=True),
     EventInteriorPoint(),
@@ -109,6 +111,8 @@ def plan(
     candidates = [method for method in _allowed(form) if method.suits(facts, limits)]
     ranks = {method: method.rank(facts, limits) for method in candidates}
     ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
+    if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
+        ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would not end
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
 
 

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import is_separated
 from ldpopt.solving.channel_program import Form
+from ldpopt.solving.limits import Limits
 from ldpopt.statement.problem import Problem
+
+MAX_LOSS = 700.0
+"""Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,11 @@ class ProblemForm:
         return self.n * self.m
 
     @property
+    def pair_nonzeros(self) -> float:
+        """Number of non-zeros in the rows of tied pairs, one for each pair and output."""
+        return 0.0 if self.ties is None or self.ties.first is None else 2.0 * len(self.ties.first) * self.m
+
+    @property
     def default_form(self) -> Form:
         """Compact if all tied pairs are tied alike."""
         return "compact" if self.ties is not None and self.ties.is_compact else "pairwise"
@@ -77,6 +88,24 @@ class ProblemForm:
         first, second = self.ties.first, self.ties.second
         forward, reverse = np.unique(first * self.n + second), np.unique(second * self.n + first)
         return bool(np.array_equal(forward, reverse)) and len(np.unique(first)) == self.n
+
+    def fits_graph_interior(self, limits: Limits) -> bool:
+        """Whether the interior point by outputs has an interior that floats resolve, and room for its factors."""
+        fits = self.n * self.entries <= limits.graph_work and self.pair_nonzeros <= limits.graph_nonzeros
+        return fits and self.is_mutual and limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
+
+    @cached_property
+    def is_connected(self) -> bool:
+        """Whether ties are mutual, at the same distance both ways, and chains of them join all inputs."""
+        if not self.is_mutual or self.ties is None or self.ties.owner is not None or self.ties.capped is not None:
+            return False
+        first, second = self.ties.pairs()
+        distance = np.ones(len(first)) if self.ties.distance is None else self.ties.distance
+        forward, reverse = np.argsort(first * self.n + second), np.argsort(second * self.n + first)
+        graph = csr_array((distance, (first, second)), shape=(self.n, self.n))
+        is_alike = len(np.unique(first * self.n + second)) == len(first)
+        is_alike = is_alike and bool(np.array_equal(distance[forward], distance[reverse]))
+        return is_alike and int(connected_components(graph, directed=False)[0]) == 1
 
     @cached_property
     def losses(self) -> tuple[float, float]:

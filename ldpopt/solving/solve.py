@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
@@ -21,6 +22,9 @@ from ldpopt.solving.plan import SolveForm, Step, plan
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of
 from ldpopt.statement.problem import Problem
+
+SETTLED = (Status.OPTIMAL, Status.INFEASIBLE)
+"""How a method ends that needs no other one after it."""
 
 NOTED_COST = 1e-6
 """Smallest relative cost of the repair that is noted."""
@@ -135,13 +139,32 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
                 raise
             notes.append(f"{step.method} refused the problem: {error.what}")
             continue
-        is_settled = raw.outcome.status in (Status.OPTIMAL, Status.INFEASIBLE) or task.deadline.is_over
-        if is_settled or step is steps[-1]:
+        except OutOfTimeError as error:
+            if best is None or best.channel is None:
+                raise
+            notes.append(f"{step.method}: time was over while {error}")
+            return _as_limit(best), notes
+        if _is_last(raw, task) or step is steps[-1]:
             break
         notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
-        best = raw if raw.channel is not None else best
+        best = _better(raw, best)
     notes += _rounds_note(raw, step)
-    return _as_limit(raw if raw.channel is not None or best is None else best), notes
+    return _as_limit(raw if raw.outcome.status in SETTLED else _better(raw, best)), notes
+
+
+def _is_last(raw: RawSolution, task: Task) -> bool:
+    """Whether no other method follows: the problem is settled, or time is over."""
+    is_stopped = raw.outcome.status is Status.LIMIT and raw.channel is not None
+    return raw.outcome.status in SETTLED or is_stopped or task.deadline.is_over
+
+
+def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
+    """Of two unfinished answers the one with a channel, and with the smaller gap; else the later one."""
+    if best is None or best.channel is None:
+        return raw
+    if raw.channel is None or (best.gap is not None and best.gap < (inf if raw.gap is None else raw.gap)):
+        return best
+    return raw
 
 
 def _as_limit(raw: RawSolution) -> RawSolution:

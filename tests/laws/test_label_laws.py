@@ -88,6 +88,7 @@ ALIGNED = {
         lambda w: problem(PRIOR, constraints=constraints.unbiased([0, 1, 3], w)),
     ),
     "MetricDP": (DISTANCE, lambda d: problem(PRIOR, privacy=lo.MetricDP(1.0, d))),
+    "MetricDP.of_points": (VALUES, lambda v: problem(PRIOR, SQUARE, lo.MetricDP.of_points(1.0, v))),
     "MetricDP(inputs=)": (DISTANCE, lambda d: lo.MetricDP(1.0, d, inputs=INPUTS).distance),
     "MetricDP.audit": (DISTANCE, lambda d: lo.MetricDP(1.0, d).audit(MECHANISM)),
     "MetricDP.audit(frame)": (CHANNEL, lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS))),

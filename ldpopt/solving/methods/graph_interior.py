@@ -11,9 +11,6 @@ from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 
-MAX_LOSS = 700.0
-"""Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
-
 
 @dataclass(frozen=True)
 class GraphInteriorPoint(Method):
@@ -24,13 +21,11 @@ class GraphInteriorPoint(Method):
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties of sufficient length, two or more inputs, no side rows, no delta."""
-        least, most = form.losses
-        has_interior = least > limits.graph_least_loss and most < MAX_LOSS
-        return form.n > 1 and form.is_mutual and has_interior and not form.has_side_rows
+        return form.n > 1 and not form.has_side_rows and form.fits_graph_interior(limits)
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """First for a large channel."""
-        return 0.0 if form.entries >= limits.graph_entries else inf
+        """First, or after rays, for a large channel."""
+        return 0.5 if form.entries >= limits.graph_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """State the size."""

@@ -51,7 +51,8 @@ class Task:
 class RawSolution:
     """The program with its generated rows, the outcome of its last solve, the unrepaired channel, and the solver.
 
-    At a limit the channel is the best one so far, if there is one.
+    At a limit the channel is the best one so far, if there is one. ``gap`` is the relative gap of value and bound,
+    where the method knows it.
     """
 
     program: ChannelProgram
@@ -59,6 +60,7 @@ class RawSolution:
     channel: Float | None
     rounds: int
     solver: str
+    gap: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,174 @@
+"""Distances between places: of coordinates, and along the edges of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float, real_array, short_repr
+from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
+from ldpopt.foundation.rows import Int
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+METRICS = ("euclidean", "manhattan", "great_circle")
+"""Names of the distances between coordinates."""
+
+EARTH_RADIUS = 6371.0088
+"""Mean radius of the Earth in kilometers (IUGG)."""
+
+
+def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:
+    """Distances between points, and their labels.
+
+    Parameters
+    ----------
+    points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates
+        The rows of a DataFrame are the points, under their labels.
+    metric : {"euclidean", "manhattan", "great_circle"}
+        For the last, points are (latitude, longitude) in degrees, and distances are kilometers.
+    inputs : sequence of hashable, optional
+        Labels of points that have none; default: none.
+
+    Raises
+    ------
+    StatementError
+        If the metric is unknown, a coordinate is not finite or out of range, or two points coincide.
+    """
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise StatementError(f"unknown metric {short_repr(metric)}", do=f"name one of {', '.join(map(repr, METRICS))}")
+    places, names = _coordinates(points)
+    if names is None and inputs is not None:
+        names = distinct_labels(inputs, "list of points", "input")
+    elif names is not None and inputs is not None:
+        table = Labelled(places, (names, None), "list of points", ("input", "coordinate"))
+        names = distinct_labels(inputs, "list of points", "input")
+        places = table.to(names, None)
+    if names is not None and len(names) != len(places):
+        raise StatementError(f"{len(names)} input labels for {len(places)} points")
+    distance = _great_circle(places, names) if metric == "great_circle" else _plane(places, metric)
+    x, k = _coinciding(distance)
+    if x != k:
+        what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
+        raise StatementError(what, where="the list of points", do="merge the two inputs or move them apart")
+    return Labelled(distance, (names, names), "distance", ("input", "input"))
+
+
+def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
+    """Lengths of the shortest paths between the nodes, and the nodes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Undirected, in one piece.
+    weight : str
+        Attribute of an edge that is its length, positive; rounded down to about ``2**-52`` of the sum of all.
+
+    Raises
+    ------
+    StatementError
+        If the graph is directed, empty or in several parts, or an edge has no positive finite length.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    if not callable(getattr(graph, "is_directed", None)) or not hasattr(graph, "edges"):
+        raise StatementError(f"a {type(graph).__name__} is not a networkx graph")
+    if graph.is_directed():
+        do = "privacy is mutual: pass graph.to_undirected()"
+        raise StatementError("the network is directed", do=do)
+    names = distinct_labels(list(graph.nodes), "network", "input")
+    if not names:
+        raise StatementError("the network has no nodes")
+    first, second, length = _edges(graph, names, weight)
+    n = len(names)
+    distance = dijkstra(csr_array((_on_grid(length), (first, second)), shape=(n, n)), directed=False)
+    if not np.isfinite(distance).all():
+        x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
+        what = f"no path of the network joins {names[x]!r} and {names[k]!r}"
+        raise StatementError(what, do="join the parts by edges, or state a problem for each part")
+    return Labelled(np.minimum(distance, distance.T), (names, names), "distance", ("input", "input"))
+
+
+def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, Float]:
+    """Ends and lengths of the edges; of parallel ones the shortest counts, and loops do not."""
+    place = {name: x for x, name in enumerate(names)}
+    shortest: dict[tuple[int, int], float] = {}
+    for u, v, data in graph.edges(data=True):
+        if u == v:
+            continue
+        where = f"the edge from {u!r} to {v!r}"
+        if weight not in data:
+            raise StatementError(f"it has no {weight!r}", where=where, do="state weight=, the attribute with lengths")
+        length = float(real_array(data[weight], f"{weight} of an edge"))
+        if not 0 < length < np.inf:
+            raise StatementError(f"its {weight} is {length}, which is not a positive length", where=where)
+        ends = (min(place[u], place[v]), max(place[u], place[v]))
+        shortest[ends] = min(length, shortest.get(ends, np.inf))
+    ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
+    return ends_of[:, 0], ends_of[:, 1], np.array(list(shortest.values()), float)
+
+
+def _on_grid(length: Float) -> Float:
+    """Lengths rounded down to multiples of a power of two, about ``2**-52`` of their sum: then sums are exact.
+
+    Without it the pairs that a path implies would differ from its length in their last bits, and stay.
+    """
+    unit = 2.0 ** (int(np.frexp(length.sum())[1]) - 52) if len(length) else 1.0
+    return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
+
+
+def _coordinates(points: Any) -> tuple[Float, Labels | None]:
+    """Coordinates as an array of shape (n, d), and the labels of the points."""
+    if isinstance(points, Mapping):
+        names: Labels | None = distinct_labels(points.keys(), "list of points", "input")
+        given: Any = [np.atleast_1d(real_array(point, "list of points")) for point in points.values()]
+    else:
+        given, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
+    places = real_array(given, "list of points")
+    places = places[:, None] if places.ndim == 1 else places
+    if places.ndim != 2 or not places.size or not np.isfinite(places).all():
+        raise StatementError("the points need finite coordinates, one row per point")
+    return places, names
+
+
+def _plane(places: Float, metric: str) -> Float:
+    """Distances of straight lines, or of lines along the axes."""
+    from scipy.spatial.distance import pdist, squareform
+
+    with np.errstate(over="ignore"):
+        return np.asarray(squareform(pdist(places, "cityblock" if metric == "manhattan" else "euclidean")))
+
+
+def _great_circle(places: Float, names: Labels | None) -> Float:
+    """Distances on a sphere, by the haversine formula, which is accurate for close points."""
+    if places.shape[1] != 2:
+        raise StatementError(f"a place on the globe has {places.shape[1]} coordinates", do="state latitude, longitude")
+    for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
+        wrong = np.flatnonzero(np.abs(places[:, axis]) > limit)
+        if len(wrong):
+            value, where = places[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
+            do = "state (latitude, longitude) in degrees"
+            raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)
+    latitude, longitude = np.radians(places).T
+    distance = np.empty((len(places),) * 2)
+    for x in range(len(places)):
+        half = np.sin((latitude - latitude[x]) / 2) ** 2
+        half += np.cos(latitude) * np.cos(latitude[x]) * np.sin((longitude - longitude[x]) / 2) ** 2
+        distance[x] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    np.fill_diagonal(distance, 0.0)
+    return np.minimum(distance, distance.T)
+
+
+def _coinciding(distance: Float) -> tuple[int, int]:
+    """Two inputs at distance 0; the same one twice if there are none."""
+    zero = np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool))
+    return (int(zero[0][0]), int(zero[0][1])) if len(zero) else (0, 0)
+
+
+def _name(names: Labels | None, x: int) -> str:
+    return f"input {x}" if names is None else repr(names[x])

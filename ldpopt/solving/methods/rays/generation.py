@@ -1,0 +1,241 @@
+r"""Column generation over rays: the master's multipliers price every output, whose best ray joins the master.
+
+With multipliers ``y`` of the row sums and ``v_j`` the least price of an output's rays, whose entry at the root is 1,
+
+.. math:: \sum_x \Big( y_x + \min\big(0, \min_{j:\, root(j) = x} v_j\big) \Big)
+
+is at most the cost of every private channel, in each round. Theory: docs, "Rays".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.solving.interior.threads import few_threads
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.master import Master
+from ldpopt.solving.methods.rays.trees import TreeMultipliers, Trees
+
+ROUNDS = 1000
+"""Largest number of rounds; 5 to 60 are usual."""
+
+STALLED_ROUNDS = 12
+"""Rounds in which neither value nor bound improve before stopping."""
+
+START_SMOOTHING, MAX_SMOOTHING = 0.8, 0.95
+"""Share of the best multipliers so far in those that are priced: at the start, and at most."""
+
+LESS_SMOOTHING, MORE_SMOOTHING = 0.1, 0.3
+"""How much the share falls when the bound improves in the master's direction, and how much it rises otherwise."""
+
+MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
+"""Gap of the master, as a share of the gap of the rays; and its largest value."""
+
+MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
+"""Share below which nothing is smoothed, and factor of the master's gap, when no output has a new ray."""
+
+SLOW_GAP = 1e-2
+"""Gap that rays soon close, so that no other method need take over."""
+
+ROUGH_GAP, ROUGH_PIVOTS = 0.1, 60
+"""While the gap is larger than this, pricing ends after so many rounds of pivots, and may prove nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaysResult:
+    """The best channel found, and what proves its gap.
+
+    Attributes
+    ----------
+    channel : float array, shape (n, m)
+        Not yet repaired.
+    sums : float array, shape (n,)
+        Multipliers of the row sums.
+    pairs : TreeMultipliers
+        Multipliers of the ties, for costs to be minimized.
+    gap : float
+        Relative gap of value and bound, in floats.
+    rounds : int
+        Rounds done.
+    ended : str
+        Why it ended: ``"gap"``, ``"stalled"``, ``"slow"`` or ``"time"``.
+    """
+
+    channel: Float
+    sums: Float
+    pairs: TreeMultipliers
+    gap: float
+    rounds: int
+    ended: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How costs were normalized, and what a gap is relative to.
+
+    Attributes
+    ----------
+    offset, unit : float
+        A true cost is ``offset + unit * cost``.
+    floor : float
+        Least true cost that gaps are relative to.
+    """
+
+    offset: float
+    unit: float
+    floor: float
+
+    def share(self, distance: float, bound: float) -> float:
+        """Relative gap."""
+        return self.unit * max(distance, 0.0) / max(abs(self.offset + self.unit * bound), self.floor, 1e-300)
+
+    @property
+    def least(self) -> float:
+        """Least normalized cost that gaps are relative to; about, as the bound is not known."""
+        return max(self.floor, abs(self.offset)) / self.unit
+
+
+class Generation:
+    """The state of the rounds.
+
+    Parameters
+    ----------
+    cone : Cone
+        The ties.
+    costs : float array, shape (m, n)
+        Cost of every entry of the channel: not negative, the largest is 1.
+    roots : int array, shape (m,)
+        Input of each output whose entry is 1 in its rays.
+    scale : Scale
+        What gaps are relative to.
+    """
+
+    def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale) -> None:
+        self.costs, self.roots, self.scale = costs, roots, scale
+        self.trees = Trees(cone, roots)
+        self.value, self.bound, self.center_value = float(costs.sum(axis=1).min()), 0.0, 0.0
+        self.center = np.zeros(cone.n)
+        self.proof: tuple[Float, Trees] | None = None
+        self.incumbent: Master | None = None
+        self.smoothing, self.master_gap = START_SMOOTHING, MASTER_GAP
+        self.rounds = self.stalled = 0
+
+    @property
+    def gap(self) -> float:
+        """Relative gap so far."""
+        return self.scale.share(self.value - self.bound, self.bound)
+
+    def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
+        """Do rounds until the gap is reached, nothing improves, or time is over.
+
+        Parameters
+        ----------
+        gap : float
+            Relative gap at which to stop.
+        deadline : Deadline, optional
+            When to stop; default: ``NO_LIMIT``.
+        patience : float
+            Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
+        """
+        with few_threads(len(self.center)):
+            master = self._first_master()
+            ended = ""
+            while not ended and not deadline.is_over:
+                master = self._round(master, gap, deadline)
+                self.rounds += 1
+                ended = self._ending(gap, patience)
+        return self._result(ended or "time")
+
+    def _ending(self, gap: float, patience: float) -> str:
+        """Why to stop now; empty to go on."""
+        if self.gap <= gap:
+            return "gap"
+        if self.stalled >= STALLED_ROUNDS or self.rounds >= ROUNDS:
+            return "stalled"
+        return "slow" if self.trees.pivots > patience and self.gap > SLOW_GAP else ""
+
+    def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
+        """Solve the master, price all outputs, add their rays."""
+        before = self.value, self.bound
+        master = master.solved(
+            max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), self.scale.least, deadline
+        )
+        if master.is_feasible and master.value < self.value:
+            self.value, self.incumbent = master.value, master
+        sums = master.at.sums
+        priced = (1 - self.smoothing) * sums + self.smoothing * self.center
+        is_rough = self.gap > max(ROUGH_GAP, gap)
+        is_best = self.trees.improve(self.costs - priced, rounds=ROUGH_PIVOTS if is_rough else None, deadline=deadline)
+        rays = self.trees.rays()
+        reduced = ((self.costs - sums) * rays).sum(axis=1)
+        new = np.flatnonzero(reduced < -1e-13 * rays.sum(axis=1))
+        rises = bool(is_best.all()) and self._use_prices(priced, sums, rays)
+        self._adapt(rises, bool(len(new)))
+        self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
+        if not len(new):
+            return master
+        cost = (self.costs[new] * rays[new]).sum(axis=1)
+        return master.extended(rays[new].T, cost, new, self.center)
+
+    def _use_prices(self, priced: Float, sums: Float, rays: Float) -> bool:
+        """Use the least prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
+        price = ((self.costs - priced) * rays).sum(axis=1)
+        share = np.zeros(len(self.center))
+        np.minimum.at(share, self.roots, price)
+        shift = min(0.0, float((price / rays.sum(axis=1)).min()))
+        rises = bool(self._slope(price, rays) @ (sums - self.center) > 0)
+        bound, shifted = float((priced + share).sum()), float((priced + shift).sum())
+        if bound > self.bound:
+            self.bound, self.proof = bound, (priced, self.trees.copy())
+        if max(bound, shifted) > self.center_value:
+            self.center_value = max(bound, shifted)
+            self.center = priced + (share if bound >= shifted else shift)
+        return rises
+
+    def _adapt(self, rises: bool, has_new: bool) -> None:
+        """Choose the share of the center in the next prices, and how closely the master is solved."""
+        if not has_new:
+            self.smoothing = self.smoothing / 2 if self.smoothing > MIN_SMOOTHING else 0.0
+            self.master_gap *= MASTER_SHRINK
+            return
+        self.master_gap = MASTER_GAP
+        if rises:
+            self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
+        else:
+            self.smoothing = min(MAX_SMOOTHING, self.smoothing + MORE_SMOOTHING * (1 - self.smoothing))
+
+    def _slope(self, price: Float, rays: Float) -> Float:
+        """A supergradient of the bound: 1 less the rays that it uses, one for each root."""
+        order = np.argsort(-price, kind="stable")
+        used = np.full(len(self.center), -1)
+        used[self.roots[order]] = order
+        used = used[used >= 0]
+        return np.asarray(1 - rays[used[price[used] < 0]].sum(axis=0))
+
+    def _first_master(self) -> Master:
+        """Kernel columns, and constant ones."""
+        m, n = self.costs.shape
+        rays = np.concatenate([self.trees.rays(), np.ones((m, n))])
+        cost = (np.concatenate([self.costs, self.costs]) * rays).sum(axis=1)
+        return Master.start(rays.T.copy(), cost, np.tile(np.arange(m), 2))
+
+    def _result(self, ended: str) -> RaysResult:
+        m, n = self.costs.shape
+        if self.incumbent is None:
+            channel = np.zeros((n, m))
+            channel[:, int(self.costs.sum(axis=1).argmin())] = 1.0
+        else:
+            channel = self.incumbent.channel(m)
+        if self.proof is None:
+            none = np.zeros(0, np.int64)
+            sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
+        else:
+            sums, trees = self.proof
+            pairs = trees.multipliers(self.costs - sums)
+        return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)

@@ -1,0 +1,192 @@
+r"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point.
+
+.. math:: \min c^T w, \qquad A w = 1, \qquad w \ge 0
+
+has a row for each input and a column for each ray. It is solved only as far as the gap of the rays needs, which leaves
+its multipliers ``y`` in the middle of the good ones; and it starts from the weights of the last round.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrs
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky, follow_path
+
+STEPS = 100
+"""Largest number of iterations; 4 to 12 are usual."""
+
+STALLED_STEPS = 8
+"""Iterations without a smaller gap before stopping."""
+
+MAX_RESIDUAL = 1e-9
+"""Largest error of a row sum at a point that counts."""
+
+FULL, KEPT = 6, 4
+"""A master with more than `FULL` rays for each input keeps the best `KEPT` of them for each."""
+
+MIN_SLACK = 1e-3
+"""Smallest start of a slack, as a share of the mean one."""
+
+
+MAX_SHARE = 0.99
+"""Largest share of feasible multipliers in the next start."""
+
+
+@dataclass(frozen=True)
+class MasterPoint(Point):
+    """Weights of the rays, multipliers of the row sums, and slacks of the rays' costs."""
+
+    weights: Float
+    sums: Float
+    reduced: Float
+
+    PRIMAL: ClassVar[frozenset[str]] = frozenset({"weights"})
+
+    @property
+    def slacks(self) -> tuple[Float, ...]:
+        """The weights."""
+        return (self.weights,)
+
+    @property
+    def multipliers(self) -> tuple[Float, ...]:
+        """The reduced costs."""
+        return (self.reduced,)
+
+
+class MasterSystem(NewtonSystem[MasterPoint]):
+    """The normal equations of one iteration, factored."""
+
+    def __init__(self, rays: Float, cost: Float, at: MasterPoint) -> None:
+        self.rays, self.at = rays, at
+        self.scale = at.weights / at.reduced
+        self.primal = 1 - rays @ at.weights
+        self.dual = cost - at.sums @ rays - at.reduced
+        scaled = rays * np.sqrt(self.scale)
+        normal = dsyrk(1.0, scaled.T, trans=1, lower=1)
+        self.unit = 1 / np.sqrt(np.diag(normal))
+        self.factor = cholesky(np.asfortranarray(normal * self.unit * self.unit[:, None]))
+
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> MasterPoint:
+        """Newton step towards products changed by ``aims``."""
+        part = self.scale * self.dual - aims[0] / self.at.reduced
+        sums = self._solve(self.primal + self.rays @ part)
+        weights = self.scale * (sums @ self.rays) - part
+        if refine:
+            more = self._solve(self.primal - self.rays @ weights)
+            sums, weights = sums + more, weights + self.scale * (more @ self.rays)
+        return MasterPoint(weights, sums, (aims[0] - self.at.reduced * weights) / self.at.weights)
+
+    def _solve(self, right: Float) -> Float:
+        return np.asarray(self.unit * dpotrs(self.factor, self.unit * right, lower=1)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Master:
+    """The rays found so far.
+
+    Attributes
+    ----------
+    rays : float array, shape (n, k)
+        Columns of the cone.
+    cost : float array, shape (k,)
+        Their costs.
+    output : int array, shape (k,)
+        The output that each belongs to.
+    at : MasterPoint
+        Where the next solve starts.
+    """
+
+    rays: Float
+    cost: Float
+    output: Int
+    at: MasterPoint
+
+    @classmethod
+    def start(cls, rays: Float, cost: Float, output: Int) -> Master:
+        """First rays, with multipliers below all costs."""
+        price = cost / rays.sum(axis=0)
+        sums = np.full(len(rays), price.min() - max(float(np.abs(price).mean()), 1e-300))
+        weights = np.full(len(cost), 1 / float(rays.sum(axis=1).mean()))
+        return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rays))
+
+    @property
+    def value(self) -> float:
+        """Cost of the weights."""
+        return float(self.cost @ self.at.weights)
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the rows sum to 1, up to rounding."""
+        return float(np.abs(1 - self.rays @ self.at.weights).max()) <= MAX_RESIDUAL
+
+    def solved(self, gap: float, floor: float, deadline: Deadline) -> Master:
+        """Improve the point to a relative gap; ``floor`` is the least number that gaps are relative to."""
+
+        def measure(at: MasterPoint) -> tuple[float, float]:
+            error = np.abs(1 - self.rays @ at.weights)
+            value, bound = float(self.cost @ at.weights), float(at.sums.sum())
+            wrong = float(np.maximum(at.sums @ self.rays - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
+            distance = abs(value - bound) + wrong + float(error.sum())
+            if not math.isfinite(distance):
+                return math.inf, math.inf
+            return distance, distance / max(abs(value), floor) if error.max() <= MAX_RESIDUAL else math.inf
+
+        found = follow_path(
+            self.at,
+            measure,
+            lambda at: MasterSystem(self.rays, self.cost, at),
+            gap=gap,
+            steps=STEPS,
+            stalled_steps=STALLED_STEPS,
+            deadline=deadline,
+        )
+        return replace(self, at=found.point)
+
+    def channel(self, m: int) -> Float:
+        """The channel of the weights, shape (n, m)."""
+        channel = np.zeros((m, len(self.rays)))
+        np.add.at(channel, self.output, (self.rays * self.at.weights).T)
+        return np.ascontiguousarray(channel.T)
+
+    def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
+        """Add rays, and make the multipliers feasible by a move towards others that are.
+
+        Parameters
+        ----------
+        rays, cost, output : arrays
+            The new rays, as the columns of an array.
+        inner : float array, shape (n,)
+            Multipliers at which no ray has a negative price.
+        """
+        mean = self.at.products / len(self.cost)
+        wider = self._pruned()
+        rays, cost = np.concatenate([wider.rays, rays], axis=1), np.concatenate([wider.cost, cost])
+        reduced, feasible = cost - wider.at.sums @ rays, cost - inner @ rays
+        least = max(MIN_SLACK * float(np.abs(reduced).mean()), 1e-12)
+        low = np.flatnonzero(reduced < least)
+        lack, room = least - reduced[low], feasible[low] - reduced[low]
+        share = MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))
+        sums = (1 - share) * wider.at.sums + share * inner
+        reduced = np.maximum(cost - sums @ rays, 0.01 * least)
+        weights = np.append(wider.at.weights, np.zeros(len(cost) - len(wider.cost)))
+        usual = 0.01 * len(self.rays) / float(rays.sum(axis=0).mean()) / len(self.rays)
+        weights = np.maximum(weights, np.minimum(mean / reduced, usual))
+        return Master(rays, cost, np.append(wider.output, output), MasterPoint(weights, sums, reduced))
+
+    def _pruned(self) -> Master:
+        """Drop the rays that are least likely to be used, if there are too many."""
+        n, k = self.rays.shape
+        if k <= FULL * n:
+            return self
+        keep = np.sort(np.argsort(self.at.reduced / self.at.weights)[: KEPT * n])
+        at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
+        return Master(np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at)

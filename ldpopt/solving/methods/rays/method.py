@@ -1,0 +1,138 @@
+"""The method for graphs and metrics of a hundred to thousands of inputs: rays, generated as they are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ldpopt.auditing.divergence import ULPS
+from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import add_rows, row_sums
+from ldpopt.solving.limits import Limits
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
+from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.statement.problem import Problem
+
+if TYPE_CHECKING:
+    from ldpopt.solving.methods.rays.generation import Scale
+    from ldpopt.solving.methods.rays.trees import TreeMultipliers
+
+GAP = 1e-9
+"""Relative gap at which to stop; default."""
+
+ACCEPTED_GAP = 1e-7
+"""Gap that counts as the optimum where it does not shrink any more."""
+
+STAKE_SHARE = 100
+"""The gap is relative to at least the stake divided by this, as in a certificate."""
+
+MAX_LOSS = 600.0
+"""Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
+
+REPAIR_SECONDS = 1e-5
+"""Seconds for each entry that pass after the last round, on a slow machine."""
+
+ENDINGS = {
+    "gap": "the gap is reached",
+    "stalled": "the gap does not shrink any more",
+    "slow": "slow",
+    "time": "time limit",
+}
+
+
+@dataclass(frozen=True)
+class Rays(Method):
+    """Write columns as sums of rays of their cone, and compute the best ray of every output."""
+
+    name: ClassVar[str] = "rays"
+    forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
+
+    def suits(self, form: ProblemForm, limits: Limits) -> bool:
+        """Mutual ties that connect all inputs, an expected value, no side rows, no delta."""
+        is_plain = form.is_expected and not form.has_side_rows and form.n > 1
+        return is_plain and form.is_connected and form.losses[0] > 0 and form.losses[1] < MAX_LOSS
+
+    def rank(self, form: ProblemForm, limits: Limits) -> float:
+        """First for a large channel."""
+        return 0.0 if form.entries >= limits.rays_entries else inf
+
+    def because(self, form: ProblemForm, limits: Limits) -> str:
+        """State the size."""
+        return (
+            f"neighbors are tied output by output, and with {form.entries} entries "
+            f"(from {limits.rays_entries} on) few rays of the columns' cones are used"
+        )
+
+    def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
+        """Generate rays; the answer is always a private channel with its gap, whatever ended the rounds."""
+        from ldpopt.solving.methods.rays.cone import Cone
+        from ldpopt.solving.methods.rays.generation import Generation
+
+        if task.form.ties is None:
+            raise NotRepresentableError("rays need ties")
+        cone = Cone.of(task.form.ties)
+        costs, least, scale = _normalized(task.problem)
+        roots = _roots(task.problem.utility.gain)
+        work = Generation(cone, costs, roots, scale)
+        if not -work.trees.log.min() < MAX_LOSS:
+            raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
+        patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
+        gap = GAP if task.gap is None else task.gap
+        found = work.run(gap, _before_repair(task.deadline, task.form.entries), patience)
+        sign = 1.0 if task.problem.utility.sense == "gain" else -1.0
+        program = _with_pairs(task.problem, found.pairs)
+        duals = sign * np.concatenate([-(scale.unit * found.sums + least), scale.unit * found.pairs.value])
+        is_settled = found.ended == "gap" or found.gap <= ACCEPTED_GAP
+        status = Status.OPTIMAL if is_settled else Status.LIMIT if found.ended == "time" else Status.FAILED
+        message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ended]}"
+        reduced = program.objective - program.matrix.T @ duals
+        outcome = Outcome(status, message, found.channel.reshape(-1), duals, reduced)
+        return RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
+
+
+def _before_repair(deadline: Deadline, entries: int) -> Deadline:
+    """An earlier deadline, which leaves time for writing the rows, repair and audit."""
+    left = deadline.left
+    return deadline if left is None else Deadline(deadline.moment - min(REPAIR_SECONDS * entries, left / 2))
+
+
+def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
+    """Costs of the entries by output, from 0 to 1; the least cost of every input; and how they were scaled."""
+    from ldpopt.solving.methods.rays.generation import Scale
+
+    assert problem.prior is not None
+    costs = -(problem.prior[:, None] * problem.utility.gain).T
+    least = costs.min(axis=0)
+    costs = np.ascontiguousarray(costs - least)
+    unit = float(costs.max()) or 1.0
+    stake = float(costs.max(axis=0).sum())
+    return costs / unit, least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)
+
+
+def _roots(gain: Float) -> Int:
+    """For every output the input to which it is worth most, compared with the best output of that input."""
+    return np.asarray((gain - gain.max(axis=1, keepdims=True)).argmax(axis=0))
+
+
+def _with_pairs(problem: Problem, pairs: TreeMultipliers) -> ChannelProgram:
+    """The program with the privacy rows that have multipliers; the other rows do not count at the optimum."""
+    size = len(pairs.value)
+    ratio = np.exp(-pairs.loss) * (1 - (4 + pairs.loss) * ULPS)
+    block = RowBlock(
+        "privacy",
+        np.repeat(np.arange(size), 2),
+        np.stack([pairs.first, pairs.second], axis=1).reshape(-1),
+        np.repeat(pairs.y, 2),
+        np.stack([ratio, np.full(size, -1.0)], axis=1).reshape(-1),
+        np.full(size, -np.inf),
+        np.zeros(size),
+    )
+    return add_rows(row_sums(problem), block, problem)

@@ -1,0 +1,184 @@
+"""Rays against the program of all pairs: least prices, the bound in every round, and the optimum."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import ldpopt as lo
+from builders import cases
+from ldpopt.certificate import recheck
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.clock import Deadline
+from ldpopt.privacy import Ties
+from ldpopt.solvers import Status
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.trees import Trees
+
+RAYS = lo.Limits(rays_entries=0)
+
+
+def all_pairs(distance, epsilon):
+    """Rows ``exp(-epsilon d) p[x] - p[x'] <= 0`` of all pairs, shape (pairs, n)."""
+    n = len(distance)
+    rows = []
+    for x in range(n):
+        for k in range(n):
+            if x != k:
+                row = np.zeros(n)
+                row[x], row[k] = np.exp(-epsilon * distance[x, k]), -1.0
+                rows.append(row)
+    return np.array(rows)
+
+
+def least_price(costs, root, distance, epsilon):
+    """Least cost of a column of the cone whose entry at the root is 1."""
+    bounds = [(1.0, 1.0) if x == root else (0.0, None) for x in range(len(costs))]
+    rows = all_pairs(distance, epsilon)
+    return linprog(costs, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs").fun
+
+
+def plain_optimum(prior, worth, distance, epsilon):
+    """Least expected cost over all private channels, by the definition."""
+    n, m = worth.shape
+    pairs = all_pairs(distance, epsilon)
+    rows = np.kron(pairs, np.eye(m))
+    sums = np.kron(np.eye(n), np.ones(m))
+    objective = (prior[:, None] * worth).reshape(-1)
+    return linprog(objective, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(n), method="highs").fun
+
+
+def hop_distance(graph):
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    return np.array([[lengths[x][k] for k in graph] for x in graph], float)
+
+
+@st.composite
+def statements(draw):
+    """Prior, costs, a notion and its distance: graphs, points of the plane, points of a grid."""
+    n, m = draw(st.integers(2, 9)), draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    epsilon = draw(st.sampled_from([0.05, 0.3, 1.0, 2.0, 5.0]))
+    if draw(st.booleans()):
+        graph = nx.Graph(nx.random_labeled_tree(n, seed=int(rng.integers(10**6))))
+        graph.add_edges_from(
+            [sorted(map(int, rng.choice(n, 2, replace=False))) for _ in range(draw(st.integers(0, n)))]
+        )
+        graph = nx.relabel_nodes(graph, {x: x for x in range(n)})
+        ordered = nx.Graph()
+        ordered.add_nodes_from(range(n))
+        ordered.add_edges_from(graph.edges)
+        distance, privacy = hop_distance(ordered), lo.GraphDP(epsilon, ordered)
+    else:
+        points = rng.permutation(16)[:n] if draw(st.booleans()) else rng.random(n) * 16
+        places = np.stack([points % 4, points // 4 + 0.0], axis=1)
+        distance = np.abs(places[:, None] - places).sum(axis=2)
+        privacy = lo.MetricDP(epsilon, distance)
+    prior = rng.dirichlet(np.full(n, draw(st.sampled_from([0.3, 1.0, 100.0]))))
+    worth = rng.random((n, m)) if draw(st.booleans()) else np.abs(np.arange(n)[:, None] - np.arange(m)[None])
+    return prior, worth.astype(float), privacy, distance, epsilon
+
+
+def generation(prior, worth, privacy, epsilon):
+    ties = privacy.ties(range(len(prior)))
+    if ties.first is None:
+        first, second = ties.pairs()
+        ties = Ties(Budget(epsilon), len(prior), first, second, np.ones(len(first)))
+    costs = (prior[:, None] * worth).T
+    least = costs.min(axis=0)
+    unit = float((costs - least).max()) or 1.0
+    roots = (worth - worth.min(axis=1, keepdims=True)).argmin(axis=0)
+    work = Generation(Cone.of(ties), np.ascontiguousarray(costs - least) / unit, roots, Scale(least.sum(), unit, 1e-3))
+    return work, float(least.sum()), unit
+
+
+@cases(20)
+@given(statements(), st.integers(0, 10**6))
+def test_the_best_ray_has_the_least_price(statement, seed):
+    prior, worth, privacy, distance, epsilon = statement
+    assume(epsilon * distance.max() < 12)  # beyond it simplex violates rows by its tolerance
+    work, _, _ = generation(prior, worth, privacy, epsilon)
+    trees: Trees = work.trees
+    for scale in (1.0, 0.1):
+        costs = scale * np.random.default_rng(seed).standard_normal(work.costs.shape)
+        assert trees.improve(costs).all()
+        rays = trees.rays()
+        assert rays[np.arange(len(costs)), trees.roots] == pytest.approx(1.0)
+        for y, root in enumerate(trees.roots):
+            expected = least_price(costs[y], root, distance, epsilon)
+            assert costs[y] @ rays[y] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        # The multipliers leave nothing but the price at the root.
+        found = trees.multipliers(costs)
+        assert (found.value > 0).all()
+        left = costs.copy()
+        np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
+        np.subtract.at(left, (found.y, found.second), found.value)
+        left[np.arange(len(costs)), trees.roots] -= (costs * rays).sum(axis=1)
+        assert np.abs(left).max() < 1e-12 * max(1.0, float((np.abs(costs) * rays).sum(axis=1).max()))
+
+
+@cases(15)
+@given(statements())
+def test_every_round_encloses_the_optimum(statement):
+    prior, worth, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, worth, privacy, epsilon)
+    optimum = plain_optimum(prior, worth, distance, epsilon)
+    master = work._first_master()
+    bounds, values = [work.bound], [work.value]
+    for _ in range(8):
+        master = work._round(master, 1e-9, Deadline())
+        bounds.append(work.bound)
+        values.append(work.value)
+    slack = 1e-6  # what simplex tolerates
+    assert bounds == sorted(bounds)
+    assert values == sorted(values, reverse=True)
+    assert offset + unit * bounds[-1] <= optimum + slack
+    assert offset + unit * values[-1] >= optimum - slack
+
+
+@cases(40)
+@given(statements(), st.sampled_from(["loss", "gain"]))
+def test_rays_find_the_optimum_of_all_pairs(statement, sense):
+    prior, worth, privacy, distance, epsilon = statement
+    if privacy.ties(range(len(prior))).first is None:
+        return  # a complete graph has a compact program
+    sign = 1.0 if sense == "loss" else -1.0
+    problem = lo.Problem(prior, lo.utility.table(worth, sense), privacy)
+    answer = lo.solve(problem, limits=RAYS)
+    assert answer.steps[0].startswith("rays: ")
+    expected = sign * plain_optimum(prior, sign * worth, distance, epsilon)
+    assert answer.status is Status.OPTIMAL
+    assert answer.value == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    proof = lo.certify(answer)
+    assert proof.audit.verdict == "certified"
+    assert proof.relative_gap < 1e-7
+    assert recheck(proof).holds
+
+
+@pytest.mark.parametrize("time_limit", [1e-3, 0.1, 0.5])
+def test_a_time_limit_gives_the_best_private_mechanism_with_its_gap(time_limit):
+    rng = np.random.default_rng(1)
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 9))
+    privacy = lo.GraphDP(0.3, grid)
+    privacy.ties(range(81))
+    loss = np.abs(np.subtract.outer(np.arange(81), np.arange(81)) ** 1.0)
+    problem = lo.Problem(rng.dirichlet(np.ones(81)), lo.utility.table(loss, "loss"), privacy)
+    answer = lo.solve(problem, time_limit=time_limit, limits=RAYS)
+    proof = lo.certify(answer)
+    assert proof.audit.verdict == "certified"
+    assert answer.status is Status.OPTIMAL or proof.relative_gap > 0
+
+
+def test_a_gap_is_a_goal():
+    rng = np.random.default_rng(1)
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 7))
+    loss = hop_distance(grid) ** 0.5
+    problem = lo.Problem(rng.dirichlet(np.ones(49)), lo.utility.table(loss, "loss"), lo.GraphDP(0.5, grid))
+    rough, fine = (lo.solve(problem, gap=gap, limits=RAYS) for gap in (1e-1, None))
+    assert rough.status is fine.status is Status.OPTIMAL
+    assert 1e-7 < lo.certify(rough).relative_gap < 1e-1
+    assert lo.certify(fine).relative_gap < 1e-8
+    assert rough.value >= fine.value

@@ -1,0 +1,137 @@
+"""Metric privacy of places: coordinates, the globe, road networks; labels and refusals."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+from builders import cases
+from ldpopt.errors import StatementError
+from ldpopt.privacy.places import EARTH_RADIUS
+from ldpopt.privacy.spanner import unimplied_pairs
+
+
+def test_distances_by_their_definition():
+    points = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 0.0]])
+    euclidean = lo.MetricDP.of_points(1.0, points).matrix(range(3))
+    manhattan = lo.MetricDP.of_points(1.0, points, "manhattan").matrix(range(3))
+    assert euclidean.tolist() == [[0, 5, 3], [5, 0, 4], [3, 4, 0]]
+    assert manhattan.tolist() == [[0, 7, 3], [7, 0, 4], [3, 4, 0]]
+    assert lo.MetricDP.of_points(1.0, [1.0, 4.0]).matrix(range(2)).tolist() == [[0, 3], [3, 0]]
+
+
+def test_great_circles():
+    places = {"pole": (90, 0), "equator": (0, 17), "antipode": (0, -163), "other name": (0, 107)}
+    distance = lo.MetricDP.of_points(1.0, places, "great_circle").matrix(list(places))
+    assert distance[0] == pytest.approx(np.pi / 2 * EARTH_RADIUS * np.array([0, 1, 1, 1]))
+    assert distance[1, 2:] == pytest.approx(np.pi * EARTH_RADIUS * np.array([1, 0.5]))
+    # Munich and Vienna
+    cities = lo.MetricDP.of_points(1.0, [(48.1374, 11.5755), (48.2082, 16.3738)], "great_circle")
+    assert cities.matrix(range(2))[0, 1] == pytest.approx(355.6, abs=0.5)
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame])
+def test_labels_decide(kind):
+    points = {"c": [5.0, 0.0], "a": [0.0, 0.0], "b": [1.0, 0.0]}
+    given_points = points if kind is dict else pd.DataFrame(points, index=["x", "y"]).T
+    privacy = lo.MetricDP.of_points(1.0, given_points)
+    assert privacy.matrix(["a", "b", "c"]).tolist() == [[0, 1, 5], [1, 0, 4], [5, 4, 0]]
+    named = lo.MetricDP.of_points(1.0, given_points, inputs=["a", "b", "c"])
+    assert named.inputs == ("a", "b", "c")
+    assert named.distance.tolist() == [[0, 1, 5], [1, 0, 4], [5, 4, 0]]
+    with pytest.raises(StatementError, match="input"):
+        lo.Problem([0.5, 0.25, 0.25], "identity", privacy, inputs=["a", "b", "z"])
+
+
+def test_a_network_has_the_lengths_of_shortest_paths():
+    roads = nx.Graph()
+    roads.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", 1.5), ("a", "c", 4.0), ("c", "d", 0.5)], weight="km")
+    privacy = lo.MetricDP.of_network(2.0, roads, weight="km")
+    assert privacy.matrix(["d", "c", "b", "a"]).tolist() == [
+        [0, 0.5, 2, 3],
+        [0.5, 0, 1.5, 2.5],
+        [2, 1.5, 0, 1],
+        [3, 2.5, 1, 0],
+    ]
+    ties = privacy.ties(["a", "b", "c", "d"])
+    assert sorted(zip(ties.first.tolist(), ties.second.tolist(), strict=True)) == [
+        (0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2),
+    ]  # fmt: skip
+
+
+@cases(20)
+@given(st.integers(2, 25), st.integers(0, 10**6))
+def test_only_edges_of_a_network_are_left_of_its_pairs(n, seed):
+    rng = np.random.default_rng(seed)
+    roads = nx.Graph(nx.random_labeled_tree(n, seed=seed))
+    roads.add_edges_from(rng.integers(0, n, (n, 2)).tolist())
+    for u, v in roads.edges:
+        roads.edges[u, v]["length"] = float(rng.random() + 0.1)
+    privacy = lo.MetricDP.of_network(1.0, roads)
+    ties = privacy.ties(list(roads.nodes))
+    names = list(roads.nodes)
+    assert all(roads.has_edge(names[x], names[k]) for x, k in zip(ties.first, ties.second, strict=True))
+
+
+@cases(30)
+@given(st.integers(1, 40), st.integers(0, 10**6), st.sampled_from(["plane", "grid", "thirds", "closure"]))
+def test_implied_pairs_by_their_definition(n, seed, kind):
+    from fractions import Fraction
+
+    rng = np.random.default_rng(seed)
+    if kind == "closure":
+        distance = np.triu(rng.integers(1, 5, (n, n)), 1).astype(float)
+        distance += distance.T
+        for k in range(n):
+            distance = np.minimum(distance, distance[:, k : k + 1] + distance[k])
+        np.fill_diagonal(distance, 0.0)
+    else:
+        places = rng.random((n, 2)) if kind == "plane" else np.stack(np.divmod(rng.permutation(64)[:n], 8), 1)
+        places = places / 3 if kind == "thirds" else places
+        distance = np.asarray(lo.MetricDP.of_points(1.0, places, "manhattan" if seed % 2 else "euclidean").distance)
+    first, second = unimplied_pairs(distance)
+    exact = [[Fraction(float(d)) for d in row] for row in distance]
+    expected = {
+        (x, k)
+        for x in range(n)
+        for k in range(n)
+        if x != k and not any(exact[x][z] + exact[z][k] <= exact[x][k] for z in range(n) if z not in (x, k))
+    }
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: lo.MetricDP.of_points(1.0, [[0, 0], [1, 1]], "chebyshev"), "unknown metric"),
+        (lambda: lo.MetricDP.of_points(1.0, [[0, 0], [0, 0]]), "input 0 and input 1 coincide"),
+        (lambda: lo.MetricDP.of_points(1.0, {"a": (0, 0), "b": (0, 0)}), "'a' and 'b' coincide"),
+        (lambda: lo.MetricDP.of_points(1.0, [[0, np.nan], [0, 0]]), "finite coordinates"),
+        (lambda: lo.MetricDP.of_points(1.0, [[0, 1, 2], [0, 0, 0]], "great_circle"), "3 coordinates"),
+        (lambda: lo.MetricDP.of_points(1.0, [[95, 1], [0, 0]], "great_circle"), "latitude 95"),
+        (lambda: lo.MetricDP.of_points(1.0, [[0, 1], [0, 0]], inputs=["a"]), "1 input labels for 2 points"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.path_graph(3)), "no 'length'"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.DiGraph([(0, 1, {"length": 1.0})])), "directed"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.Graph()), "no nodes"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.Graph([(0, 1, {"length": -1.0})])), "not a positive length"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.empty_graph(2)), "no path"),
+        (lambda: lo.MetricDP.of_network(1.0, "roads"), "not a networkx graph"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(StatementError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "great_circle"])
+def test_files_state_the_metric_by_name_or_the_distances(metric):
+    points = [[0.5, 1.0], [2.0, 3.5], [-1.0, 0.25]]
+    inputs = ("a", "b", "c")
+    made = lo.MetricDP.of_points(0.5, points, metric)
+    read = lo.MetricDP.from_stated({"epsilon": 0.5, "distance": metric, "points": points}, inputs)
+    assert read.matrix(inputs).tolist() == made.matrix(inputs).tolist()
+    again = lo.MetricDP.from_stated(made.stated(inputs), inputs)
+    assert again.matrix(inputs).tolist() == made.matrix(inputs).tolist()
