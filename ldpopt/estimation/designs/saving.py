@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.estimation.designs.certificate_ import DesignCertificate
 from ldpopt.estimation.designs.record import Design
-from ldpopt.estimation.designs.subset_proof import FrequencyCertificate, is_frequency_design
+from ldpopt.estimation.designs.subset_proof import FrequencyCertificate, best_size, is_frequency_design
 from ldpopt.estimation.designs.subsets import FrequencyDesign
 
 FORMAT = "ldpopt frequency design 1"
@@ -60,6 +60,11 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
         If the file is missing or no design.
     """
     if is_frequency_design(path):
-        return FrequencyDesign(FrequencyCertificate.load(path))
+        claim = FrequencyCertificate.load(path)
+        best = best_size(claim.workload.shape[1], claim.privacy.epsilon)
+        if claim.size != best:
+            what = f"the file has sets of {claim.size}; the best are of {best}"
+            raise ModelFileError(what, where=f"{os.fspath(path)}: size", do="design again")
+        return FrequencyDesign(claim)
     proof = DesignCertificate.load(path)
     return Design(proof.workload, proof.mechanism, proof)
