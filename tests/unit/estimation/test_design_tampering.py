@@ -196,6 +196,6 @@ def test_a_file_of_the_old_format_is_refused_by_its_name(small, tmp_path):
         DesignCertificate.load(path)
     for options in ((), ("--independent",)):
         told = run_cli("certify", path, *options)
-        assert told.exit_code != 0
+        assert told.exit_code == 2
         assert "old format" in told.stderr
         assert told.stderr.count("\n") == 1
