@@ -46,7 +46,7 @@ def certify(
         _check_independently(file)
     from ldpopt.certificate import Certificate, recheck
     from ldpopt.estimation.designs.files import is_design
-    from ldpopt.estimation.designs.saving import is_frequency_design
+    from ldpopt.estimation.designs.subset_proof import is_frequency_design
 
     require_writable(output, json)
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}

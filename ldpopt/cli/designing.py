@@ -105,8 +105,7 @@ def require_variance(stated: Model, value: float) -> None:
 def design_record(stated: Model, found: Any) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null where its reports are too many to list."""
     asked = stated.require_design()
-    is_listed = hasattr(found, "certificate")
-    audit = found.certificate.audit if is_listed else found.audit()
+    is_listed = not hasattr(found, "protocol")
     variances = found.variance()
     return {
         "title": stated.title,
@@ -127,7 +126,7 @@ def design_record(stated: Model, found: Any) -> dict[str, Any]:
             for answer, variance in zip(asked.workload.inputs, variances.tolist(), strict=True)
         ],
         "mechanism": found.mechanism.to_dict() if is_listed else None,
-        "audit": audit_record(audit),
+        "audit": audit_record(found.certificate.audit),
     }
 
 
@@ -189,27 +188,22 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
     """Recheck the file of a design; exit 1 where it does not hold."""
     from ldpopt.estimation.designs import DesignCertificate
-    from ldpopt.estimation.designs.saving import is_frequency_design, recheck_frequencies
+    from ldpopt.estimation.designs.subset_proof import FrequencyCertificate, is_frequency_design
 
-    if is_frequency_design(file):
-        found, failures = wait_for(lambda: recheck_frequencies(file), f"checking {Path(file).name}")
-        reports, claim = f"sets of {found.protocol.size:,} answers", found
-        achieved, bound, audit = found.value, found.bound, found.audit()
-    else:
-        proof: Any = DesignCertificate.load(file)
-        failures = wait_for(proof.recheck, f"checking {Path(file).name}")
-        reports, claim = f"{len(proof.mechanism.outputs):,} reports", proof
-        achieved, bound, audit = float(proof.achieved), float(proof.bound), proof.audit
+    is_sets = is_frequency_design(file)
+    claim: Any = FrequencyCertificate.load(file) if is_sets else DesignCertificate.load(file)
+    failures = wait_for(claim.recheck, f"checking {Path(file).name}")
+    reports = f"sets of {claim.size:,} answers" if is_sets else f"{len(claim.mechanism.outputs):,} reports"
     data = {
         "holds": not failures,
         "failures": list(failures),
         "objective": claim.objective,
         "privacy": notion(claim.privacy),
         "epsilon": float(claim.privacy.epsilon),
-        "achieved": achieved,
-        "bound": bound,
+        "achieved": float(claim.achieved),
+        "bound": float(claim.bound),
         "relative_gap": claim.relative_gap,
-        "audit": audit_record(audit),
+        "audit": audit_record(claim.audit),
     }
     k, n = claim.workload.shape
     heading = f"{file}: {k:,} numbers of {n:,} answers, {reports}, {data['privacy']}"

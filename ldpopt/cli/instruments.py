@@ -107,7 +107,8 @@ def read_instrument(path: str) -> Instrument:
         If the file is neither.
     """
     from ldpopt.estimation.designs.files import is_design
-    from ldpopt.estimation.designs.saving import is_frequency_design, load_design
+    from ldpopt.estimation.designs.saving import load_design
+    from ldpopt.estimation.designs.subset_proof import is_frequency_design
     from ldpopt.mechanism.mechanism import Mechanism
 
     if is_frequency_design(path):
@@ -129,7 +130,8 @@ def read_mechanism(path: str) -> Mechanism:
     NotRepresentableError
         If the design's reports are too many to list.
     """
-    from ldpopt.estimation.designs.saving import is_frequency_design, load_design
+    from ldpopt.estimation.designs.saving import load_design
+    from ldpopt.estimation.designs.subset_proof import is_frequency_design
     from ldpopt.mechanism.mechanism import Mechanism
 
     return load_design(path).mechanism if is_frequency_design(path) else Mechanism.from_json(path)

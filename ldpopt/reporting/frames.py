@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpopt.certificate import certify
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.estimation.designs import design
+from ldpopt.estimation.designs import FrequencyDesign, design
 from ldpopt.estimation.designs.realize import left_inverse
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
@@ -134,7 +134,7 @@ def _designed(asked: DesignProblem, time_limit: float | None) -> Frame:
         asked.workload, asked.privacy, weights=asked.weights, objective=asked.objective, time_limit=time_limit
     )
     aim = f"{'largest' if asked.objective == 'worst_case' else 'average'} variance"
-    if not hasattr(found, "certificate"):
+    if isinstance(found, FrequencyDesign):
         factor = float(np.exp(found.audit().epsilon))
         return Frame(asked.privacy.epsilon, factor, None, found.value, aim, found.relative_gap, None, "")
     n = asked.workload.shape[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.designs.realize import left_inverse
-from ldpopt.estimation.designs.subsets import best_size
+from ldpopt.estimation.designs.subset_proof import best_size
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.statement.workloads import Workload

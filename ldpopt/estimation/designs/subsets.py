@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.designs.realize import left_inverse
+from ldpopt.estimation.designs.subset_proof import FrequencyCertificate
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.foundation.budget import Budget, round_down, round_up
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.checks import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
@@ -38,24 +41,36 @@ class FrequencyDesign(ReportSource):
 
     Attributes
     ----------
-    workload : Workload
-        Frequencies, perhaps times a number.
-    privacy : PureLDP
-        How private.
-    protocol : SubsetSelection
-        What is drawn: a report is a set of answers.
-    achieved, bound_fraction : Fraction
-        Average variance of what is drawn, exactly, and the proved bound.
+    certificate : FrequencyCertificate
+        Statement, size of the sets, value and bound; it can be saved and checked again.
+    notes : tuple of str
+        What was done, and why.
     """
 
-    workload: Workload
-    privacy: PureLDP
-    protocol: SubsetSelection
-    achieved: Fraction
-    bound_fraction: Fraction
-
+    certificate: FrequencyCertificate
+    notes = ("closed form: subset selection is optimal for frequencies, weighted alike",)
     objective = "average"
     exact = True
+
+    @property
+    def workload(self) -> Workload:
+        """Frequencies, perhaps times a number."""
+        return self.certificate.workload
+
+    @property
+    def privacy(self) -> PureLDP:
+        """How private."""
+        return self.certificate.privacy
+
+    @property
+    def protocol(self) -> SubsetSelection:
+        """What is drawn: a report is a set of answers."""
+        return self.certificate.protocol
+
+    @property
+    def achieved(self) -> Fraction:
+        """Average variance of what is drawn, exactly."""
+        return self.certificate.achieved
 
     def __repr__(self) -> str:
         """Sizes, error and gap."""
@@ -75,17 +90,29 @@ class FrequencyDesign(ReportSource):
     @property
     def bound(self) -> float:
         """Proved lower bound for every private mechanism, rounded down."""
-        return round_down(self.bound_fraction)
+        return round_down(self.certificate.bound)
 
     @property
     def relative_gap(self) -> float:
         """``1 - bound / value``."""
-        return round_up((self.achieved - self.bound_fraction) / self.achieved)
+        return self.certificate.relative_gap
 
     @property
     def mechanism(self) -> Mechanism:
         """The channel, where its reports are few enough to list."""
         return self.protocol.mechanism
+
+    @property
+    def estimator(self) -> Float:
+        """``V``, shape ``(n, m)``: what each report counts for, where the reports are few enough to list."""
+        channel = self.mechanism.channel
+        r = np.full(len(channel), 1.0 / len(channel))
+        return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
+
+    @property
+    def n_reports(self) -> int:
+        """Number of different reports."""
+        return comb(self.workload.shape[1], self.protocol.size)
 
     @property
     def bits(self) -> int:
@@ -127,29 +154,4 @@ class FrequencyDesign(ReportSource):
 
 def frequency_design(workload: Workload, privacy: PureLDP) -> FrequencyDesign:
     """Design for the frequencies of all answers, weighted alike."""
-    n, unit = workload.shape[1], Fraction(workload.unit or 1)
-    size = best_size(n, privacy.epsilon)
-    protocol = SubsetSelection(workload.inputs, privacy.epsilon, size=size)
-    p, q = protocol.p, protocol.q
-    total = n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
-    base = 1 / privacy.epsilon.enclosure()[1]
-    bound = (n - 1) ** 2 / max(_told(n, k, base) for k in _candidates(n, base)) - 1 + Fraction(1, n)
-    return FrequencyDesign(workload, privacy, protocol, unit**2 * total, unit**2 * max(bound, Fraction(0)))
-
-
-def best_size(n: int, epsilon: Budget) -> int:
-    """Size of the sets that tell most."""
-    base = 1 / epsilon.enclosure()[1]
-    return max(_candidates(n, base), key=lambda k: _told(n, k, base))
-
-
-def _candidates(n: int, base: Fraction) -> set[int]:
-    """Whole numbers next to ``n b / (1 + b)``, where the rising and then falling ``t`` is largest."""
-    least = int(n * base / (1 + base))
-    return {min(n - 1, max(1, k)) for k in (least, least + 1)}
-
-
-def _told(n: int, k: int, base: Fraction) -> Fraction:
-    """``t(k)``."""
-    share = Fraction(k, n)
-    return (1 - base) ** 2 * k * (1 - share) / (base + (1 - base) * share) ** 2
+    return FrequencyDesign(FrequencyCertificate.of(workload, privacy))
