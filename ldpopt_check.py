@@ -633,7 +633,10 @@ def semidefinite(matrix):
     return False
 
 
-CHECKS = {"ldpopt certificate 1": check_program, "ldpopt design certificate 1": check_design}
+CHECKS = {"ldpopt certificate 1": check_program, "ldpopt design certificate 2": check_design}
+
+OLD = "ldpopt design certificate 1"
+"""A format without the notion of privacy; it is not read."""
 
 
 FAULTS = (FormatError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
@@ -646,7 +649,8 @@ def main(paths):
     for path in paths:
         try:
             data = read(path)
-            need(isinstance(data, dict) and data.get("format") in CHECKS, "not a certificate of ldpopt")
+            need(isinstance(data, dict) and data.get("format") != OLD, f"{OLD!r} is an old format: design again")
+            need(data.get("format") in CHECKS, "not a certificate of ldpopt")
             value, bound, gap = CHECKS[data["format"]](data)
             print(f"{path}: private; {value}, bound {float(bound):.15g}, gap {float(gap):.3g}: holds")
         except ClaimError as error:

@@ -13,6 +13,7 @@ from ldpopt.cli.designing import certify_design, certify_design_of
 from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
+from ldpopt.errors import ModelFileError
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Recheck
@@ -72,15 +73,17 @@ def certify(
 
 def _check_independently(file: str) -> None:
     """Run the checker that imports nothing of the library, in a process of its own; exit 1 where it refuses."""
-    from importlib.util import find_spec
+    import ldpopt
 
     if Path(file).suffix.lower() == ".toml":
         raise typer.BadParameter("--independent is for a certificate: write one with -o first")
-    spec = find_spec("ldpopt_check")
-    if spec is None or spec.origin is None:
+    checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # the one of this ldpopt, no other that is installed
+    if not checker.is_file():
         refuse("ldpopt_check.py is not installed beside ldpopt")
-    command = [sys.executable, "-I", spec.origin, file]
+    command = [sys.executable, "-I", str(checker), file]
     done = wait_for(lambda: subprocess.run(command, capture_output=True, text=True), "the independent checker")
+    if done.returncode == 2:  # no file that it knows
+        raise ModelFileError(f"the independent checker: {done.stdout.strip()}", do="pass a certificate of ldpopt")
     if done.returncode:
         refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
     say(f"the independent checker: {done.stdout.strip()}")

@@ -149,7 +149,7 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
 def _extreme_points(problem: Problem) -> list[Method]:
     """The best extreme point, if the optimum is one and the list is short."""
     n, m = problem.utility.shape
-    ties = problem.ties() if n * m <= max(MAX_ENTRIES) else None
+    ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
     if ties is None or not ties.is_mutual:
         return []
     exact = ties.budget.ratio is not None

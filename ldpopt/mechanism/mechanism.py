@@ -15,18 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import (
-    Float,
-    frozen,
-    require_kind,
-    short_repr,
-    summed,
-)
+from ldpopt.foundation.checks import Float, frozen, require_kind, summed
 from ldpopt.foundation.digests import digest
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing
 from ldpopt.foundation.labelled import is_series, read_labelled
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.files import plain_labels, read
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
@@ -35,10 +30,6 @@ if TYPE_CHECKING:
 
 ROW_SUM_TOLERANCE = 1e-9
 """Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
-
-
-MAX_FILE_BYTES = 2**30
-"""Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
 
 
 class Mechanism:
@@ -307,7 +298,7 @@ class Mechanism:
         Raises
         ------
         MechanismError
-            If a label is neither text nor a number.
+            If a label is neither text nor a number nor a tuple of them.
         ModelFileError
             If the file cannot be written; an existing file stays unchanged.
         """
@@ -316,15 +307,11 @@ class Mechanism:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
-        plain = []
-        for label in (*self.inputs, *self.outputs):
-            value = label.item() if isinstance(label, np.generic) else label
-            parts = value if isinstance(value, tuple) else (value,)
-            if not all(isinstance(part, (str, int, float)) for part in parts):
-                raise MechanismError(f"label {short_repr(label)} is neither text nor a number: it has no JSON form")
-            plain.append(list(value) if isinstance(value, tuple) else value)
-        n = len(self.inputs)
-        return {"inputs": plain[:n], "outputs": plain[n:], "channel": self.channel.tolist()}
+        return {
+            "inputs": plain_labels(self.inputs),
+            "outputs": plain_labels(self.outputs),
+            "channel": self.channel.tolist(),
+        }
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Mechanism:
@@ -336,33 +323,9 @@ class Mechanism:
             If the file is missing, or does not contain a mechanism.
         """
         try:
-            data = strict_json(path, MAX_FILE_BYTES)
-            data = data.get("mechanism", data)
-            inputs = [tuple(label) if isinstance(label, list) else label for label in data["inputs"]]
-            if "masses" in data:  # a design: its reports are numbered
-                return cls(_of_masses(data["masses"]), inputs)
-            outputs = [tuple(label) if isinstance(label, list) else label for label in data["outputs"]]
-            return cls(data["channel"], inputs, outputs)
-        except OSError as error:
-            raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
+            return cls(*read(path))
         except (MechanismError, StatementError) as error:
             raise ModelFileError(error.what, where=str(path), do=error.do) from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelFileError(
-                f"not a mechanism in JSON: {type(error).__name__}: {error}",
-                where=str(path),
-                do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
-            ) from None
-
-
-def _of_masses(masses: Any) -> Float:
-    """Channel of integer masses over ``2**53``, exactly."""
-    total, rows = 1 << sampling.BITS, [list(row) for row in masses]
-    if not all(type(mass) is int and 0 <= mass <= total for row in rows for mass in row):
-        raise ValueError(f"masses are integers from 0 to {total}")
-    if any(sum(row) != total for row in rows):
-        raise ValueError(f"a row of the masses does not sum to {total}")
-    return np.array(rows, dtype=np.float64) / total
 
 
 def read_channel(

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import (
@@ -21,6 +21,7 @@ from ldpopt.foundation.checks import (
     whole_number,
 )
 from ldpopt.foundation.labels import codes, listed
+from ldpopt.statement import workload_combinations as later
 from ldpopt.statement.workload_rows import (
     Permutation,
     marginal_rows,
@@ -185,9 +186,9 @@ class Workload:
         number = real_number(factor, "factor of a workload", -MOST, MOST)
         if number == 0:
             raise StatementError("a workload times 0 asks for nothing", do="leave it out")
-        gram = None if self._gram is None else partial(_scaled_gram, self, number)
+        gram = None if self._gram is None else partial(later.scaled_gram, self, number)
         made = Workload._structured(
-            *(self.shape, partial(_scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries),
+            *(self.shape, partial(later.scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries),
             stated=weighted(self._stated, number),
         )
         made.unit = None if self.unit is None else self.unit * number
@@ -218,10 +219,10 @@ class Workload:
         named = any(part._stated is not None for part in aligned)
         made = cls._structured(
             (sum(part.shape[0] for part in parts), len(inputs)),
-            partial(_stacked_rows, aligned),
+            partial(later.stacked_rows, aligned),
             inputs,
             apart(name for part in parts for name in part.names),
-            partial(_stacked_gram, aligned),
+            partial(later.stacked_gram, aligned),
             [swap for part in aligned for swap in part.symmetries],
             {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
         )
@@ -250,10 +251,10 @@ class Workload:
         back = np.argsort(order)
         return Workload._structured(
             self.shape,
-            partial(_ordered_rows, self, order),
+            partial(later.ordered_rows, self, order),
             names,
             self.names,
-            partial(_ordered_gram, self, order),
+            partial(later.ordered_gram, self, order),
             [back[swap[order]] for swap in self.symmetries],
         )
 
@@ -395,30 +396,3 @@ class Workload:
         made.candidates = parities(sizes, ways)
         made.sizes = tuple(sizes)
         return made
-
-
-# Matrices that are built when they are needed: functions, which can be sent to another process.
-
-
-def _scaled_rows(workload: Workload, number: float) -> Float:
-    return number * workload.matrix
-
-
-def _scaled_gram(workload: Workload, number: float) -> Float:
-    return number**2 * workload.gram
-
-
-def _stacked_rows(parts: Sequence[Workload]) -> Float:
-    return np.vstack([part.matrix for part in parts])
-
-
-def _stacked_gram(parts: Sequence[Workload]) -> Float:
-    return np.asarray(np.sum([part.gram for part in parts], axis=0))
-
-
-def _ordered_rows(workload: Workload, order: NDArray[np.int64]) -> Float:
-    return workload.matrix[:, order]
-
-
-def _ordered_gram(workload: Workload, order: NDArray[np.int64]) -> Float:
-    return workload.gram[np.ix_(order, order)]

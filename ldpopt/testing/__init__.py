@@ -1,6 +1,7 @@
 """What a plug-in must keep, as checks that need no test framework: `check_solver` and `check_notion`."""
 
 from ldpopt.testing.notions import check_notion
-from ldpopt.testing.solvers import Tolerances, check_solver, checks, dense_program
+from ldpopt.testing.programs import dense_program
+from ldpopt.testing.solvers import Tolerances, check_solver, checks
 
 __all__ = ["Tolerances", "check_notion", "check_solver", "checks", "dense_program"]

@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.foundation.checks import Float
 from ldpopt.privacy import PureLDP
 from ldpopt.solvers import Outcome, Solver, Status, find
-from ldpopt.solvers.program import LinearProgram, Span
+from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.formulation import formulate
 from ldpopt.statement.problem import Problem
 from ldpopt.testing.chosen import known_checks
+from ldpopt.testing.programs import dense_program, diet, factory, mixed
 
 BOUND_STEP = 2.0**-7
 """Change of a bound when a dual is measured; the optimal values are linear over twice this distance."""
@@ -150,64 +149,6 @@ def checks() -> tuple[str, ...]:
     return tuple(_CHECKS)
 
 
-def dense_program(
-    objective: ArrayLike,
-    rows: ArrayLike,
-    row_lower: ArrayLike,
-    row_upper: ArrayLike,
-    *,
-    column_lower: ArrayLike = 0.0,
-    column_upper: ArrayLike = np.inf,
-    maximize: bool = True,
-) -> LinearProgram:
-    r"""Write a small program by hand: optimise ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
-
-    Parameters
-    ----------
-    objective : array_like, shape (columns,)
-        Coefficients.
-    rows : array_like, shape (rows, columns)
-        Coefficients; zeros are left out.
-    row_lower, row_upper : array_like
-        Bounds of the rows, infinite if there is none; a number stands for all.
-    column_lower, column_upper : array_like
-        Bounds of the columns; a number stands for all; default: ``0.0`` and ``np.inf``.
-    maximize : bool
-        Whether the objective is maximised; default: ``True``.
-
-    Returns
-    -------
-    LinearProgram
-        With rows ``row[0]``, ... and columns ``v[0]``, ...
-
-    Examples
-    --------
-    >>> dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18]).shape
-    (3, 2)
-    """
-    costs = np.asarray(objective, float)
-    matrix = np.asarray(rows, float).reshape(-1, len(costs))
-    row, index = np.nonzero(matrix)
-    size, width = matrix.shape
-
-    def bound(side: ArrayLike, length: int) -> Float:
-        return np.array(np.broadcast_to(np.asarray(side, float), (length,)))
-
-    return LinearProgram(
-        costs,
-        maximize,
-        np.searchsorted(row, np.arange(size + 1)),
-        index,
-        matrix[row, index],
-        bound(row_lower, size),
-        bound(row_upper, size),
-        bound(column_lower, width),
-        bound(column_upper, width),
-        (Span("row", 0, size, (tuple(map(str, range(size))),)),),
-        (Span("v", 0, width, (tuple(map(str, range(width))),)),),
-    )
-
-
 def _require(holds: bool, what: str) -> None:
     if not holds:
         raise AssertionError(what)
@@ -218,36 +159,12 @@ def _arrays(program: LinearProgram) -> tuple[Any, ...]:
     return program.objective, program.start, program.index, program.value, *sides
 
 
-def _factory() -> LinearProgram:
-    """Maximum 36 at (2, 6), duals (0, 3/2, 1)."""
-    return dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18])
-
-
-def _diet() -> LinearProgram:
-    """Minimum 9 at (3, 1), duals (3/2, 1/2)."""
-    return dense_program([2, 3], [[1, 1], [1, 3]], [4, 6], np.inf, maximize=False)
-
-
-def _mixed(maximize: bool) -> LinearProgram:
-    """Rows of every kind and bounds of every kind; optimum unique and not degenerate."""
-    sign = 1.0 if maximize else -1.0
-    return dense_program(
-        sign * np.array([4.0, 3.0, -2.0, 1.0, -1.0]),
-        [[1, 1, 1, 0, 0], [2, -1, 0, 1, 0], [1, 0, -1, 0, 1], [0, 1, 0, 1, 1]],
-        [-np.inf, -4, 1, 2],
-        [10, 6, 1, np.inf],
-        column_lower=[0, 0, -np.inf, -2, 0.5],
-        column_upper=[np.inf, 4, np.inf, 3, np.inf],
-        maximize=maximize,
-    )
-
-
 def _maximum(solver: _Checked) -> None:
-    solver.value(_factory(), 36.0)
+    solver.value(factory(), 36.0)
 
 
 def _minimum(solver: _Checked) -> None:
-    solver.value(_diet(), 9.0)
+    solver.value(diet(), 9.0)
 
 
 def _infeasible(solver: _Checked) -> None:
@@ -324,20 +241,20 @@ def _time_limit(solver: _Checked) -> None:
     outcome = solver.solve(program, time_limit=limit)
     _require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was ignored, or not reported")
     _require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
-    solver.value(_factory(), 36.0)
-    solver.expect_status(_factory(), Status.OPTIMAL, time_limit=60.0)
+    solver.value(factory(), 36.0)
+    solver.expect_status(factory(), Status.OPTIMAL, time_limit=60.0)
 
 
 def _unknown_option(solver: _Checked) -> None:
     try:
-        solver.solve(_factory(), no_solver_has_such_an_option=1)
+        solver.solve(factory(), no_solver_has_such_an_option=1)
     except SolverOptionError:
         return
     raise AssertionError("an unknown option was accepted without an error")
 
 
 def _duals(solver: _Checked) -> None:
-    for program in (_factory(), _diet(), _mixed(True), _mixed(False)):
+    for program in (factory(), diet(), mixed(True), mixed(False)):
         found = _optimal(solver, program).row_duals
         if found is None:
             raise AssertionError("there are no row duals, which certificates need")
@@ -348,7 +265,7 @@ def _duals(solver: _Checked) -> None:
 
 
 def _reduced_costs(solver: _Checked) -> None:
-    for program in (_factory(), _mixed(True), _mixed(False)):
+    for program in (factory(), mixed(True), mixed(False)):
         outcome = _optimal(solver, program)
         if outcome.row_duals is None or outcome.column_duals is None:
             raise AssertionError("there are no reduced costs")

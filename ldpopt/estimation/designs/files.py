@@ -22,7 +22,10 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.stated import read_table, table_of
 from ldpopt.statement.workloads import Workload
 
-FORMAT = "ldpopt design certificate 1"
+FORMAT = "ldpopt design certificate 2"
+
+OLD_FORMAT = "ldpopt design certificate 1"
+"""Of the first designs: it names neither the notion of privacy nor the kind of proof."""
 
 PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers, MeanMultipliers)}
 """Kinds of proofs."""
@@ -62,7 +65,11 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
-    kind = whole.value.get("proof") if isinstance(whole.value, dict) else None
+    stated = whole.value if isinstance(whole.value, dict) else {}
+    if stated.get("format") == OLD_FORMAT:
+        what = f"{OLD_FORMAT!r} is an old format, without the notion of privacy; {FORMAT!r} is read"
+        raise ModelFileError(what, where=name, do="design again: `ldpopt design MODEL -o FILE`")
+    kind = stated.get("proof")
     keys = PROOFS[kind if isinstance(kind, str) and kind in PROOFS else "form"].keys
     table = whole.table(
         *("format", "inputs", "names", "workload", "privacy", "weights", "objective", "masses"),

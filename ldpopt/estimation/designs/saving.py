@@ -35,6 +35,13 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str]) -
         If a label is neither text nor a number.
     ModelFileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ldpopt import PureLDP, Workload, design
+    >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
+    >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
     """
     if not isinstance(found, (Design, FrequencyDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")

@@ -15,7 +15,7 @@ import pytest
 
 from builders import run_cli, thorough_or
 from ldpopt import DesignCertificate, PureLDP, Workload, design
-from ldpopt.errors import LdpoptError
+from ldpopt.errors import LdpoptError, ModelFileError
 
 HARMLESS = ("inputs", "names")
 """Labels, of which nothing is claimed."""
@@ -120,7 +120,7 @@ def numbers(data):
     yield "inverse", (0.99 * np.array(data["inverse"])).tolist()
     yield "line", (0.999 * np.array(data["line"])).tolist()
     yield "line", (1.001 * np.array(data["line"])).tolist()
-    yield "format", data["format"].replace("1", "2")
+    yield "format", data["format"].replace("2", "3")
 
 
 def test_numbers_of_another_claim(small, tmp_path):
@@ -180,10 +180,22 @@ def test_the_command_line_says_it_in_a_line(small, key, value, code, tmp_path):
     assert 0 < len(told.stderr) < 600
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[1", '{"format": "ldpopt design certificate 1"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[1", '{"format": "ldpopt design certificate 2"}'])
 def test_what_is_no_certificate(text, tmp_path):
     path = tmp_path / "proof.json"
     path.write_text(text)
     with pytest.raises(LdpoptError):
         DesignCertificate.load(path)
     assert run_cli("certify", path).exit_code == 2
+
+
+def test_a_file_of_the_old_format_is_refused_by_its_name(small, tmp_path):
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(changed(small, "format", "ldpopt design certificate 1")))
+    with pytest.raises(ModelFileError, match="old format"):
+        DesignCertificate.load(path)
+    for options in ((), ("--independent",)):
+        told = run_cli("certify", path, *options)
+        assert told.exit_code == 2
+        assert "old format" in told.stderr
+        assert told.stderr.count("\n") == 1

@@ -1,0 +1,83 @@
+"""Mechanisms as JSON: labels in their plain form, and the numbers of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import MechanismError, ModelFileError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.files import strict_json
+from ldpopt.mechanism.sampling import BITS
+
+MAX_FILE_BYTES = 2**30
+"""Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
+
+PLAIN = (str, int, float)
+"""Labels with a JSON form of their own; a tuple of them is a list in JSON."""
+
+
+def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
+    """Labels as JSON has them: text, numbers, and lists of both.
+
+    Raises
+    ------
+    MechanismError
+        If a label is anything else.
+    """
+    found: list[Any] = []
+    for label in labels:
+        value = label.item() if isinstance(label, np.generic) else label
+        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, tuple) else (value,))):
+            raise MechanismError(
+                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: it has no JSON form"
+            )
+        found.append(list(value) if isinstance(value, tuple) else value)
+    return found
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable] | None]:
+    """Channel, inputs and outputs of a file; see `Mechanism.from_json`.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing, or does not contain a mechanism.
+    """
+    try:
+        data = strict_json(path, MAX_FILE_BYTES)
+        data = data.get("mechanism", data)
+        inputs = _labels(data["inputs"])
+        if "masses" in data:  # a design: its reports are numbered
+            return _of_masses(data["masses"]), inputs, None
+        return data["channel"], inputs, _labels(data["outputs"])
+    except OSError as error:
+        raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        missing = f"the key {error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise ModelFileError(
+            f"not a mechanism in JSON: {missing}",
+            where=str(path),
+            do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
+        ) from None
+
+
+def _labels(values: Any) -> list[Hashable]:
+    """Labels of a file: what `plain_labels` wrote."""
+    for value in values:
+        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, list) else [value])):
+            raise ValueError(f"the label {short_repr(value)} is neither text nor a number nor a list of them")
+    return [tuple(value) if isinstance(value, list) else value for value in values]
+
+
+def _of_masses(masses: Any) -> Any:
+    """Channel of integer masses over ``2**53``, exactly."""
+    total, rows = 1 << BITS, [list(row) for row in masses]
+    if not all(type(mass) is int and 0 <= mass <= total for row in rows for mass in row):
+        raise ValueError(f"masses are integers from 0 to {total}")
+    if any(sum(row) != total for row in rows):
+        raise ValueError(f"a row of the masses does not sum to {total}")
+    return np.array(rows, dtype=np.float64) / total
