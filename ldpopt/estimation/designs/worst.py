@@ -18,6 +18,9 @@ from ldpopt.estimation.designs.saddle import Saddle, solve_saddle
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 
+FINEST = 1e-15
+"""Smallest gap of a saddle that is asked for, in multiples of the trace of the Gram matrix."""
+
 
 def generate_worst(
     gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
@@ -63,10 +66,12 @@ def generate_worst(
         if left <= gap or rounds == ROUNDS or deadline.is_over:
             break
         fresh = fresh_ones(priced.shapes, columns, identity)
-        if not len(fresh) and target <= gap * 1e-3:
+        # The saddle's gap is one of the costs, of which little is left where the budget is large.
+        least = max(gap * 1e-3 * min(1.0, best[1] / np.trace(gram)), FINEST)
+        if not len(fresh) and target <= least:
             break
         reached = max(1 - now.value / now.dual.largest, 0.0)
-        target = max(min(0.1 * reached if len(fresh) else target / 10, target), gap * 1e-3, 1e-12)
+        target = max(min(0.1 * reached if len(fresh) else target / 10, target), least)
         kept = np.flatnonzero((found.theta > 1e-6 / len(columns)) | (columns.shapes.sum(axis=1) == 1))
         columns = columns.take(kept).with_more(fresh)
         theta = np.concatenate([found.theta[kept], np.zeros(len(fresh))])
