@@ -38,6 +38,8 @@ from ldpopt.statement.workloads import Workload
 STRUCTURED: tuple[Method, ...] = (Products(), Means())
 """Methods for workloads of a certain structure, tried in this order before the general ones."""
 
+Objective = Literal["average", "worst_case"]
+
 MIXED = (1e-6, 1e-3, 0.1)
 """Shares of equal weights that are tried where floats spoil the design for weights near 0."""
 
@@ -53,7 +55,7 @@ def design(
     privacy: Notion,
     *,
     weights: ArrayLike | Mapping[Any, float] | None = None,
-    objective: Literal["average", "worst_case"] = "average",
+    objective: Objective = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
     outputs: int | None = None,
@@ -126,6 +128,8 @@ def design(
     budget = budget_of(privacy, wanted.inputs)
     if not budget > 0:
         raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+    if is_pure(privacy, wanted.inputs):
+        _require_masses(float(budget))
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     deadline = Deadline.after(positive_seconds(time_limit))
     is_plain = wanted.unit is not None and weights is None and outputs is None
@@ -212,7 +216,9 @@ def _designed(
     certificate = DesignCertificate(
         workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
     )
-    return Design(workload, mechanism, certificate, (*_notes(optimum.rounds, certificate, gap), *optimum.notes))
+    return Design(
+        workload, mechanism, certificate, (*_notes(optimum.rounds, certificate, gap, statement.spread), *optimum.notes)
+    )
 
 
 def _worst(
@@ -238,23 +244,36 @@ def _worst(
     multipliers, bound = bounded(statement, optimum.dual, allowed)
     real = realize(made.contrasts, made.columns, made.q, allowed, gap, lift=lift)
     achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
+    if lift and achieved > bound / Fraction(1 - gap) and float(budget_of(privacy, workload.inputs)) >= LARGE:
+        other = _responding(statement, made.contrasts, allowed, gap, "worst_case")
+        achieved, real = min((achieved, real), other, key=lambda pair: pair[0])
     mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
     certificate = DesignCertificate(
         *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
         max(bound, Fraction(0)),
     )
-    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap))
+    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap, statement.spread))
 
 
-def _notes(rounds: int, certificate: DesignCertificate, gap: float) -> tuple[str, ...]:
+def _notes(rounds: int, certificate: DesignCertificate, gap: float, spread: Fraction) -> tuple[str, ...]:
     """What was done; for a large budget, why value and bound stay apart."""
     done, epsilon = f"{rounds} rounds of pricing", float(budget_of(certificate.privacy, certificate.workload.inputs))
     if certificate.relative_gap <= gap or epsilon < LARGE:
         return (done,)
     return (
         done,
-        f"e**-epsilon = {np.exp(-epsilon):.2g}: masses of 2**-53 and floats cannot close the gap at this budget",
+        f"e**-epsilon = {np.exp(-epsilon):.2g}: masses of 2**-53 and floats cannot close the gap at this budget; value "
+        f"minus bound is {float(certificate.gap / spread):.1g} of the variance that sampling has without privacy",
     )
+
+
+def _require_masses(budget: float) -> None:
+    """Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``."""
+    if budget < 2.0**-53:
+        raise StatementError(
+            f"epsilon = {budget:.3g} lets no masses of 2**-53 differ: no report can depend on the answer",
+            do="state a larger epsilon",
+        )
 
 
 def _require_told_apart(n: int) -> None:
@@ -289,4 +308,15 @@ def _best_realized(
         found.append((value_above(statement, real.channel, best, "average"), Realized(real.channel, best)))
         if found[-1][0] <= enough or float(allowed.privacy.epsilon) < LARGE or r.min() > 0.01 / len(r):
             break
+    if min(found, key=lambda pair: pair[0])[0] > enough and float(allowed.privacy.epsilon) >= LARGE:
+        found.append(_responding(statement, optimum.contrasts, allowed, share, "average"))
     return min(found, key=lambda pair: pair[0])
+
+
+def _responding(
+    statement: Statement, contrasts: Contrasts, allowed: Allowed, share: float, objective: Objective
+) -> tuple[Fraction, Realized]:
+    """Randomized response, to which designs for large budgets come so near that floats may make them worse."""
+    mass = allowed.response.mass(contrasts.weights)
+    real = realize(contrasts, allowed.response, mass / mass.sum(), allowed, share, lift=False)
+    return value_above(statement, real.channel, real.left_inverse, objective), real

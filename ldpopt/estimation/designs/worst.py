@@ -12,11 +12,17 @@ import numpy as np
 
 from ldpopt.estimation.designs.contrasts import Columns, Contrasts
 from ldpopt.estimation.designs.dual import Dual
-from ldpopt.estimation.designs.generation import ROUNDS, UNUSED, Optimum, fresh_ones
+from ldpopt.estimation.designs.generation import ROUNDS, UNUSED, Optimum, fresh_ones, generate
 from ldpopt.estimation.designs.pricing import Cone, Price, Priced
 from ldpopt.estimation.designs.saddle import Saddle, solve_saddle
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+
+FINEST = 1e-15
+"""Smallest gap of a saddle that is asked for, in multiples of the trace of the Gram matrix."""
+
+POOR = 1e-3
+"""Gap above which the average design for the same weights is asked for better multipliers."""
 
 
 def generate_worst(
@@ -63,16 +69,26 @@ def generate_worst(
         if left <= gap or rounds == ROUNDS or deadline.is_over:
             break
         fresh = fresh_ones(priced.shapes, columns, identity)
-        if not len(fresh) and target <= gap * 1e-3:
+        # The saddle's gap is one of the costs, of which little is left where the budget is large.
+        least = max(gap * 1e-3 * min(1.0, best[1] / np.trace(gram)), FINEST)
+        if not len(fresh) and target <= least:
             break
         reached = max(1 - now.value / now.dual.largest, 0.0)
-        target = max(min(0.1 * reached if len(fresh) else target / 10, target), gap * 1e-3, 1e-12)
+        target = max(min(0.1 * reached if len(fresh) else target / 10, target), least)
         kept = np.flatnonzero((found.theta > 1e-6 / len(columns)) | (columns.shapes.sum(axis=1) == 1))
         columns = columns.take(kept).with_more(fresh)
         theta = np.concatenate([found.theta[kept], np.zeros(len(fresh))])
         theta = 0.7 * theta + 0.3 * theta.sum() / len(theta)
         r = 0.9 * found.r / found.r.sum() + 0.1 / n
+    if left > max(gap, POOR) and not deadline.is_over:
+        dual = _steadier(dual, cone, gap, deadline)
     return replace(best[0], dual=dual[1], rounds=rounds), best[1]
+
+
+def _steadier(dual: tuple[Contrasts, Dual], cone: Cone, gap: float, deadline: Deadline) -> tuple[Contrasts, Dual]:
+    """Multipliers of the average design for the same weights, where they prove more: floats may spoil a saddle's."""
+    own = generate(Contrasts(dual[0].gram, dual[0].weights), cone, gap=gap, deadline=deadline)
+    return max(dual, (own.contrasts, own.dual), key=lambda pair: _bound(*pair))
 
 
 def _bound(contrasts: Contrasts, dual: Dual) -> float:

@@ -13,7 +13,12 @@ from typer.testing import CliRunner
 from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.cli.verbs import app
 from ldpopt.errors import StatementError
+from ldpopt.estimation.designs import peers
+from ldpopt.estimation.designs.cones.allowed import merged_by
+from ldpopt.estimation.designs.proof import Statement, value_above
+from ldpopt.estimation.designs.realize import left_inverse
 from ldpopt.estimation.designs.subsets import frequency_design
+from ldpopt.mechanism.repair import repair
 
 
 def second_moment_variance(made, weights):
@@ -248,3 +253,28 @@ def test_weights_are_read_by_label():
         assert design(workload, PureLDP(1.0), weights=given).average_variance == plain.average_variance
     with pytest.raises(StatementError, match="'hihg'"):
         design(workload, PureLDP(1.0), weights=pd.Series({"low": 0.7, "middle": 0.2, "hihg": 0.1}))
+
+
+@pytest.mark.parametrize("workload", [Workload.prefix(4), Workload.mean(range(6))], ids=["prefix", "mean"])
+@pytest.mark.parametrize(("epsilon", "gap"), [(1e-6, 1e-6), (1.0, 1e-6), (10.0, 1e-5), (15.0, 1e-3)])
+def test_worst_case_at_every_budget(workload, epsilon, gap):
+    assert design(workload, PureLDP(epsilon), objective="worst_case").relative_gap <= gap
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_large_budgets_are_no_worse_than_randomized_response(objective):
+    workload, privacy = Workload.mean(range(18)), PureLDP(30.0)
+    found = design(workload, privacy, objective=objective)
+    response = repair(peers.randomized_response(18, 30.0), privacy, inputs=range(18), outputs=range(18))
+    channel, r = response.mechanism.channel, found.weights
+    statement = Statement.of(workload.matrix, r, merged_by(privacy, workload.matrix, workload.inputs))
+    other = value_above(statement, channel, left_inverse(channel, r), objective)
+    assert found.certificate.achieved <= other * (1 + Fraction(1, 10**6))
+    assert "of the variance that sampling has without privacy" in found.notes[1]
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize("epsilon", [1e-20, 1e-200, 1e-300])
+def test_budgets_below_the_masses_are_refused(epsilon, objective):
+    with pytest.raises(StatementError, match="no report can depend"):
+        design(Workload.mean(range(5)), PureLDP(epsilon), objective=objective)
