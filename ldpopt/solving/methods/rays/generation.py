@@ -28,11 +28,17 @@ ROUNDS = 1000
 STALLED_ROUNDS = 12
 """Rounds in which neither value nor bound improve before stopping."""
 
-START_SMOOTHING, MAX_SMOOTHING = 0.8, 0.95
-"""Share of the best multipliers so far in those that are priced: at the start, and at most."""
+START_SMOOTHING, WIDE_START_SMOOTHING, MAX_SMOOTHING = 0.5, 0.8, 0.95
+"""Share of the best multipliers so far in those that are priced: at the start, so with wide kernels, and at most."""
+
+WIDE = 12.0
+"""Mean sum of a kernel column from which it is wide; its best rays are then far from it, and take many pivots."""
 
 LESS_SMOOTHING, MORE_SMOOTHING = 0.1, 0.3
 """How much the share falls when the bound improves in the master's direction, and how much it rises otherwise."""
+
+CLOSE = 1e-2
+"""Gap below which the share falls also where kernels are not wide."""
 
 MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
 """Gap of the master, as a share of the gap of the rays; and its largest value."""
@@ -44,7 +50,7 @@ SLOW_GAP = 1e-2
 """Gap that rays soon close, so that no other method need take over."""
 
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 60
-"""While the gap is larger than this, pricing ends after so many rounds of pivots, and may prove nothing."""
+"""While the gap is larger than this, wide rays are priced for so many rounds of pivots, which may prove nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +129,9 @@ class Generation:
         self.center = np.zeros(cone.n)
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
-        self.smoothing, self.master_gap = START_SMOOTHING, MASTER_GAP
+        self.is_wide = float(self.trees.rays().sum(axis=1).mean()) > WIDE
+        self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
+        self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
 
     @property
@@ -170,7 +178,7 @@ class Generation:
             self.value, self.incumbent = master.value, master
         sums = master.at.sums
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
-        is_rough = self.gap > max(ROUGH_GAP, gap)
+        is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         is_best = self.trees.improve(self.costs - priced, rounds=ROUGH_PIVOTS if is_rough else None, deadline=deadline)
         rays = self.trees.rays()
         reduced = ((self.costs - sums) * rays).sum(axis=1)
@@ -206,7 +214,8 @@ class Generation:
             return
         self.master_gap = MASTER_GAP
         if rises:
-            self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
+            if self.is_wide or self.gap <= CLOSE:  # a long step from a poor bound costs more pivots than it gains
+                self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
         else:
             self.smoothing = min(MAX_SMOOTHING, self.smoothing + MORE_SMOOTHING * (1 - self.smoothing))
 

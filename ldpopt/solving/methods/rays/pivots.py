@@ -19,28 +19,27 @@ BLOCK = 1 << 21
 """Largest number of ties whose slack is computed at once; bounds the memory."""
 
 
-def flows(parent: Int, log: Float, costs: Float) -> tuple[Float, Float]:
-    r"""Cost of every subtree in units of its top, and the same with all costs made positive.
+def flows(parent: Int, log: Float, costs: Float) -> Float:
+    r"""Cost of every subtree in units of its top.
 
     .. math:: F_x = \sum_{z \text{ below } x} g_z p_z / p_x
 
     Each pass doubles the length of the path over which costs are handed to ancestors.
     """
     size = len(parent)
-    total, gross, above = costs.copy(), np.abs(costs), parent.copy()
+    total, above = costs.copy(), parent.copy()
     is_below = parent != np.arange(size)
     node = np.flatnonzero(is_below)
     ratio = np.exp(log - log[parent])
     while len(node):
         target, share = above[node], ratio[node]
         total += np.bincount(target, total[node] * share, size)
-        gross += np.bincount(target, gross[node] * share, size)
         goes_on = is_below[target]
         is_below[node[~goes_on]] = False
         node, target = node[goes_on], target[goes_on]
         new_above, new_ratio = above[target], share[goes_on] * ratio[target]
         above[node], ratio[node] = new_above, new_ratio
-    return total, gross
+    return total
 
 
 def topmost(is_marked: Mask, parent: Int) -> Int:

@@ -102,7 +102,7 @@ class Trees:
         """Multipliers of the trees' pairs; where the trees are the best ones, they leave the price at the root only."""
         n = self.cone.n
         parent, side, log = self._flat(slice(None))
-        total, _ = flows(parent, log, costs.reshape(-1))
+        total = flows(parent, log, costs.reshape(-1))
         node = np.flatnonzero(total * side < 0)
         above, is_held_below = parent[node], side[node] < 0
         value = np.abs(total[node]) * np.where(is_held_below, 1.0, np.exp(log[node] - log[above]))
@@ -115,13 +115,28 @@ class Trees:
         offset = np.arange(len(parent))[:, None] * self.cone.n
         return (parent + offset).reshape(-1), self.side[outputs].reshape(-1), self.log[outputs].reshape(-1)
 
+    def _wrong(self, outputs: Int, costs: Float, excess: Float) -> Mask:
+        """Which subtrees have a cost of the wrong sign, beyond rounding.
+
+        A subtree's costs, all made positive, are at most those of the whole tree. Only where this tells of no wrong
+        subtree are they summed for each subtree.
+        """
+        entries = np.exp(self.log[outputs])
+        size = (np.abs(costs[outputs]) * entries).sum(axis=1, keepdims=True)
+        is_wrong = np.asarray(excess * entries > TOLERANCE * size)
+        doubtful = np.flatnonzero(~is_wrong.any(axis=1) & (excess > 0).any(axis=1))
+        if len(doubtful):
+            parent, _, log = self._flat(outputs[doubtful])
+            gross = flows(parent, log, np.abs(costs[outputs[doubtful]]).reshape(-1))
+            is_wrong[doubtful] = excess[doubtful] > TOLERANCE * gross.reshape(-1, self.cone.n)
+        return is_wrong
+
     def _pivot(self, outputs: Int, costs: Float) -> Int:
         """One round of pivots for these outputs; returns those that were not yet the best."""
         n = self.cone.n
         parent, side, log = self._flat(outputs)
-        total, gross = flows(parent, log, costs[outputs].reshape(-1))
-        excess = total * side
-        is_wrong = (excess > TOLERANCE * gross).reshape(-1, n)
+        excess = flows(parent, log, costs[outputs].reshape(-1)) * side
+        is_wrong = self._wrong(outputs, costs, excess.reshape(-1, n))
         open_ = is_wrong.any(axis=1)
         if not open_.all():
             outputs, keep = outputs[open_], np.repeat(open_, n)
