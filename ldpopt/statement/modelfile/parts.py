@@ -30,7 +30,8 @@ def model_tables(problem: Problem | None, design: DesignProblem | None) -> dict[
     if problem is None:
         assert design is not None
         return _design_tables(design)
-    tables = problem_tables(problem)
+    named = () if design is None else tuple(stated_inputs(design.workload.stated()) or ())
+    tables = problem_tables(problem, alphabet=not tuple(problem.inputs) == tuple(problem.outputs) == named)
     if design is not None:
         _require_alike(tables, _design_tables(design), problem)
         tables |= _workload_tables(design)
@@ -74,17 +75,18 @@ def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem)
             raise StatementError(what, do="write them to two files")
 
 
-def problem_tables(problem: Problem) -> dict[str, Any]:
-    """Build the tables that state a problem, in the order of a file.
+def problem_tables(problem: Problem, *, alphabet: bool = True) -> dict[str, Any]:
+    """Build the tables that state a problem, in the order of a file; without the labels where a workload names them.
 
     Raises
     ------
     StatementError
         If a part has no form in a model file; the part is named.
     """
-    inputs, outputs = _labels(problem.inputs), _labels(problem.outputs)
     tables: dict[str, Any] = {} if problem.objective == "expected" else {"objective": problem.objective}
-    tables["alphabet"] = {"inputs": inputs} | ({} if outputs == inputs else {"outputs": outputs})
+    if alphabet:
+        inputs, outputs = _labels(problem.inputs), _labels(problem.outputs)
+        tables["alphabet"] = {"inputs": inputs} | ({} if outputs == inputs else {"outputs": outputs})
     if problem.prior is not None:
         tables["prior"] = {"values": problem.prior.tolist()}
     tables["utility"] = _utility_table(problem)
