@@ -69,7 +69,7 @@ def private_channel(n, m, epsilon, rng):
     return channel / channel.sum(axis=1, keepdims=True)
 
 
-@cases(5)
+@cases(3)
 @given(stated(), EPSILONS)
 def test_proved_private_unbiased(question, epsilon):
     rows, weights = question
@@ -86,7 +86,7 @@ def test_proved_private_unbiased(question, epsilon):
     assert variance @ weights / weights.sum() == pytest.approx(made.value, rel=1e-6)
 
 
-@cases(5)
+@cases(3)
 @given(stated(4), st.floats(0.1, 5.0))
 def test_the_value_is_that_of_an_estimator_unbiased_in_rationals(question, epsilon):
     """``(1 + E)^-1 X`` is an exact left inverse; its variance, in rationals, is at most the value claimed."""
@@ -125,7 +125,7 @@ def solved(matrix, right):
     return work[:, n:]
 
 
-@cases(5)
+@cases(3)
 @given(stated(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
 def test_no_private_channel_is_better(question, epsilon, m, seed):
     """Whatever its number of reports; and merging reports at random does not help either."""
@@ -148,7 +148,7 @@ def least_variance(rows, channel, weights):
     return float(np.trace(rows @ inverse @ rows.T) - r @ (rows**2).sum(axis=0))
 
 
-@cases(4)
+@cases(3)
 @given(stated(), EPSILONS, st.integers(0, 10**6))
 def test_only_what_is_asked_decides(question, epsilon, seed):
     """The order of the answers and a rotation of the rows do not, nor does a constant; a factor counts squared."""
@@ -164,14 +164,14 @@ def test_only_what_is_asked_decides(question, epsilon, seed):
     assert overlap(plain, best(rows, epsilon, 7 * weights))
 
 
-@cases(5)
+@cases(3)
 @given(stated(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
 def test_a_larger_budget_is_never_worse(question, epsilon, more):
     rows, weights = question
     assert best(rows, epsilon + more, weights).bound <= best(rows, epsilon, weights).value
 
 
-@cases(5)
+@cases(3)
 @given(stated(), workloads(), EPSILONS)
 def test_asking_more_costs_more(question, others, epsilon):
     """Two questions to the same people cost at least what each costs alone; the same one twice costs it twice."""
@@ -185,7 +185,7 @@ def test_asking_more_costs_more(question, others, epsilon):
     assert overlap(first, best(Workload(rows) + Workload(rows), epsilon, weights), 2.0)
 
 
-@cases(5)
+@cases(3)
 @given(stated(), EPSILONS, st.integers(0, 10**6))
 def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
     rows, weights = question
@@ -199,7 +199,7 @@ def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
     assert np.array_equal(made.mechanism.channel[twin], made.mechanism.channel[-1])
 
 
-@cases(5)
+@cases(3)
 @given(stated(), EPSILONS)
 def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
     """Leaving out an answer of weight 0 leaves fewer demands."""
@@ -211,7 +211,7 @@ def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
     assert fewer.bound <= best(rows, epsilon, weights).value * (1 + ROUNDING)
 
 
-@cases(5)
+@cases(3)
 @given(stated(), EPSILONS, st.integers(0, 10**6))
 def test_uncertain_weights_are_no_easier_than_the_average(question, epsilon, seed):
     """The least average variance is a minimum of linear functions of the weights: concave."""
@@ -223,7 +223,7 @@ def test_uncertain_weights_are_no_easier_than_the_average(question, epsilon, see
     assert middle.value >= ends * (1 - ROUNDING)
 
 
-@cases(5)
+@cases(3)
 @given(workloads(), st.floats(0.1, 4.0), st.integers(0, 10**6))
 def test_worst_case_is_the_largest_average(rows, epsilon, seed):
     worst = best(rows, epsilon, objective="worst_case")
@@ -236,7 +236,7 @@ def test_worst_case_is_the_largest_average(rows, epsilon, seed):
     assert worst.bound <= best(rows, epsilon).worst_variance * (1 + ROUNDING)
 
 
-@cases(5)
+@cases(3)
 @given(stated(), st.floats(0.2, 4.0))
 def test_no_peer_is_better(question, epsilon):
     rows, weights = question
