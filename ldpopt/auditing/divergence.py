@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit, Verdict, audit_by, require_notion
-from ldpopt.auditing.exact_matrices import Exact, exact
+from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
+from ldpopt.auditing.tied_pairs import Pairs, decide_pairs, least_epsilon_pairs
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 __all__ = [
@@ -29,22 +30,8 @@ __all__ = [
     "require_notion",
 ]
 
-ULPS = 2.0**-50
-"""Relative slack of floating-point screening; everything within it is decided in integers."""
-
-MAX_CANDIDATES = 64
-"""Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
-
 MAX_EXACT_DELTA_WORK = 500_000
 """Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact."""
-
-
-class Pairs(NamedTuple):
-    """Ordered pairs of tied inputs, and their distance: the factor of epsilon."""
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    distance: NDArray[np.float64]
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | None = None, claim: str = "") -> Audit:
@@ -154,12 +141,12 @@ def _nats_rounded_up(budget: Budget) -> float:
 
 def _least_epsilon_pure(matrix: Exact, pairs: Pairs | None) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest pure epsilon over all (or the given) ordered pairs, and the witness that attains it."""
-    return least_epsilon_all(matrix) if pairs is None else _least_epsilon_pairs(matrix, pairs)
+    return least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs)
 
 
 def _decide(matrix: Exact, budget: Budget, pairs: Pairs | None) -> Verdict:
     """Whether a pure claim holds for all (or the given) ordered pairs."""
-    return decide_all(matrix, budget) if pairs is None else _decide_pairs(matrix, budget, pairs)
+    return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs)
 
 
 def least_epsilon_all(
@@ -184,32 +171,6 @@ def least_epsilon_all(
     return (round_up(log_enclosure(best)[1]) if best > 1 else 0.0), where
 
 
-def _least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound."""
-    worst = 0.0
-    near: list[tuple[float, int, int, int, float]] = []
-    for first, second, distance in _chunks(pairs, matrix.shape[1]):
-        over, under = matrix.floats[first], matrix.floats[second]
-        far = over * 2.0**-1000 > under  # the ratio may overflow, its logarithm does not
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            close = np.log1p((over - under) / under)
-            apart = np.log(over / np.where(far, under * 2.0**100, under)) + np.where(far, 100 * math.log(2), 0.0)
-        loss = np.where(over < 2 * under, close, apart)
-        loss = np.where(over == 0, -np.inf, loss) / distance[:, None]
-        worst = max(worst, float(loss.max(initial=0.0)))
-        for row, y in np.argwhere(loss >= max(worst * (1 - 8 * ULPS), 5e-324))[:MAX_CANDIDATES]:
-            near.append((float(loss[row, y]), int(first[row]), int(second[row]), int(y), float(distance[row])))
-    near = [found for found in near if found[0] >= worst * (1 - 8 * ULPS)]
-    if not near:
-        return 0.0, None
-    _, x, k, y, _ = near[0]
-    witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
-    if math.isinf(worst) or len(near) >= MAX_CANDIDATES:
-        return worst * (1 + 8 * ULPS), witness
-    ratios = {(Fraction(int(matrix.entries[x, y]), int(matrix.entries[k, y])), d) for _, x, k, y, d in near}
-    return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
-
-
 def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = None) -> Verdict:
     """Decide a pure claim for all pairs (or those from some rows) by the extremes of each column."""
     low, high = budget.enclosure()
@@ -219,37 +180,6 @@ def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = N
         return "certified"
     violated = any(u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True))
     return "violated" if violated else "undecided"
-
-
-def _decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
-    """Screen in floats, then decide entries near the bound in integers."""
-    verdict: Verdict = "certified"
-    used = np.asarray(matrix.whole != 0)
-    for first, second, distance in _chunks(pairs, matrix.shape[1]):
-        over, under = matrix.floats[first], matrix.floats[second]
-        exponent = float(budget) * distance[:, None]
-        near = over * np.exp(-exponent) * (1 + (4 + exponent) * ULPS) >= under
-        for row, y in np.argwhere(near & used[first]):
-            u, v = matrix.entries[first[row], y], matrix.entries[second[row], y]
-            if not v:
-                return "violated"
-            # exp(epsilon d) is computed exactly only if it has no more digits than the two numbers.
-            if 0.7 * (u.bit_length() - v.bit_length() + 2) <= exponent[row, 0]:
-                continue
-            low, high = budget.enclosure(Fraction(float(distance[row])))
-            if u * low.denominator <= low.numerator * v:
-                continue
-            if u * high.denominator > high.numerator * v:
-                return "violated"
-            verdict = "undecided"
-    return verdict
-
-
-def _chunks(pairs: Pairs, m: int) -> Iterator[Pairs]:
-    size = max(1, 2**22 // m)
-    for start in range(0, len(pairs.first), size):
-        stop = start + size
-        yield Pairs(pairs.first[start:stop], pairs.second[start:stop], pairs.distance[start:stop])
 
 
 def _worst_excess(
@@ -303,14 +233,13 @@ def _float_excess(
     floats: NDArray[np.float64], ratio: Fraction, pairs: Pairs | None, single: bool
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
     """Approximate excess of each row over its partners, row by row."""
-    n = len(floats)
-    a = float(min(ratio, Fraction(10**300)))
-    scaled = floats * a
-    for x in range(n):
-        others = np.delete(np.arange(n), x) if pairs is None else pairs.second[pairs.first == x]
-        if len(others):
-            over = np.maximum(floats[x] - scaled[others], 0)
-            yield x, others, over.max(axis=1) if single else over.sum(axis=1)
+    scaled = floats * float(min(ratio, Fraction(10**300)))
+    everyone = np.arange(len(floats))
+    every = ((x, np.delete(everyone, x)) for x in everyone.tolist()) if len(floats) > 1 else ()
+    tied = every if pairs is None else ((x, others) for x, others, _ in pairs.by_first(floats.shape[1]))
+    for x, others in tied:
+        over = np.maximum(floats[x] - scaled[others], 0)
+        yield x, others, over.max(axis=1) if single else over.sum(axis=1)
 
 
 def _row_excess(

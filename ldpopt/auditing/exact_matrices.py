@@ -15,6 +15,9 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import holds_no_numbers, real_array, require_room, summed
 from ldpopt.foundation.labelled import take_labels
 
+ULPS = 2.0**-50
+"""Relative slack of floating-point screening; everything within it is decided in integers."""
+
 
 @dataclass(frozen=True)
 class Exact:

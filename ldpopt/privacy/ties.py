@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import ULPS
+from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ldpopt.auditing.divergence import ULPS
+from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
