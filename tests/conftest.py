@@ -11,7 +11,12 @@ from hypothesis import HealthCheck, settings
 from builders import NEW_CASES, seconds, thorough_or
 
 settings.register_profile(
-    "ldpopt", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ldpopt",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=40,
 )
 settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=2000)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
