@@ -129,7 +129,7 @@ class Multipliers:
             duals = -duals
         named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
         written = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-        pairs, blocks = _split_blocks(written, is_tied=solution.problem.ties() is not None)
+        pairs, blocks = _split_blocks(written, is_tied=bool(written) and solution.problem.ties() is not None)
         form = program.structure.form
         row_sums = named["row_sum"] if form == "compact" else None
         worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None

@@ -15,6 +15,7 @@ from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
+from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.method import RawSolution, Switch, Task
@@ -67,7 +68,7 @@ def solve(
     Solution
         With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. If there is none
         (infeasible), ``status`` says so and ``mechanism`` raises. At a limit it is the best private
-        mechanism so far, if there was time to find one.
+        mechanism so far; without one, the best constant report (for an expected value without side constraints).
 
     Raises
     ------
@@ -96,7 +97,8 @@ def solve(
         form_of = ProblemForm.of(problem, deadline)
         raw, step_notes = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
     except OutOfTimeError as error:
-        return _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}", began)
+        ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
+        return replace(with_constant_report(ended, problem), runtime=time.perf_counter() - began)
     solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
@@ -105,6 +107,8 @@ def solve(
         fixed = repair(raw.channel, problem.privacy, **names, ties=problem.ties())
         notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
         solution = replace(solution, repaired=fixed, notes=notes)
+    else:
+        solution = with_constant_report(solution, problem)
     return replace(solution, runtime=time.perf_counter() - began)
 
 
@@ -209,10 +213,9 @@ def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solutio
     )
 
 
-def _out_of_time(problem: Problem, step_notes: str, began: float) -> Solution:
+def _out_of_time(problem: Problem, told: str) -> Solution:
     """Solution when the time limit is over before any method could start."""
-    notes, seconds = _notes(problem), time.perf_counter() - began
-    return Solution(problem, Status.LIMIT, step_notes, "no solver", seconds, {}, {}, notes)
+    return Solution(problem, Status.LIMIT, told, "no solver", 0.0, {}, {}, _notes(problem))
 
 
 def _described(problem: Problem, raw: RawSolution) -> str:

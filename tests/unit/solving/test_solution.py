@@ -68,7 +68,7 @@ def test_two_constraints_at_odds_are_both_named():
 
 def test_a_limit_is_no_optimum():
     n = 60
-    problem = Problem(np.full(n, 1 / n), utility.squared_error(np.arange(n) ** 1.1), PureLDP(1.0))
+    problem = Problem(None, utility.squared_error(np.arange(n) ** 1.1), PureLDP(1.0), objective="worst_case")
     answer = solve(problem, time_limit=1e-3)
     assert answer.status is Status.LIMIT
     assert math.isnan(answer.value)
