@@ -10,7 +10,7 @@ import ldpopt as lo
 from builders import random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.privacy import Ties
+from ldpopt.privacy import Ties, spanner
 from ldpopt.solvers import Status
 from ldpopt.solving.interior import graphs
 
@@ -62,6 +62,16 @@ def test_float_sums_are_decided_exactly(lengths, left):
     distance = [[0, near, far], [near, 0, next_], [far, next_, 0]]
     # 0.1 + 0.2 is a little more than 0.3: that pair is not implied.
     assert len(lo.MetricDP(1.0, distance).ties(range(3)).first) == left
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1 / 3])
+@pytest.mark.parametrize("n", [2, 9, 140])
+def test_compiled_loops_find_the_same_pairs(monkeypatch, n, unit):
+    distance = unit * shortest(n, np.random.default_rng(n))
+    plain = spanner.unimplied_pairs(distance)
+    monkeypatch.setattr(spanner, "COMPILED_INPUTS", 0)
+    assert np.array_equal(plain, spanner.unimplied_pairs(distance))
+    assert n == 2 or 0 < len(plain[0]) < n * (n - 1)
 
 
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])

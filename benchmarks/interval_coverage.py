@@ -1,6 +1,6 @@
-"""Coverage of 95 % intervals over a grid of answers, people and epsilon; writes benchmarks/coverage.md.
+"""Coverage of 95 % intervals over a grid of answers, people and epsilon; writes benchmarks/interval_coverage.md.
 
-    python benchmarks/coverage.py [RUNS]
+    python benchmarks/interval_coverage.py [RUNS]
 
 Each run draws frequencies of the answers (Dirichlet, every distribution alike), a survey, and its intervals; a cell is
 the share of intervals, over runs and answers, that contain the true frequency. The second table fixes frequencies that
@@ -77,7 +77,7 @@ def page(runs, table):
     lines = [
         "# Coverage of 95 % intervals",
         "",
-        f"{runs} surveys a cell. Made by `python benchmarks/coverage.py`, Python {platform.python_version()}.",
+        f"{runs} surveys a cell. Made by `python benchmarks/interval_coverage.py`, Python {platform.python_version()}.",
         "",
         "Averages over all distributions of the answers (Dirichlet): of "
         f"{len(table)} cells, {inside['score']} score and {inside['normal']} normal are within 94 to 96.5 %.",
