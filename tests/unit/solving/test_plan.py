@@ -187,11 +187,11 @@ def test_a_time_limit_holds_from_the_call_over_statement_and_program():
     table = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
     problem = lo.Problem(np.full(700, 1 / 700), "identity", lo.MetricDP(1.0, table))
     began = time.perf_counter()
-    answer = lo.solve(problem, time_limit=0.2)
+    answer = lo.solve(problem, time_limit=0.001)
     assert time.perf_counter() - began < seconds(3)
     assert answer.status is Status.LIMIT
     assert "dropping the metric's implied pairs" in answer.raw_status
-    assert "the time limit of 0.2 s was over" in answer.raw_status
+    assert "the time limit of 0.001 s was over" in answer.raw_status
     assert answer.value == pytest.approx(1 / 700)
     assert any("whatever the answer" in note for note in answer.notes)
     assert lo.certify(answer).relative_gap == pytest.approx(1 - 1 / 700)
