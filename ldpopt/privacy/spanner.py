@@ -42,6 +42,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
             deadline.check("dropping the metric's implied pairs")
             is_implied[x] |= _implies(through[x], through, distance[x][:, None]).any(axis=1)
     else:
+        deadline.check("dropping the metric's implied pairs")
         from ldpopt.privacy.spanner_loops import mark_implied
 
         for begin in range(0, n, BLOCK):
