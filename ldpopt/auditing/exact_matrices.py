@@ -24,7 +24,7 @@ class Exact:
     """A channel as integers over one denominator, with labels; outputs of probability 0 are left out.
 
     ``whole`` has int64 or Python integers, ``entries`` always Python integers. ``floats`` are the same numbers rounded
-    to nearest, for screening only.
+    to nearest, for screening only; ``is_rounded`` is false where they are known to be equal.
     """
 
     whole: NDArray[Any]
@@ -32,6 +32,7 @@ class Exact:
     floats: NDArray[np.float64]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+    is_rounded: bool
 
     @cached_property
     def entries(self) -> NDArray[np.object_]:
@@ -59,10 +60,12 @@ def exact(channel: Any) -> Exact:
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
     _require_stochastic(floats)
-    entries, denominator = _rationals(array) if _holds_rationals(array) else _dyadics(floats)
+    is_rounded = _holds_rationals(array)
+    entries, denominator = _rationals(array) if is_rounded else _dyadics(floats)
     used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
     names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
-    return Exact(entries[:, used], denominator, floats[:, used], names[0], tuple(names[1][y] for y in used))
+    outputs = tuple(names[1][y] for y in used)
+    return Exact(entries[:, used], denominator, floats[:, used], names[0], outputs, is_rounded)
 
 
 def _masses(mechanism: Any) -> Exact:
@@ -70,7 +73,9 @@ def _masses(mechanism: Any) -> Exact:
     used = np.flatnonzero(mechanism.counts.any(axis=0))
     counts = mechanism.counts[:, used]
     names = tuple(mechanism.outputs[y] for y in used)
-    return Exact(counts, mechanism.denominator, counts / float(mechanism.denominator), mechanism.inputs, names)
+    denominator = mechanism.denominator
+    is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
+    return Exact(counts, denominator, counts / float(denominator), mechanism.inputs, names, is_rounded)
 
 
 def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:

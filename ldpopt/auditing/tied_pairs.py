@@ -41,30 +41,53 @@ class Pairs(NamedTuple):
                 yield int(first[start]), second[part], distance[part]
 
 
+class _Candidate(NamedTuple):
+    """An entry whose privacy loss per unit of distance may be the worst: at most ``upper``."""
+
+    upper: float
+    x: int
+    k: int
+    y: int
+    distance: float
+
+
 def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound."""
-    worst = 0.0
-    near: list[tuple[float, int, int, int, float]] = []
+    """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound.
+
+    A loss in floats is wrong by at most ``4 ULPS`` of itself, and by ``ULPS`` nats where the entries were rounded.
+    With too many candidates the bound is the largest of what they may be.
+    """
+    lower = upper = left_out = 0.0
+    rounding = ULPS if matrix.is_rounded else 0.0
+    near: list[_Candidate] = []
     for x, others, distance in pairs.by_first(matrix.shape[1]):
-        over, under = matrix.floats[x], matrix.floats[others]
-        loss = _largest_losses(over, under) / distance
-        if (found := float(loss.max())) > worst:
-            worst = found
-            near = [candidate for candidate in near if candidate[0] >= worst * (1 - 8 * ULPS)]
+        loss = _largest_losses(matrix.floats[x], matrix.floats[others])
+        at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
+        lower = max(lower, float(((loss * (1 - 4 * ULPS) - rounding) / distance).max()))
+        upper = max(upper, float(at_most.max()))
+        near = [candidate for candidate in near if candidate.upper >= lower]
         if len(near) >= MAX_CANDIDATES:
+            left_out = max(left_out, float(at_most.max()))
             continue
-        for row in np.flatnonzero(loss >= max(worst * (1 - 8 * ULPS), 5e-324)):
-            losses = _losses(over, under[row]) / distance[row]
-            for y in np.flatnonzero(losses >= worst * (1 - 8 * ULPS))[:MAX_CANDIDATES]:
-                near.append((float(losses[y]), x, int(others[row]), int(y), float(distance[row])))
+        for row in np.flatnonzero((at_most >= lower) & (at_most > 0)):
+            found = list(_candidates(matrix, x, int(others[row]), float(distance[row]), lower, rounding))
+            near += found[:MAX_CANDIDATES]
+            left_out = upper if len(found) > MAX_CANDIDATES else left_out
     if not near:
         return 0.0, None
-    _, x, k, y, _ = near[0]
-    witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
-    if math.isinf(worst) or len(near) >= MAX_CANDIDATES:
-        return worst * (1 + 8 * ULPS), witness
+    witness = (matrix.inputs[near[0].x], matrix.inputs[near[0].k], matrix.outputs[near[0].y])
+    if math.isinf(lower) or len(near) >= MAX_CANDIDATES or left_out >= lower:
+        return upper, witness
     ratios = {(Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near}
     return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
+
+
+def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, rounding: float) -> Iterator[_Candidate]:
+    """Entries of a pair of inputs whose loss per unit of distance may be at least ``lower``, and is positive."""
+    loss = _losses(matrix.floats[x], matrix.floats[k])
+    at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
+    for y in np.flatnonzero((at_most >= lower) & (matrix.whole[x] > matrix.whole[k])):
+        yield _Candidate(float(at_most[y]), x, k, int(y), distance)
 
 
 def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:

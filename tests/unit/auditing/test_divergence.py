@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import all_events, cases, hops, single_events, star
+from ldpopt.auditing import tied_pairs
 from ldpopt.auditing.divergence import max_divergence
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, log_enclosure
 
 RATIOS = ("log(1)", "log(5/4)", "log(3)", "log(16)")
 
@@ -130,6 +131,21 @@ def test_graph_and_metric_audits_are_the_definition(channel, epsilon, seed):
     assert found.epsilon == pytest.approx(expected, rel=1e-12, abs=1e-300)
     events = all_events(len(rows[0]))
     assert Fraction(found.delta) >= max([0, *(excess(rows[x], rows[k], ratio, events) for x, k in near)])
+
+
+@pytest.mark.parametrize("most", [1, 64])
+@pytest.mark.parametrize("seed", range(20))
+def test_epsilon_is_never_rounded_down_however_close_the_entries_are(monkeypatch, seed, most):
+    monkeypatch.setattr(tied_pairs, "MAX_CANDIDATES", most)
+    rng = np.random.default_rng(seed)
+    steps, part = rng.integers(-50, 51, (4, 6)), Fraction(1, 7 * 10 ** int(rng.integers(3, 13)))
+    rows = [[Fraction(1, 6) * (1 + int(step) * part) for step in row] for row in steps]
+    rows = np.array([[entry / sum(row) for entry in row] for row in rows], dtype=object)
+    worst = slow_ratio(rows, near := [(x, k) for x in range(4) for k in (x - 1, x + 1) if k in range(4)])
+    assert len(near) == 6
+    found = lo.audit(rows, lo.GraphDP(1.0, nx.path_graph(4)))
+    low = log_enclosure(worst)[0]
+    assert low <= Fraction(found.epsilon) <= low + Fraction(1, 2**46)
 
 
 @given(channels(), st.floats(0, 5))
