@@ -28,7 +28,7 @@ NEW_CASES = "LDPOPT_NEW_CASES" in os.environ
 
 
 def cases(usual: int) -> settings:
-    """Hypothesis tries half as many examples, and five times as many in the thorough set."""
+    """Hypothesis tries half as many examples in the usual set, and five times as many in the thorough one."""
     return settings(max_examples=5 * usual if THOROUGH else (usual + 1) // 2)
 
 

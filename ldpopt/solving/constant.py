@@ -17,8 +17,8 @@ from ldpopt.statement.problem import Problem
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
     """Add the best constant mechanism to a solution that ended at a limit without any.
 
-    Its certificate compares it with what no privacy at all would allow. Nothing is added to a problem with side
-    constraints or a worst-case objective, or where the notion forbids constant reports.
+    With row multipliers of 0 its certificate bounds it by the best value without privacy. Nothing is added to a
+    problem with side constraints or a worst-case objective, or where the notion forbids that report.
     """
     if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
         return solution
@@ -35,6 +35,9 @@ def with_constant_report(solution: Solution, problem: Problem) -> Solution:
     note = f"no method found a mechanism in time: this one reports {problem.outputs[best]!r} whatever the answer"
     return replace(
         solution,
+        solver="constant report",
+        duals={},
+        reduced_costs={},
         repaired=Repaired(mechanism, audit, 0.0),
         program=program,
         outcome=outcome,

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import seconds
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import exact_optimum, recheck
 from ldpopt.errors import CertificateError, ModelFileError, StatementError
@@ -95,7 +94,7 @@ def test_a_statement_is_cheap_and_the_ties_heed_a_deadline():
     began = time.perf_counter()
     with pytest.raises(OutOfTimeError, match="implied pairs"):
         problem.ties(Deadline.after(0.001))
-    assert time.perf_counter() - began < seconds(4)
+    assert time.perf_counter() - began < 2.0
 
 
 def test_ties_are_computed_once():

@@ -116,7 +116,9 @@ def test_too_few_steps_are_a_limit():
     outcome = find("interior").solve(formulate(statement()), steps=2)
     assert outcome.status is Status.LIMIT
     assert outcome.raw_status.startswith("2 steps")
-    assert lo.solve(statement(), solver="interior", steps=2).status is Status.LIMIT
+    answer = lo.solve(statement(), solver="interior", steps=2)
+    assert answer.status is Status.LIMIT
+    assert lo.certify(answer).audit.verdict == "certified"
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
