@@ -12,6 +12,10 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line of this process, and end the process with its exit code."""
     exit_on_interrupt()
+    from ldpopt.cli.shell import leave
     from ldpopt.cli.verbs import app
 
-    app()
+    try:
+        app()
+    except SystemExit as ended:
+        leave(ended)

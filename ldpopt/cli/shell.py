@@ -92,13 +92,27 @@ def _explain(error: Any) -> None:
 def _interrupted(done: str) -> NoReturn:
     say(f"interrupted: {done}" if done else "interrupted")
     if is_working():
-        if "ldpopt.solvers.processes.guarded" in sys.modules:
-            from ldpopt.solvers.processes.guarded import stop_all
-
-            stop_all()
         # A solver in compiled code cannot be stopped, and must not run longer than its objects exist.
-        os._exit(_flushed(INTERRUPTED))
+        _end_at_once(_flushed(INTERRUPTED))
     raise typer.Exit(INTERRUPTED)
+
+
+def leave(ended: SystemExit) -> NoReturn:
+    """End the process; at once if a table was left before its end, as the thread that reads it outlives Python."""
+    if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
+        from ldpopt.tables.csv_ import is_reading
+
+        if is_reading():
+            _end_at_once(ended.code)
+    raise ended
+
+
+def _end_at_once(code: int) -> NoReturn:
+    if "ldpopt.solvers.processes.guarded" in sys.modules:
+        from ldpopt.solvers.processes.guarded import stop_all
+
+        stop_all()
+    os._exit(code)
 
 
 def _prepare_streams() -> None:

@@ -18,7 +18,15 @@ BLOCK = 1 << 22
 MAX_HEADER = 1 << 24
 """Largest number of bytes of the header."""
 
+_unfinished = 0
+"""Number of tables of which not all rows were taken: a thread may still be reading them."""
+
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
+
+
+def is_reading() -> bool:
+    """Whether a thread of arrow may still call into Python; after the end of Python that aborts the process."""
+    return _unfinished > 0
 
 
 class CsvRows:
@@ -73,6 +81,7 @@ class CsvRows:
         import pyarrow as pa
         import pyarrow.csv as arrow
 
+        global _unfinished
         names, last = [str(place) for place in range(len(self.columns))], 1
         bad: list[Any] = []
 
@@ -82,6 +91,7 @@ class CsvRows:
 
         texts = dict.fromkeys((names[place] for place in kept), pa.string())
         labels = dict.fromkeys((names[place] for place in coded), pa.dictionary(pa.int32(), pa.string()))
+        _unfinished += 1
         try:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
@@ -98,6 +108,7 @@ class CsvRows:
             for batch in reader:
                 yield batch.columns
                 last += batch.num_rows
+            _unfinished -= 1
         except pa.ArrowInvalid as error:
             if not self._body.is_empty:
                 raise self._explained(str(error), bad, last) from None
