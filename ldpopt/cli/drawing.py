@@ -140,7 +140,12 @@ def _design(file: str) -> Any:
         stated.require_design(file)
         return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
     from ldpopt.estimation.designs import Design, load_design
+    from ldpopt.estimation.designs.files import is_design
+    from ldpopt.estimation.designs.subset_proof import is_frequency_design
 
+    if not (is_design(file) or is_frequency_design(file)):
+        do = "write one with `ldpopt design MODEL -o FILE`"
+        raise StatementError("--kind design draws a design, and the file has none", where=file, do=do)
     found = load_design(file)
     how: dict[str, Any] = {"objective": found.objective, "best": found}
     if isinstance(found, Design) and found.objective == "average":
@@ -235,10 +240,18 @@ def _mechanism(file: str) -> Mechanism:
     return solution.mechanism
 
 
+def _require_model(file: str, kind: str) -> None:
+    """Refuse a mechanism or design where a picture is of a model."""
+    if Path(file).suffix.lower() == ".json":
+        what = f"--kind {kind} draws all mechanisms of a model, and a JSON file has one"
+        raise StatementError(what, where=file, do="name the model file (TOML)")
+
+
 def _polytope(file: str) -> Any:
     from ldpopt import plot as pictures
     from ldpopt.statement.modelfile import load_model
 
+    _require_model(file, "polytope")
     problem = load_model(file)
     if len(problem.inputs) != 2 or len(problem.outputs) != 2:
         raise StatementError("only a model with two answers and two reports has a plot in the plane", where=file)

@@ -82,7 +82,10 @@ def report(data: dict[str, Any], target: str | None, show: Callable[[], None]) -
     if target == "-":
         sys.stdout.write(text)
         return
-    show()
+    try:
+        show()
+    except BrokenPipeError:  # the reader of stdout has closed it; the files are still to be written
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     if target is not None:
         with replacing(target) as stream:
             stream.write(text)

@@ -15,10 +15,10 @@ from ldpopt.closed_forms.geometric import path_graph
 from ldpopt.closed_forms.kernels import kernel
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
+from ldpopt.foundation.labels import label_numbers
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import GraphDP, MetricDP
 from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import numeric
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, sam
     if problem.utility.sense != "loss" or delta:
         return []
     # The order of numbers where labels are numbers, else the order in which the answers are stated.
-    places = np.argsort(np.array(problem.inputs, float), kind="stable") if numeric(problem.inputs) else np.arange(n)
+    numbers = label_numbers(problem.inputs)
+    places = np.arange(n) if numbers is None else np.argsort(np.array(numbers), kind="stable")
     rank = np.argsort(places)
     table = problem.utility.matrix[np.ix_(places, places)]
     return [Match("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]

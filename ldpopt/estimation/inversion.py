@@ -218,7 +218,7 @@ def estimate_frequencies(
         raise StatementError(
             f"a {type(mechanism).__name__} is not a mechanism",
             where="estimate_frequencies",
-            do="pass Mechanism(channel)",
+            do=f"pass {_where_it_is(mechanism)}",
         )
     if not isinstance(intervals, str) or intervals not in ("score", "normal"):
         raise StatementError(f"intervals {short_repr(intervals)} are unknown", do="use 'score' or 'normal'")
@@ -241,6 +241,12 @@ def estimate_frequencies(
     if method == "maximum_likelihood":
         found = np.clip(found, 0.0, 1.0)
     return Estimate(values, std_error, counts.n_reports, float(confidence), method, mechanism.inputs, covariance, found)
+
+
+def _where_it_is(given: Any) -> str:
+    """How to get the mechanism of something that has one."""
+    name = type(given).__name__.lower()
+    return f"its mechanism: {name}.mechanism" if hasattr(type(given), "mechanism") else "Mechanism(channel)"
 
 
 def why_not_estimable(mechanism: Mechanism) -> str:

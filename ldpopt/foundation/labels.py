@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import loose_array, require_room, short_repr
+
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
+"""A number as tables and model files write it."""
 
 
 def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
@@ -100,7 +104,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
                 raise StatementError(
                     f"{kind} {short_repr(value)} is not in the alphabet",
                     where=f"entry {index}",
-                    do=f"the labels are {listed(alphabet)}",
+                    do=nearest(value, alphabet),
                 ) from None
         raise
 
@@ -131,6 +135,29 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
+
+
+def label_numbers(names: Iterable[Any]) -> list[float] | None:
+    """Numbers that labels are, also where they are written as text, as in a table; None if one is no number.
+
+    Truth values are 0 and 1; a span of time is no number.
+
+    Examples
+    --------
+    >>> label_numbers(["1", "10", 2.5]), label_numbers(["1", "more"])
+    ([1.0, 10.0, 2.5], None)
+    """
+    found = []
+    for name in names:
+        is_text = isinstance(name, str) and NUMBER.fullmatch(name) is not None
+        is_number = isinstance(name, (int, float, np.integer, np.floating)) and not isinstance(name, np.timedelta64)
+        if not (is_text or is_number):
+            return None
+        found.append(name if is_text else +name)
+    try:
+        return [float(number) for number in found]
+    except OverflowError:
+        return None
 
 
 def listed(names: Sequence[Hashable]) -> str:

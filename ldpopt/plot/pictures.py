@@ -87,7 +87,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
         last = "closed form" if position == len(chosen) - 1 else None
         _dotted_curve(ax, result.epsilons[order], formulas[order, k], last)
     ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(f"expected {result.sense}")
+    ax.set_ylabel(result.aim)
     ax.grid(alpha=0.3)
     if len(ax.get_lines()) > 1:
         ax.legend(fontsize=8, title=None if result.priors is None else "prior")
@@ -122,7 +122,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)
-    label = {"value": f"expected {result.sense}", "closed_form": "closed form"}.get(column, column.replace("_", " "))
+    label = {"value": result.aim, "closed_form": "closed form"}.get(column, column.replace("_", " "))
     prior_label, epsilon_label = _first_prior(result.labels), r"$\varepsilon$ (nats)"
     if hasattr(ax, "plot_surface"):
         drawn: Any = ax

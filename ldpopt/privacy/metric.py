@@ -15,6 +15,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
+from ldpopt.foundation.labels import label_numbers
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.places import METRICS, network_distances, point_distances
 from ldpopt.privacy.spanner import unimplied_pairs
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 PointMetric = Literal["euclidean", "manhattan", "great_circle"]
+
+NAMES = ("absolute", *METRICS)
+"""Names of the distances that are measured between numbers or points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +41,14 @@ class MetricDP(TiedNotion):
         Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
     distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or callable
         Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. If the
-        triangle inequality fails, shortest paths replace the distance, which describes the same channels.
+        triangle inequality fails, shortest paths replace the distance, which describes the same channels. As in a
+        model file, also ``"absolute"``, the difference of labels that are numbers, or ``"euclidean"``,
+        ``"manhattan"`` or ``"great_circle"`` between `points`.
     inputs : sequence of hashable, optional
         Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned with the inputs of a
         problem or mechanism; without labels the distance is read by position.
+    points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates, optional
+        The places between which a named distance is measured, as in `of_points`.
 
     Raises
     ------
@@ -51,6 +59,8 @@ class MetricDP(TiedNotion):
     --------
     >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
     0.6931471805599454
+    >>> MetricDP(1.0, "euclidean", points={"home": (0, 0), "work": (3, 4)})
+    MetricDP(epsilon=1.0, distance=<2 x 2>)
     """
 
     kind: ClassVar[str] = "metric"
@@ -62,9 +72,13 @@ class MetricDP(TiedNotion):
     def __init__(
         self,
         epsilon: float | str,
-        distance: ArrayLike | Callable[[Any, Any], float],
+        distance: ArrayLike | Callable[[Any, Any], float] | Literal["absolute"] | PointMetric,
         inputs: Sequence[Hashable] | None = None,
+        *,
+        points: Any = None,
     ) -> None:
+        if isinstance(distance, str) or points is not None:
+            distance, inputs = _named_distance(distance, points, inputs)
         names = None if inputs is None else distinct_labels(inputs, "distance", "input")
         if not callable(distance):
             table = read_distance(distance, names)
@@ -192,8 +206,8 @@ class MetricDP(TiedNotion):
             if values is not None or points is not None:
                 raise StatementError("values and points are not used with a distance matrix", do="remove them")
             return cls(epsilon, real_array(distance, "distance matrix"))
-        if distance not in ("absolute", *METRICS):
-            known = ", ".join(map(repr, ("absolute", *METRICS)))
+        if distance not in NAMES:
+            known = ", ".join(map(repr, NAMES))
             what = f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
@@ -269,9 +283,32 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 
+def _named_distance(name: Any, points: Any, inputs: Sequence[Hashable] | None) -> tuple[Any, Sequence[Hashable] | None]:
+    """Distance of that name, and its labels where it is a table."""
+    if name not in NAMES:
+        what = f"unknown distance {short_repr(name)}" if isinstance(name, str) else "points beside a distance"
+        raise StatementError(what, do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points")
+    if points is None and name == "absolute":
+        return _difference, inputs
+    if points is None:
+        do = "pass points={label: (x, y), ...}, one for each input"
+        raise StatementError(f"distance = {name!r} needs points", do=do)
+    table = point_distances(points, "euclidean" if name == "absolute" else name, inputs)
+    return table.values, table.axes[0]
+
+
+def _difference(x: Hashable, other: Hashable) -> float:
+    """Absolute difference of two labels that are numbers."""
+    numbers = label_numbers([x, other])
+    if numbers is None:
+        what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is none"
+        raise StatementError(what, do="pass points={label: number, ...}")
+    return abs(numbers[0] - numbers[1])
+
+
 def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:
     """Values of the inputs: the stated ones, else numeric labels, else positions."""
     if values is not None:
         return values
-    is_numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in inputs)
-    return list(inputs) if is_numeric else list(range(len(inputs)))
+    numbers = label_numbers(inputs)
+    return list(range(len(inputs))) if numbers is None else numbers

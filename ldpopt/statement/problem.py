@@ -17,7 +17,7 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
 from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
 from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility, resolve
+from ldpopt.statement.utility import Utility, bare_gain, resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class Problem:
         Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalized).
         None if the objective is ``"worst_case"``.
     utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
-        The name of a function in `ldpopt.utility`, a Utility, or a gain; default: ``"identity"``.
+        The name of a function in `ldpopt.utility`, a Utility, or a matrix of gains; default: ``"identity"``. For
+        losses pass ``Utility(matrix, "loss")``.
     privacy : privacy notion
         `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in; there is no default.
     inputs, outputs : sequence of hashable, optional
@@ -84,7 +85,7 @@ class Problem:
         require_notion(privacy)
         given_inputs, given_outputs = _stated_labels(inputs, "input"), _stated_labels(outputs, "output")
         weights, prior_labels = _read_weights(prior, objective, given_inputs)
-        worth = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")  # type: ignore[arg-type]
+        worth = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
         parts = [given_inputs, prior_labels, *_labels_of("inputs", worth, *blocks, privacy)]
         names = _inputs(parts, weights, worth)

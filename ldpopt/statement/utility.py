@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, frozen, real_array, require_memory, short_repr, whole_number
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
+from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.labels import labels as check_labels
 
 COPIES = 24.0
@@ -222,7 +224,8 @@ NAMED = ("identity", "absolute_error", "squared_error")
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Build the utility of that name for two alphabets.
 
-    Numeric labels have their own value; the labels of any other alphabet have the values 0, 1, 2, ...
+    Labels that are numbers, also numbers in text such as ``"10"``, have their own value; the labels of any other
+    alphabet have the values 0, 1, 2, ...
 
     Parameters
     ----------
@@ -265,12 +268,6 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     return absolute_error(values, targets) if name == "absolute_error" else squared_error(values, targets)
 
 
-def numeric(labels: Sequence[Hashable]) -> bool:
-    """Whether labels have their own value instead of their position; truth values are 0 and 1."""
-    kinds = (int, float, np.integer, np.floating)
-    return all(isinstance(label, kinds) and not isinstance(label, np.timedelta64) for label in labels)
-
-
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Turn a name, a `Utility` or a gain array into a `Utility` of the alphabets' shape.
 
@@ -289,6 +286,19 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
             f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",
             do="give one row for each input and one column for each output",
         )
+    return found
+
+
+def bare_gain(matrix: Any) -> Utility:
+    """Read a matrix without a sense as a gain; with a warning where it looks like a loss.
+
+    That is a square matrix in which every true report has the value 0, and no other report has less.
+    """
+    found = Utility(matrix, "gain")
+    n, m = found.shape
+    if n == m > 1 and not found.matrix.diagonal().any() and found.matrix.min() >= 0 and found.matrix.any():
+        what = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
+        warnings.warn(f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3)
     return found
 
 
@@ -328,10 +338,9 @@ def _axis(given: Any, size: int, own: Labels | None, kind: str) -> Labels | None
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
-    if numeric(inputs) and numeric(outputs):
-        # The sign + turns truth values into 0 and 1.
-        inputs, outputs = ([+label for label in labels] for labels in (inputs, outputs))  # type: ignore[operator]
-        return real_array(inputs, "list of input labels"), real_array(outputs, "list of output labels")
+    numbers, targets = label_numbers(inputs), label_numbers(outputs)
+    if numbers is not None and targets is not None:
+        return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
     if tuple(inputs) == tuple(outputs):
         return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}

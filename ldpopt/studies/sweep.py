@@ -79,6 +79,8 @@ class SweepResult:
         ``"gain"`` or ``"loss"``.
     interrupted : bool
         Whether a keyboard interrupt ended the sweep early.
+    objective : str
+        ``"expected"`` or ``"worst_case"``.
     """
 
     rows: tuple[Row, ...]
@@ -87,6 +89,12 @@ class SweepResult:
     labels: tuple[Any, ...] = field(repr=False)
     sense: str = "gain"
     interrupted: bool = False
+    objective: str = "expected"
+
+    @property
+    def aim(self) -> str:
+        """What the values are: such as ``"worst-case gain"``."""
+        return f"{self.objective.replace('_', '-')} {self.sense}"
 
     def column(self, name: str) -> Float:
         """One column of numbers, shape (rows,)."""
@@ -195,7 +203,8 @@ def sweep(
     )
     rows, interrupted = _collect(_solved(tasks, jobs), points, progress)
     found = np.array([float(budget) for budget in budgets])
-    return SweepResult(tuple(rows), frozen(found), weights, problem.inputs, problem.utility.sense, interrupted)
+    about = problem.inputs, problem.utility.sense, interrupted, problem.objective
+    return SweepResult(tuple(rows), frozen(found), weights, *about)
 
 
 def _collect(solved: Iterable[Row], points: int, progress: Callable[[int, int], None] | None) -> tuple[list[Row], bool]:

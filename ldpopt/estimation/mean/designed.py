@@ -42,7 +42,17 @@ class Designed(Protocol):
         The sampled channel: exactly epsilon-LDP, and so are the mixtures of its rows for answers off the grid.
     """
 
-    def __init__(self, epsilon: float | str, values: Float, outputs: Float, scale: float, solution: Solution) -> None:
+    def __init__(
+        self,
+        epsilon: float | str,
+        values: Float | None = None,
+        outputs: Float | None = None,
+        scale: float = 1.0,
+        solution: Solution | None = None,
+    ) -> None:
+        if values is None or outputs is None or solution is None:
+            do = "call mean.designed(values, outputs, epsilon), with the grids of answers and of reports"
+            raise StatementError("a designed protocol is found for a grid, not made by hand", do=do)
         super().__init__(epsilon)
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
         self.domain = float(values[0]), float(values[-1])

@@ -50,8 +50,9 @@ class Page:
         try:
             self.text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            do = "pass a TOML file; a mechanism or a table is none"
-            raise self.error((), f"the file is no UTF-8 text (byte {error.start})", do) from None
+            line = raw.count(b"\n", 0, error.start) + 1
+            do = "pass a TOML file, saved as UTF-8 (in the editor's menu for saving)"
+            raise self.error(line, f"the file is not UTF-8 text (byte {raw[error.start]:#04x})", do) from None
         self.data = self._parse()
 
     def _parse(self) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import label_numbers, nearest
 from ldpopt.privacy.tables import MisstatedError
-from ldpopt.statement import utility as utilities
 from ldpopt.statement.modelfile.schema import (
     WORKLOADS,
     Section,
@@ -103,9 +102,10 @@ def _by_label(row: Any, inputs: list[Any], *key: str) -> list[float]:
 def numbers_behind(given: Any, labels: list[Any], name: str) -> Any:
     """Numbers behind labels: stated, or the labels themselves where they are numbers."""
     if given is None:
-        if not utilities.numeric(labels):
+        numbers = label_numbers(labels)
+        if numbers is None:
             raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
-        return labels
+        return numbers
     if len(given) != len(labels):
         raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")
     return given

@@ -205,11 +205,11 @@ LOSS = pd.DataFrame([[0, 1, 9], [1, 0, 8], [9, 8, 0]], list("ABC"), list("ABC"),
 def test_inputs_come_from_the_first_part_with_labels():
     metric = MetricDP(1.0, LOSS)
     assert Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric).inputs == ("C", "A", "B")
-    assert Problem([0.2, 0.3, 0.5], LOSS, PURE).inputs == ("A", "B", "C")
+    assert Problem([0.2, 0.3, 0.5], Utility(LOSS, "loss"), PURE).inputs == ("A", "B", "C")
     assert Problem([0.2, 0.3, 0.5], "identity", metric).inputs == ("A", "B", "C")
     linear = constraints.linear(LOSS, upper=9)
     assert Problem([0.2, 0.3, 0.5], "identity", PURE, constraints=linear).outputs == ("A", "B", "C")
-    stated = Problem({"C": 1, "A": 1, "B": 1}, LOSS, metric, inputs=["B", "C", "A"])
+    stated = Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric, inputs=["B", "C", "A"])
     assert stated.inputs == stated.outputs == ("B", "C", "A")
 
 
