@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.survey import Survey
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
+    from ldpopt.mechanism.keyed import SecretKey
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.noise import layers
     from ldpopt.polytope import convex, regions
@@ -92,6 +93,7 @@ _OBJECTS = {
     "RowBlock": "foundation.rows",
     "save_design": "estimation.designs",
     "save_model": "statement.modelfile",
+    "SecretKey": "mechanism.keyed",
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
@@ -144,6 +146,7 @@ __all__ = [
     "Problem",
     "PureLDP",
     "RowBlock",
+    "SecretKey",
     "Solution",
     "Status",
     "Survey",

@@ -1,4 +1,4 @@
-"""The commands on tables of answers: privatize and estimate."""
+"""The commands on tables of answers: key, privatize and estimate."""
 
 from __future__ import annotations
 
@@ -48,25 +48,38 @@ def privatize(
     missing_answer: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The answer that stands for a missing one.")
     ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Secret key: the same report for the same id and answer.")
+    ] = None,
+    identity: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table by reports.
 
-    Reports are drawn with the system's random numbers. All other columns would be unprotected; they are dropped, unless
-    kept by name. Texts are matched with the texts of the mechanism's labels. The file is written atomically.
+    Reports are drawn with the system's random numbers, or from a key and the ids of the records. All other columns
+    would be unprotected; they are dropped, unless kept by name. Texts are matched with the texts of the mechanism's
+    labels. The file is written atomically.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
+    from ldpopt.mechanism.keyed import Keyed, SecretKey
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.privatizing import privatize_file
 
+    if (key is None) != (identity is None):
+        raise typer.BadParameter("--key and --id belong together: the secret, and the column of the ids")
+    if key is not None and seed is not None:
+        raise typer.BadParameter("draws come from a --key or from a --seed, not from both")
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(output, json)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
     rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
+    keyed = None if key is None else Keyed(SecretKey.load(key), identity)
 
     def announce() -> None:
         useless = why_not_estimable(instrument.source) if isinstance(instrument.source, Mechanism) else ""
@@ -75,11 +88,26 @@ def privatize(
         for note in _warnings(len(column), seed, missing, keep):
             say(note)
 
-    total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, announce=announce)
+    total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, keyed=keyed, announce=announce)
     if total == 0:
         say("note: the table has a header and no rows")
     data = {"rows": total, "column": column[0], "columns": column, "kept": list(keep or []), "output": output}
+    data["key"] = None if keyed is None else keyed.key.name
     report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
+
+
+def key(path: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")], json: Json = None) -> None:
+    """Write a new secret key for privatize --key.
+
+    The file has 32 bytes of the system's random numbers, and only its owner may read it. Whoever has the key can undo
+    the draws; whoever loses it cannot repeat them. The name of the key may be known.
+    """
+    from ldpopt.mechanism.keyed import SecretKey
+
+    require_writable(json)
+    secret = SecretKey.new()
+    secret.save(path)
+    report({"path": path, "name": secret.name}, json, lambda: print(f"{path}: key {secret.name}"))
 
 
 def _require_distinct(columns: list[str]) -> None:

@@ -13,7 +13,7 @@ from ldpopt.cli.planning import plan
 from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import export, solve, solvers
-from ldpopt.cli.surveying import estimate, privatize
+from ldpopt.cli.surveying import estimate, key, privatize
 
 __all__ = ["app"]
 
@@ -26,6 +26,7 @@ for _verb in (
     certify,
     vertices,
     plan,
+    key,
     privatize,
     estimate,
     sweep,

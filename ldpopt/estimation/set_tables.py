@@ -15,8 +15,8 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.reports import read_weights
 from ldpopt.foundation.checks import short_repr
+from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.privatizing import Rule
-from ldpopt.mechanism.sampling import Random
 from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, is_missing, require_policy
 from ldpopt.tables.files import place_of, reading
 
@@ -42,14 +42,17 @@ class SetRule(Rule):
 
         return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
 
-    def column(self, codes: Codes, labels: pa.Array, rng: Random) -> pa.Array:
+    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Sets of positions as texts; what is missing stays missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if isinstance(source, KeyedDraws):
+            do = "use a mechanism whose reports are listed, as `ldpopt solve` writes it"
+            raise StatementError("reports that are sets have no draws from a key", do=do)
         answered = np.flatnonzero(codes != MISSING)
         answers = [self.inputs[code] for code in codes[answered].tolist()]
-        rows = self.mechanism.randomize(answers, rng=rng)
+        rows = self.mechanism.randomize(answers, rng=source)
         starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.mechanism.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)

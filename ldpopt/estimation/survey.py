@@ -12,6 +12,7 @@ from ldpopt.estimation.counts import Counts, digest_of
 from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.inversion import Estimate, estimate_frequencies
 from ldpopt.foundation.labels import nearest
+from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.privatizing import Rule, privatize_file, privatize_frame
 from ldpopt.mechanism.sampling import Random
@@ -81,7 +82,7 @@ class Survey:
         """Questions of which the reports show who did not answer."""
         return tuple(name for name, rule in self.rules.items() if rule.missing == "leave_out")
 
-    def privatize(self, table: Any, *, rng: Random = None) -> Any:
+    def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
 
         Parameters
@@ -91,6 +92,10 @@ class Survey:
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; each question draws from a spawned generator. Default: the operating system's
             generator.
+        key : SecretKey or bytes, optional
+            Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
+        id : label, optional
+            Column of the ids, with ``key``.
 
         Returns
         -------
@@ -102,7 +107,7 @@ class Survey:
         StatementError
             If a column is not there, an entry is no answer, or an answer is missing and must not be.
         """
-        return privatize_frame(table, self.rules, rng)
+        return privatize_frame(table, self.rules, rng, Keyed.read(key, id, rng))
 
     def privatize_file(
         self,
@@ -111,12 +116,14 @@ class Survey:
         *,
         keep: Sequence[str] = (),
         rng: Random = None,
+        key: Any = None,
+        id: str | None = None,
     ) -> int:
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of rows.
 
         All columns but the questions and ``keep`` are dropped; see `Mechanism.privatize` for the other arguments.
         """
-        return privatize_file(source, target, self.rules, keep=keep, rng=rng)
+        return privatize_file(source, target, self.rules, keep=keep, rng=rng, keyed=Keyed.read(key, id, rng))
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
         """Count the reports of each question in a dataframe or file.

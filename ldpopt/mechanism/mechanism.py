@@ -158,7 +158,9 @@ class Mechanism:
         """
         return audit(self, privacy)
 
-    def sample(self, x: Any, *, rng: sampling.Random = None) -> Any:
+    def sample(
+        self, x: Any, *, rng: sampling.Random = None, key: Any = None, id: Any = None, question: str = ""
+    ) -> Any:
         """Draw one report for each answer, with exactly the certified masses.
 
         Parameters
@@ -167,6 +169,13 @@ class Mechanism:
             True answers.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; default: the operating system's generator.
+        key : SecretKey or bytes, optional
+            Makes the draws repeatable person by person: the same key, id, question and answer give the same report.
+            Default: none.
+        id : sequence of str or int, shape (N,), optional
+            Id of each person, with ``key``; none twice.
+        question : str
+            Name of the question, with ``key``: other questions have other draws. Default: ``""``.
 
         Returns
         -------
@@ -176,13 +185,20 @@ class Mechanism:
         Raises
         ------
         StatementError
-            If an answer is not among the inputs.
+            If an answer is not among the inputs, or ids are missing, repeated, or not as many as the answers.
 
         Notes
         -----
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
-        reports: NDArray[Any] = label_array(self.outputs)[self.sampler.draw(codes(x, self.inputs, "answer"), rng=rng)]
+        from ldpopt.mechanism.keyed import Keyed
+
+        places, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
+        if keyed is None:
+            drawn = self.sampler.draw(places, rng=rng)
+        else:
+            drawn = self.sampler.choose(places, keyed.words(question, self.digest, places))
+        reports: NDArray[Any] = label_array(self.outputs)[drawn]
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
 
     def privatize(
@@ -191,6 +207,8 @@ class Mechanism:
         columns: Hashable | Sequence[Hashable],
         *,
         rng: sampling.Random = None,
+        key: Any = None,
+        id: Hashable | None = None,
         missing: Literal["refuse", "leave_out"] = "refuse",
         missing_answer: Hashable | None = None,
     ) -> Any:
@@ -205,6 +223,11 @@ class Mechanism:
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; several columns draw from spawned generators. Default: the operating system's
             generator.
+        key : SecretKey or bytes, optional
+            Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
+            every table and on every machine. The key must stay secret. Default: none.
+        id : label, optional
+            Column of the ids, texts or whole numbers, with ``key``; none comes twice.
         missing : {"refuse", "leave_out"}
             What is done where there is no answer. Left out, it stays missing in the reports, for all to see. Default:
             ``"refuse"``.
@@ -225,10 +248,13 @@ class Mechanism:
         -----
         `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
         """
+        from ldpopt.mechanism.keyed import Keyed
         from ldpopt.mechanism.privatizing import Rule, privatize_frame
 
         names = list(columns) if isinstance(columns, list) else [columns]
-        return privatize_frame(table, dict.fromkeys(names, Rule(self, missing, missing_answer)), rng)
+        return privatize_frame(
+            table, dict.fromkeys(names, Rule(self, missing, missing_answer)), rng, Keyed.read(key, id, rng)
+        )
 
     def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
         r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.

@@ -12,10 +12,12 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
 from ldpopt.mechanism.sampling import Random, generators
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
 from ldpopt.tables.files import Rows, place_of, reading, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
+from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.kinds import kind_of, require_other_file
 
 if TYPE_CHECKING:
@@ -75,21 +77,28 @@ class Rule:
         """What reports are made of, as an arrow array."""
         return label_column(self.mechanism.outputs, as_text)
 
-    def column(self, codes: Codes, labels: pa.Array, rng: Random) -> pa.Array:
+    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw reports as a column, dictionary-encoded; what is missing stays missing."""
         import pyarrow as pa
 
-        drawn = self.draw(codes, rng).astype(np.int32)
+        drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
-    def draw(self, codes: Codes, rng: Random) -> Codes:
+    def draw(self, codes: Codes, source: Draws) -> Codes:
         """Codes of the reports; what is missing stays missing."""
         answered = codes != MISSING
         if answered.all():
-            return self.mechanism.sampler.draw(codes, rng=rng)
+            return self._drawn(codes, source)
         reports = np.full(len(codes), MISSING)
-        reports[answered] = self.mechanism.sampler.draw(codes[answered], rng=rng)
+        some = source.where(answered) if isinstance(source, KeyedDraws) else source
+        reports[answered] = self._drawn(codes[answered], some)
         return reports
+
+    def _drawn(self, codes: Codes, source: Draws) -> Codes:
+        sampler = self.mechanism.sampler
+        if isinstance(source, KeyedDraws):
+            return sampler.choose(codes, source.words(self.mechanism.digest, codes))
+        return sampler.draw(codes, rng=source)
 
     def _place(self) -> int | None:
         if self.missing_answer in self.inputs:
@@ -98,11 +107,16 @@ class Rule:
         return names.index(text) if text in names else None
 
 
-def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None) -> Any:
+def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None, keyed: Keyed | None = None) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     frame = as_frame(table)
     drawn = {}
-    for (column, rule), source in zip(rules.items(), generators(rng, len(rules)), strict=True):
+    sources: list[Draws] = list(generators(rng, len(rules)))
+    if keyed is not None:
+        _require_other_column(keyed, rules)
+        ids = ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
+        sources = [KeyedDraws(keyed.key, text_of(column), ids) for column in rules]
+    for (column, rule), source in zip(rules.items(), sources, strict=True):
         where = f"column {column!r}"
         codes = codes_of(column_of(frame, column), Coder(rule.mechanism.inputs, "answer"), where)
         absent = MissingAnswers(where, "answer")
@@ -110,6 +124,12 @@ def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None) -
         absent.require_none()
         drawn[column] = (rule.mechanism.outputs, rule.draw(codes, source))
     return with_labels(frame, drawn)
+
+
+def _require_other_column(keyed: Keyed, rules: Mapping[Any, Rule]) -> None:
+    """Refuse answers as ids."""
+    if keyed.id in rules:
+        raise StatementError(f"column {keyed.id!r} has answers, not ids", do="name the column of the ids")
 
 
 @dataclass
@@ -121,14 +141,16 @@ class _Column:
     names: pa.Array
     source: Random
     absent: MissingAnswers
+    question: str
 
-    def reports(self, answers: pa.Array, first_row: int) -> pa.Array | None:
+    def reports(self, answers: pa.Array, first_row: int, key: SecretKey | None, ids: list[bytes]) -> pa.Array | None:
         """Reports as a column; None where answers are missing that must not be."""
         codes = self.coder.codes(answers, self.absent.where, first_row)
         codes = self.rule.filled(codes, self.absent, first_row)
         if self.absent.count:
             return None
-        return self.rule.column(codes, self.names, self.source)
+        source = self.source if key is None else KeyedDraws(key, self.question, ids)
+        return self.rule.column(codes, self.names, source)
 
 
 def privatize_file(
@@ -138,6 +160,7 @@ def privatize_file(
     *,
     keep: Sequence[str] = (),
     rng: Random = None,
+    keyed: Keyed | None = None,
     announce: Callable[[], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches; the target appears whole or not at all.
@@ -152,6 +175,8 @@ def privatize_file(
         Other columns to copy, unprotected; default: ``()``.
     rng : numpy.random.Generator, SeedSequence or int, optional
         Makes the draws repeatable; default: the operating system's generator.
+    keyed : Keyed, optional
+        Key, and column of the ids, which make the draws repeatable person by person; default: none.
     announce : callable, optional
         Called when the columns are found, before anything is written.
 
@@ -171,8 +196,11 @@ def privatize_file(
     twice = [column for column in keep if column in rules]
     if twice:
         raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep it")
+    if keyed is not None:
+        _require_other_column(keyed, rules)
+    beside = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     with reading(name) as table:
-        places, kept = [[place_of(table, column) for column in columns] for columns in (rules, keep)]
+        places, others = [[place_of(table, column) for column in columns] for columns in (rules, beside)]
         columns = [
             _column(table, place, rule, stream)
             for place, rule, stream in zip(places, rules.values(), generators(rng, len(rules)), strict=True)
@@ -180,17 +208,22 @@ def privatize_file(
         fields = [
             field.with_type(column.names.type) for field, column in zip(table.fields(places), columns, strict=True)
         ]
+        key = None if keyed is None else keyed.key
+        ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()
-        with writing(output, [*fields, *table.fields(kept)]) as write:
-            for batch in table.batches(places, kept):
-                first = table.first_row + rows
-                made = [column.reports(part, first) for column, part in zip(columns, batch, strict=False)]
+        with writing(output, [*fields, *table.fields(others[: len(keep)])]) as write:
+            for batch in table.batches(places, others):
+                first, rest = table.first_row + rows, batch[len(columns) :]
+                known = [] if keyed is None or ids is None else ids.take(rest[beside.index(keyed.id)])
+                made = [column.reports(part, first, key, known) for column, part in zip(columns, batch, strict=False)]
                 if not any(column.absent.count for column in columns):
-                    write([*made, *batch[len(made) :]])
+                    write([*made, *rest[: len(keep)]])
                 rows += len(batch[0])
             for column in columns:
                 column.absent.require_none()
+            if ids is not None:
+                ids.require_distinct()
     return rows
 
 
@@ -199,4 +232,5 @@ def _column(table: Rows, place: int, rule: Rule, source: Random) -> _Column:
     as_text = table.is_text(place)
     where = f"{table.name}, column {table.columns[place]}"
     coder = Coder(rule.inputs, "answer", as_text=as_text)
-    return _Column(rule, coder, rule.labels(as_text), source, MissingAnswers(where, "answer"))
+    absent = MissingAnswers(where, "answer")
+    return _Column(rule, coder, rule.labels(as_text), source, absent, table.columns[place])

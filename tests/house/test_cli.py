@@ -19,8 +19,8 @@ from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
-    "check", "solve", "design", "compare", "audit", "certify", "plan", "privatize", "estimate", "sweep", "plot",
-    "report", "export", "solvers", "models",
+    "check", "solve", "design", "compare", "audit", "certify", "plan", "key", "privatize", "estimate", "sweep",
+    "plot", "report", "export", "solvers", "models",
 )  # fmt: skip
 
 

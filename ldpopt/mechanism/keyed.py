@@ -1,0 +1,253 @@
+r"""Draws that repeat per person: a secret key and a record's id give the same report for the same answer.
+
+The word that decides a report is a keyed hash (BLAKE2b, RFC 7693) of the question, the digest of the mechanism, the
+position of the answer and the id,
+
+.. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
+
+and is mapped to a report by the exact masses. To whom does not know the key, words of different questions, mechanisms,
+answers or ids look independent and uniform. Memoization in this sense is the permanent response of RAPPOR (Erlingsson,
+Pihur, Korolova 2014).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.files import strict_json
+from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
+from ldpopt.tables.ids import ids_of
+
+FORMAT = "ldpopt key 1"
+
+SIZE = 32
+"""Bytes of a new key."""
+
+LEAST, MOST = 16, 64
+"""Bytes that a key may have; BLAKE2b takes at most 64."""
+
+MAX_FILE_BYTES = 4096
+
+DRAW, NAME = b"ldpopt-draw-1", b"ldpopt-name-1"
+"""What a hash is for: each use has hashes of its own."""
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class SecretKey:
+    """A secret from which the draws of all persons are derived. Who has it can undo them.
+
+    Parameters
+    ----------
+    secret : bytes
+        16 to 64 bytes from a secure generator; `SecretKey.new` makes them.
+
+    Raises
+    ------
+    StatementError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> SecretKey(bytes(range(32)))
+    SecretKey(name='54a3e187cd529909')
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if not isinstance(secret, bytes) or not LEAST <= len(secret) <= MOST:
+            size = f"{len(secret)} bytes" if isinstance(secret, bytes) else f"a {type(secret).__name__}"
+            raise StatementError(
+                f"a key has {LEAST} to {MOST} secret bytes, not {size}", do="make one with SecretKey.new()"
+            )
+        self._secret = secret
+
+    @classmethod
+    def new(cls) -> SecretKey:
+        """Draw a key of 32 bytes from the operating system's generator."""
+        return cls(secrets.token_bytes(SIZE))
+
+    @classmethod
+    def read(cls, key: Any) -> SecretKey:
+        """Return a key that is given as such, or as bytes.
+
+        Raises
+        ------
+        StatementError
+            If it is neither.
+        """
+        return key if isinstance(key, SecretKey) else cls(key)
+
+    def __repr__(self) -> str:
+        """The name, which does not tell the secret."""
+        return f"SecretKey(name={self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same secret."""
+        return isinstance(other, SecretKey) and secrets.compare_digest(self._secret, other._secret)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def name(self) -> str:
+        """Sixteen hexadecimal digits by which a key is recognized, and which may be known to all."""
+        return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the key to a new file that its owner alone may read.
+
+        Raises
+        ------
+        ModelFileError
+            If there is a file of this name, which may be the only copy of a key, or it cannot be written.
+        """
+        text = json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n"
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except FileExistsError:
+            do = "name another file; reports drawn with a key that is lost cannot be repeated"
+            raise ModelFileError("there is a file already; a key is never replaced", where=str(path), do=do) from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ModelFileError(f"cannot write the key: {why}", where=str(path)) from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SecretKey:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, has no key, or others may read it.
+        """
+        where = os.fspath(path)
+        try:
+            mode = os.stat(path).st_mode
+            if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
+                what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
+                raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
+            data = strict_json(path, MAX_FILE_BYTES)
+            if data["format"] != FORMAT:
+                raise ValueError(f"the format is {short_repr(data['format'])}")
+            return cls(bytes.fromhex(data["key"]))
+        except OSError as error:
+            raise ModelFileError(f"cannot read the key: {error.strerror or error}", where=where) from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            # The message must not show what may be a secret.
+            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`") from None
+
+    def words(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Words:
+        """Words of 53 bits that decide the reports.
+
+        Parameters
+        ----------
+        question : str
+            Name of the question.
+        digest : str
+            Digest of the mechanism, in hexadecimal digits.
+        codes : ndarray of int64, shape (N,)
+            Positions of the answers among the inputs.
+        ids : list of bytes, length N
+            Id of each record.
+
+        Returns
+        -------
+        ndarray of uint64, shape (N,)
+            Each a function of its own answer and id.
+
+        Notes
+        -----
+        About a microsecond a word.
+        """
+        text = question.encode("utf-8", "surrogatepass")
+        # The parts before the id have a length that is fixed or stated, so no two inputs are hashed as the same bytes.
+        start = hashlib.blake2b(key=self._secret, person=DRAW, digest_size=8)
+        start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
+        copies = []
+        for code in range(int(codes.max()) + 1 if len(codes) else 0):
+            own = start.copy()
+            own.update(code.to_bytes(8, "little"))
+            copies.append(own.copy)
+        found = []
+        for code, name in zip(codes.tolist(), ids, strict=True):
+            record = copies[code]()
+            record.update(name)
+            found.append(record.digest())
+        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A key, and the column that has the ids of the records."""
+
+    key: SecretKey
+    id: Any
+
+    @classmethod
+    def read(cls, key: Any, id: Any, rng: Random) -> Keyed | None:
+        """Read the arguments of a call; None where draws are not keyed.
+
+        Raises
+        ------
+        StatementError
+            If there is a key without ids, ids without a key, or a key and a seed.
+        """
+        if key is None and id is None:
+            return None
+        if key is None or id is None:
+            given, missing = ("id", "key") if key is None else ("key", "id")
+            do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
+            raise StatementError(f"{given} is given, and no {missing}", do=do)
+        if rng is not None:
+            raise StatementError("draws come from a key or from rng, not from both", do="leave rng out")
+        return cls(SecretKey.read(key), id)
+
+    def words(self, question: str, digest: str, codes: Counts) -> Words:
+        """Words for answers whose ids are given as a vector; see `SecretKey.words`.
+
+        Raises
+        ------
+        StatementError
+            If the ids are no ids, or not as many as the answers.
+        """
+        ids = ids_of(self.id, "the ids")
+        if len(ids) != len(codes):
+            raise StatementError(f"{len(ids)} ids for {len(codes)} answers")
+        return self.key.words(question, digest, codes, ids)
+
+
+@dataclass(frozen=True)
+class KeyedDraws:
+    """Words for the records of a column, or of a batch of one."""
+
+    key: SecretKey
+    question: str
+    ids: list[bytes]
+
+    def where(self, chosen: Any) -> KeyedDraws:
+        """Those of some records, by a mask."""
+        return KeyedDraws(self.key, self.question, [self.ids[place] for place in np.flatnonzero(chosen).tolist()])
+
+    def words(self, digest: str, codes: Counts) -> Words:
+        """See `SecretKey.words`."""
+        return self.key.words(self.question, digest, codes, self.ids)
+
+
+Draws = Random | KeyedDraws
+"""Where the reports of a column come from."""

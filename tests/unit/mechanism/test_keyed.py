@@ -1,0 +1,186 @@
+"""Keyed draws: one report for one person's answer, whatever table it is in; independent draws for all else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from builders import run_cli
+from ldpopt import Mechanism, SecretKey, Survey
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.mechanism.privatizing import Rule, privatize_file
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+KEY = SecretKey(bytes(range(32)))
+IDS = list(range(400))
+ANSWERS = ["yes" if place % 3 else "no" for place in IDS]
+
+
+def listed(column):
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+
+
+def test_the_words_are_those_of_the_stated_hash() -> None:
+    words = KEY.words("smokes", COIN.digest, np.array([1, 0]), [b"17", b"x"])
+    for word, code, name in zip(words.tolist(), (1, 0), (b"17", b"x"), strict=True):
+        message = (6).to_bytes(8, "little") + b"smokes" + bytes.fromhex(COIN.digest) + code.to_bytes(8, "little") + name
+        digest = hashlib.blake2b(message, key=bytes(range(32)), person=b"ldpopt-draw-1", digest_size=8).digest()
+        assert word == int.from_bytes(digest, "little") >> 11
+    assert words.tolist() == [8533325700631285, 2861167406252925]  # never another: kept reports are drawn again
+
+
+def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": ANSWERS, "id": IDS})
+    expected = COIN.sample(ANSWERS, key=KEY, id=IDS, question="a").tolist()
+    shuffled = frame.sample(frac=1, random_state=1)
+    found = COIN.privatize(shuffled, "a", key=KEY, id="id")
+    assert found.index.equals(shuffled.index)
+    assert found.sort_index()["a"].tolist() == expected
+    halves = [COIN.privatize(part, "a", key=bytes(range(32)), id="id") for part in (frame[:150], frame[150:])]
+    assert pd.concat(halves)["a"].tolist() == expected
+    for table in (pl.DataFrame(frame.to_dict("list")), pa.Table.from_pandas(frame)):
+        assert listed(COIN.privatize(table, "a", key=KEY, id="id")["a"]) == expected
+    for ending, write, read in (
+        ("csv", lambda path: frame.to_csv(path, index=False), pd.read_csv),
+        ("parquet", frame.to_parquet, pd.read_parquet),
+    ):
+        write(tmp_path / f"in.{ending}")
+        from ldpopt.mechanism.keyed import Keyed
+
+        for keep in ([], ["id"]):
+            out = tmp_path / f"out.{ending}"
+            privatize_file(tmp_path / f"in.{ending}", out, {"a": Rule(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
+            assert read(out)["a"].tolist() == expected
+            assert list(read(out).columns) == ["a", *keep]
+
+
+def test_other_keys_questions_mechanisms_and_answers_have_other_draws() -> None:
+    same = ["yes"] * 4000
+    ids = list(range(4000))
+    first = COIN.sample(same, key=KEY, id=ids, question="a")
+    flipped = Mechanism(COIN.channel, ["yes", "no"])  # the same numbers, other labels: another digest
+    others = [
+        COIN.sample(same, key=SecretKey(bytes(32)), id=ids, question="a"),
+        COIN.sample(same, key=KEY, id=ids, question="b"),
+        flipped.sample(same, key=KEY, id=ids, question="a"),
+        COIN.sample(same, key=KEY, id=[f"p{name}" for name in ids], question="a"),
+    ]
+    for other in others:
+        # Independent draws agree with probability 0.75^2 + 0.25^2 = 0.625; 6 standard deviations are 0.046.
+        assert abs(float(np.mean(first == other)) - 0.625) < 0.046
+    no = COIN.sample(["no"] * 4000, key=KEY, id=ids, question="a")
+    assert abs(float(np.mean(first == no)) - 0.375) < 0.046
+
+
+def test_the_masses_are_those_of_the_mechanism() -> None:
+    channel = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4]])
+    mechanism, size = Mechanism(channel, ["a", "b"], list("wxyz")), 20_000
+    for place, answer in enumerate(mechanism.inputs):
+        found = mechanism.sample([answer] * size, key=KEY, id=list(range(size)))
+        seen = np.array([np.mean(found == label) for label in mechanism.outputs])
+        assert (np.abs(seen - channel[place]) <= 6 * np.sqrt(channel[place] * (1 - channel[place]) / size)).all()
+
+
+def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
+    frame = pd.DataFrame({"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]})
+    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    found = survey.privatize(frame, key=KEY, id="id")
+    assert found["a"].isna().tolist() == [False, True, False]
+    assert found["a"].tolist()[::2] == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
+    assert found["b"].tolist() == COIN.sample(["no", "no", "yes"], key=KEY, id=["x", "y", "z"], question="b").tolist()
+
+
+@pytest.mark.parametrize(
+    ("ids", "what"),
+    [
+        ([1, 2, 1], "rows 0 and 2 have the same id"),
+        (["a", "b", None], "an id is missing"),
+        (["a", "", "b"], "an id is missing"),
+        ([1.0, 2.0, 3.0], "ids are texts or whole numbers, not 'double'"),
+        ([1, "a", 2], "several kinds"),
+        ([[1], [2], [3]], "ids are texts or whole numbers"),
+    ],
+)
+def test_ids_that_are_none_are_refused(ids, what) -> None:
+    frame = pd.DataFrame({"a": ["no"] * 3, "id": pd.Series(ids, dtype=None if ids[0] == 1.0 else object)})
+    with pytest.raises(StatementError, match=what):
+        COIN.privatize(frame, "a", key=KEY, id="id")
+
+
+def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None:
+    from ldpopt.mechanism.keyed import Keyed
+
+    pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Rule(COIN)}, keyed=Keyed(KEY, "country"))
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_key_alone_a_seed_beside_it_and_what_is_no_key_are_refused() -> None:
+    frame = pd.DataFrame({"a": ["no"], "id": [1]})
+    for arguments, what in (
+        ({"key": KEY}, "key is given, and no id"),
+        ({"id": "id"}, "id is given, and no key"),
+        ({"key": KEY, "id": "id", "rng": 1}, "from a key or from rng"),
+        ({"key": "secret", "id": "id"}, "16 to 64 secret bytes, not a str"),
+        ({"key": b"short", "id": "id"}, "not 5 bytes"),
+        ({"key": KEY, "id": "a"}, "has answers, not ids"),
+        ({"key": KEY, "id": "ID"}, "unknown column 'ID'"),
+    ):
+        with pytest.raises(StatementError, match=what):
+            COIN.privatize(frame, "a", **arguments)
+    with pytest.raises(StatementError, match="2 ids for 1 answers"):
+        COIN.sample(["no"], key=KEY, id=[1, 2])
+
+
+def test_files_of_keys_are_private_never_replaced_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "survey.key"
+    key = SecretKey.new()
+    key.save(path)
+    assert SecretKey.load(path) == key
+    assert key != SecretKey.new()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert key._secret.hex() not in repr(key)
+    with pytest.raises(ModelFileError, match="never replaced"):
+        key.save(path)
+    path.chmod(0o640)
+    with pytest.raises(ModelFileError, match="mode 640"):
+        SecretKey.load(path)
+    bad = tmp_path / "bad.key"
+    bad.write_text('{"format": "ldpopt key 1", "key": "00ff"}')
+    bad.chmod(0o600)
+    with pytest.raises(ModelFileError, match="not a key") as error:
+        SecretKey.load(bad)
+    assert "00ff" not in str(error.value)
+
+
+def test_the_command_line_repeats_and_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    COIN.to_json("coin.json")
+    pd.DataFrame({"a": ANSWERS, "person": IDS}).to_csv("in.csv", index=False)
+    made = run_cli("key", "secret.key")
+    assert made.exit_code == 0
+    key = SecretKey.load("secret.key")
+    assert key.name in made.stdout
+    command = ["privatize", "coin.json", "in.csv", "-c", "a"]
+    for name in ("one.csv", "two.csv"):
+        assert run_cli(*command, "-o", name, "--key", "secret.key", "--id", "person").exit_code == 0
+    assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
+    expected = COIN.sample(ANSWERS, key=key, id=IDS, question="a").tolist()
+    assert pd.read_csv("one.csv")["a"].tolist() == expected
+    for extra, what in (
+        (["--key", "secret.key"], "belong together"),
+        (["--key", "secret.key", "--id", "person", "--seed", "1"], "not from both"),
+        (["--key", "in.csv", "--id", "person"], "others than its owner" if os.name == "posix" else "not a key"),
+    ):
+        found = run_cli(*command, "-o", "three.csv", *extra)
+        assert found.exit_code == 2
+        assert what in found.stderr
+    assert run_cli("key", "secret.key").exit_code == 2
