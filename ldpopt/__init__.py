@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than all el
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldpopt import closed_forms, errors, noise, plot, privacy, testing
+    from ldpopt import closed_forms, errors, noise, peers, plot, privacy, testing
     from ldpopt.auditing.black_box import audit_sampler
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.keyed import SecretKey
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.noise import layers
+    from ldpopt.peers import Comparison, compare
     from ldpopt.polytope import convex, regions
     from ldpopt.polytope.vertices import ExtremePoints, extreme_points
     from ldpopt.privacy import (
@@ -66,7 +67,9 @@ _OBJECTS = {
     "Budget": "foundation.budget",
     "Certificate": "certificate",
     "certify": "certificate",
+    "compare": "peers",
     "compare_designs": "estimation.designs",
+    "Comparison": "peers",
     "Counts": "estimation.counts",
     "Design": "estimation.designs",
     "DesignCertificate": "estimation.designs",
@@ -131,6 +134,7 @@ __all__ = [
     "Audit",
     "Budget",
     "Certificate",
+    "Comparison",
     "Counts",
     "Design",
     "DesignCertificate",
@@ -157,6 +161,7 @@ __all__ = [
     "audit_sampler",
     "certify",
     "closed_forms",
+    "compare",
     "compare_designs",
     "constraints",
     "convex",
@@ -176,6 +181,7 @@ __all__ = [
     "motion",
     "neighbors",
     "noise",
+    "peers",
     "plan",
     "plan_sample",
     "plot",

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli.output import Json, ModelPath, number, print_table, printable, report, say, wait_for
-from ldpopt.cli.peering import compare_peers, finish_peers, peers_record, show_peers
+from ldpopt.cli.peering import (
+    compare_peers,
+    finish_peers,
+    peers_of_optimum,
+    peers_record,
+    show_peers,
+    show_peers_of_optimum,
+)
 from ldpopt.cli.shell import BAD_STATEMENT, NO_SOLUTION, refuse
 from ldpopt.cli.solving import TimeLimit, require_expected
 from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
@@ -76,9 +83,9 @@ Gap = Annotated[
 def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = None, json: Json = None) -> None:
     """Compare the methods for a utility, or the mechanisms for a workload.
 
-    For a utility: closed forms that apply, and each installed solver in each form it supports. If a method fails, the
-    others continue. For a workload: the mechanisms of the literature beside the optimum, with their ratio. Exit 1 if a
-    mechanism is not private, a gap is too large or the model's [expect] is not met.
+    For a utility: closed forms that apply, and each installed solver in each form it supports; if a method fails, the
+    others continue. Then, for a utility and for a workload: the mechanisms of the literature beside the optimum, with
+    their ratio. Exit 1 if a mechanism is not private, a gap is too large or the model's [expect] is not met.
     """
     from ldpopt.statement.modelfile import read_model
 
@@ -88,20 +95,22 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = None, jso
     shows: list[Callable[[], None]] = []
     finish: list[Callable[[], None]] = []
     if stated.problem is not None:
-        lines, done = _run_all(stated.problem, limit)
-        data |= _side_by_side(lines, stated.problem)
+        problem = stated.problem
+        lines, done = _run_all(problem, limit)
+        data |= _side_by_side(lines, problem)
+        optimum = _best_mechanism(lines, data["best"])
+        data["peers"] = wait_for(lambda: peers_of_optimum(problem, optimum), "mechanisms of the literature")
         shows.append(lambda: _show(stated.title or model, data))
+        shows.append(lambda: show_peers_of_optimum(problem, data["peers"]))
         finish.append(lambda: _finish(stated, lines, done, data, 1e-6 if gap is None else gap))
     if stated.design is not None:
         found = wait_for(lambda: compare_peers(stated, gap, limit), f"comparing {Path(model).name}")
         data["design"] = peers_record(found)
-        shows.append(lambda: show_peers(stated, model, data["design"]))
+        shows.append(lambda: show_peers(stated, model, data["design"], is_first=stated.problem is None))
         finish.append(lambda: finish_peers(stated, found, gap))
 
     def show() -> None:
-        for place, one in enumerate(shows):
-            if place:
-                print()
+        for one in shows:
             one()
 
     report(data, json, show)
@@ -248,6 +257,12 @@ def _side_by_side(lines: list[Line], problem: Problem) -> dict[str, Any]:
             row["verdict"] = line.verdict
         rows.append(row)
     return {"sense": problem.utility.sense, "best": best, "bound": bound, "rows": rows}
+
+
+def _best_mechanism(lines: list[Line], best: float) -> Mechanism | None:
+    """Mechanism of the first method with the best value."""
+    found = (line.answer.mechanism for line in lines if line.answer is not None and line.answer.value == best)
+    return next(found, None)
 
 
 def _show(title: str, data: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A workload's part of the command compare: the mechanisms of the literature beside the optimum."""
+"""The mechanisms of the literature in the command compare: beside the optimum of a utility, and of a workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,43 @@ from ldpopt.cli.shell import refuse
 
 if TYPE_CHECKING:
     from ldpopt.estimation.designs import DesignComparison
+    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.statement.modelfile import Model
+    from ldpopt.statement.problem import Problem
+
+MAX_PEER_WORK = 2e8
+"""Most ratios (inputs squared times outputs) for which the mechanisms of the literature are computed: a minute."""
+
+
+def peers_of_optimum(problem: Problem, optimum: Mechanism | None) -> dict[str, Any] | None:
+    """The mechanisms of the literature for a utility as JSON data; None without an optimum."""
+    from ldpopt.peers import compare
+
+    if optimum is None:
+        return None
+    n, m = problem.utility.shape
+    if n * n * m > MAX_PEER_WORK:
+        return {"rows": [], "left_out": {"mechanisms of the literature": f"{n} inputs: ldpopt.compare computes them"}}
+    found = compare(problem, best=optimum)
+    keys = ("name", "value", "ratio", "epsilon", "verdict")
+    return {"rows": [{key: getattr(row, key) for key in keys} for row in found.rows], "left_out": found.left_out}
+
+
+def show_peers_of_optimum(problem: Problem, data: dict[str, Any] | None) -> None:
+    """Print what `peers_of_optimum` returned."""
+    if data is None:
+        return
+    rows = [
+        [row["name"], number(row["value"], 9), f"{row['ratio']:.4f}", f"{row['epsilon']:.6g}", row["verdict"]]
+        for row in data["rows"]
+    ]
+    print()
+    if rows:
+        print_table(["mechanism", problem.utility.sense, "ratio", "epsilon", "audit"], rows)
+    reasons = data["left_out"]
+    for why in dict.fromkeys(reasons.values()):
+        names = ", ".join(name for name in reasons if reasons[name] == why)
+        print(printable(f"does not apply: {names}: {why}"))
 
 
 def compare_peers(stated: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
@@ -38,8 +74,10 @@ def peers_record(found: DesignComparison) -> dict[str, Any]:
     }
 
 
-def show_peers(stated: Model, model: str, data: dict[str, Any]) -> None:
-    """Print a comparison."""
+def show_peers(stated: Model, model: str, data: dict[str, Any], *, is_first: bool) -> None:
+    """Print a comparison, after an empty line where it is not the first."""
+    if not is_first:
+        print()
     kind = "largest variance" if data["objective"] == "worst_case" else "average variance"
     first = {"name": "optimum", "ratio": 1.0, "note": f"relative gap {data['relative_gap']:.2g}"}
     rows = [

@@ -15,21 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import Float, frozen, require_kind, summed
+from ldpopt.foundation.checks import Float, frozen, require_kind
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.files import replacing
-from ldpopt.foundation.labelled import is_series, read_labelled
+from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.channels import read_channel, require_stochastic
 from ldpopt.mechanism.files import plain_labels, read
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROW_SUM_TOLERANCE = 1e-9
-"""Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
 
 
 class Mechanism:
@@ -74,7 +72,7 @@ class Mechanism:
         outputs: Sequence[Hashable] | None = None,
     ) -> None:
         values, rows, columns = read_channel(channel, inputs, outputs)
-        _require_stochastic(values)
+        require_stochastic(values)
         n, m = values.shape
         names = labels(rows, n, "input")
         for name, value in (
@@ -304,6 +302,47 @@ class Mechanism:
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
 
+    def remapped(
+        self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
+    ) -> Mechanism:
+        r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
+
+        .. math:: r(y) = \arg\max_z \sum_x \pi_x P(x, y) u(x, z)
+
+        Parameters
+        ----------
+        prior : array_like, shape (n,), or mapping or Series label -> weight
+            As in `expected`.
+        utility : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
+            Value of the new reports; a loss is minimized. Default: ``"identity"``.
+        outputs : sequence of hashable, optional
+            Labels of the new reports; default: those of the utility, else the inputs where ``k == n``, else 0, 1, ...
+
+        Returns
+        -------
+        Mechanism
+            As private as this one, since only the reports are read; no other rule for the reports has a better
+            expected value, up to the rounding of sums. Masses are added as integers.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the utility does not fit the inputs.
+
+        References
+        ----------
+        Chatzikokolakis, ElSalamony and Palamidessi 2017, section 4.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> coin.remapped({"no": 0.9, "yes": 0.1}).channel.tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
+        """
+        from ldpopt.mechanism.remapping import remapped
+
+        return Mechanism(*remapped(self, prior, utility, outputs))
+
     def to_frame(self) -> pd.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
         import pandas as pd
@@ -352,41 +391,3 @@ class Mechanism:
             return cls(*read(path))
         except (MechanismError, StatementError) as error:
             raise ModelFileError(error.what, where=str(path), do=error.do) from None
-
-
-def read_channel(
-    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
-) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
-    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels.
-
-    Raises
-    ------
-    MechanismError
-        If it is not a rectangular array of numbers, or the labels do not fit.
-    """
-    try:
-        table = read_labelled(channel, "channel")
-        rows, columns = (*table.axes, None)[:2]
-        for given, kind in ((inputs, "input"), (outputs, "output")):
-            if given is not None and table.has_labels:
-                labels(given, len(given), kind)
-        values = table.to(inputs, outputs)
-    except StatementError as error:
-        raise MechanismError(error.what, where=error.where, do=error.do) from None
-    return values, rows if inputs is None else inputs, columns if outputs is None else outputs
-
-
-def _require_stochastic(array: Float) -> None:
-    if array.ndim != 2 or 0 in array.shape:
-        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
-    is_probability = (array >= 0) & (array < np.inf)
-    if not is_probability.all():
-        x, y = map(int, np.argwhere(~is_probability)[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
-    sums = summed(array, axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
-        raise MechanismError(
-            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalize the rows, or find the missing mass",
-        )

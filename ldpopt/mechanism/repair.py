@@ -18,7 +18,8 @@ from ldpopt.auditing.audits import Audit, audit_by, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.checks import Float, summed
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.mechanism import Mechanism, read_channel
+from ldpopt.mechanism.channels import read_channel
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import ties_of
 

@@ -41,7 +41,7 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise StatementError(f"unknown metric {short_repr(metric)}", do=f"name one of {', '.join(map(repr, METRICS))}")
-    places, names = _coordinates(points)
+    places, names = read_points(points)
     if names is None and inputs is not None:
         names = distinct_labels(inputs, "list of points", "input")
     elif names is not None and inputs is not None:
@@ -122,8 +122,14 @@ def _on_grid(length: Float) -> Float:
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
 
 
-def _coordinates(points: Any) -> tuple[Float, Labels | None]:
-    """Coordinates as an array of shape (n, d), and the labels of the points."""
+def read_points(points: Any) -> tuple[Float, Labels | None]:
+    """Coordinates as an array of shape (n, d), and the labels of the points.
+
+    Raises
+    ------
+    StatementError
+        If a coordinate is missing or not finite.
+    """
     if isinstance(points, Mapping):
         names: Labels | None = distinct_labels(points.keys(), "list of points", "input")
         given: Any = [np.atleast_1d(real_array(point, "list of points")) for point in points.values()]

@@ -169,6 +169,15 @@ def test_compare_finds_the_closed_form(name: str, method: str) -> None:
     assert rows[f"closed form {method}"]["verdict"] == "certified"
 
 
+def test_compare_shows_the_mechanisms_of_the_literature() -> None:
+    data = record("compare", str(MODELS / "geo_metric.toml"))["peers"]
+    assert data["rows"][0]["name"] == "optimum"
+    assert {"planar Laplace", "exponential"} <= {row["name"] for row in data["rows"]}
+    assert all(row["verdict"] == "certified" and row["ratio"] > 1 - 1e-9 for row in data["rows"])
+    text = good("compare", str(MODELS / "zhou_nary_delta.toml"))
+    assert "does not apply: tight constraints, planar Laplace, exponential" in text
+
+
 def test_compare_orders_bins_by_number(folder: Path, coin: str) -> None:
     statement = coin.replace('["no", "yes"]', "[3, 0, 1, 7]").replace("identity", "absolute_error")
     Path("bins.toml").write_text(statement)

@@ -24,8 +24,8 @@ SOURCES = sorted(path for path in (ROOT / "ldpopt").rglob("*.py"))
 
 MEMBERS = {
     "": "Audit ApproximateLDP Budget Certificate Counts Estimate GraphDP LinearProgram Mechanism MetricDP Problem "
-    "PureLDP RowBlock Solution Status Utility audit certify estimate_frequencies formulate goodness_of_fit load_model "
-    "plan_sample save_model solve closed_forms constraints errors neighbors utility",
+    "PureLDP RowBlock Solution Status Utility audit certify compare estimate_frequencies formulate goodness_of_fit "
+    "load_model plan_sample save_model solve closed_forms constraints errors neighbors utility",
     "utility": "Utility identity absolute_error squared_error table",
     "constraints": "unbiased linear",
     "neighbors": "complete path cycle grid within bfs_partition",
@@ -35,8 +35,8 @@ MEMBERS = {
     "solvers": "Solver Feature Outcome Status find installed",
     "privacy": "PureLDP ApproximateLDP GraphDP MetricDP Notion installed",
     "testing": "check_notion check_solver Tolerances checks",
-    "Mechanism": "channel inputs outputs masses denominator audit digest sample privatize expected posterior then "
-    "to_frame to_json from_json _repr_html_",
+    "Mechanism": "channel inputs outputs masses denominator audit digest sample privatize expected posterior remapped "
+    "then to_frame to_json from_json _repr_html_",
     "Solution": "problem status raw_status value mechanism duals reduced_costs solver runtime",
     "Certificate": "achieved bound gap relative_gap exact audit",
     "Audit": "epsilon delta witness verdict delta_at",
@@ -221,7 +221,7 @@ def test_the_picture_of_the_rooms_is_that_of_the_import_contract():
 
 
 @pytest.mark.parametrize(
-    "room", ["foundation", "auditing", "tables", "privacy", "statement", "mechanism", "solvers", "solving"]
+    "room", ["foundation", "auditing", "tables", "privacy", "statement", "mechanism", "solvers", "solving", "peers"]
 )
 def test_every_room_says_what_goes_in_and_what_comes_out(room):
     doc = importlib.import_module(f"ldpopt.{room}").__doc__

@@ -1,0 +1,61 @@
+"""Channels as users give them: numbers and labels, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.checks import Float, summed
+from ldpopt.foundation.labelled import read_labelled
+from ldpopt.foundation.labels import labels
+
+ROW_SUM_TOLERANCE = 1e-9
+"""Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
+
+
+def read_channel(
+    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
+    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels.
+
+    Raises
+    ------
+    MechanismError
+        If it is not a rectangular array of numbers, or the labels do not fit.
+    """
+    try:
+        table = read_labelled(channel, "channel")
+        rows, columns = (*table.axes, None)[:2]
+        for given, kind in ((inputs, "input"), (outputs, "output")):
+            if given is not None and table.has_labels:
+                labels(given, len(given), kind)
+        values = table.to(inputs, outputs)
+    except StatementError as error:
+        raise MechanismError(error.what, where=error.where, do=error.do) from None
+    return values, rows if inputs is None else inputs, columns if outputs is None else outputs
+
+
+def require_stochastic(array: Float) -> None:
+    """Require rows of probabilities that sum to 1.
+
+    Raises
+    ------
+    MechanismError
+        Naming the entry, or the worst row and its sum.
+    """
+    if array.ndim != 2 or 0 in array.shape:
+        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
+    is_probability = (array >= 0) & (array < np.inf)
+    if not is_probability.all():
+        x, y = map(int, np.argwhere(~is_probability)[0])
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
+    sums = summed(array, axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+        raise MechanismError(
+            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
+            do="normalize the rows, or find the missing mass",
+        )
