@@ -104,14 +104,15 @@ def test_the_best_ray_has_the_least_price(statement, seed):
     trees: Trees = work.trees
     for scale in (1.0, 0.1):
         costs = scale * np.random.default_rng(seed).standard_normal(work.costs.shape)
-        assert trees.improve(costs).all()
-        rays = trees.rays()
+        zero = np.zeros(len(prior))
+        assert trees.improve(costs, zero).all()
+        rays = trees.rays(np.arange(len(costs)))
         assert rays[np.arange(len(costs)), trees.roots] == pytest.approx(1.0)
         for y, root in enumerate(trees.roots):
             expected = least_price(costs[y], root, distance, epsilon)
             assert costs[y] @ rays[y] == pytest.approx(expected, rel=1e-6, abs=1e-6)
         # The multipliers leave nothing but the price at the root.
-        found = trees.multipliers(costs)
+        found = trees.multipliers(costs, zero)
         assert (found.value > 0).all()
         left = costs.copy()
         np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
@@ -182,3 +183,20 @@ def test_a_gap_is_a_goal():
     assert 1e-7 < lo.certify(rough).relative_gap < 1e-1
     assert lo.certify(fine).relative_gap < 1e-8
     assert rough.value >= fine.value
+
+
+@cases(15)
+@given(statements(), st.integers(0, 10**6), st.integers(0, 3))
+def test_trees_that_are_not_the_best_prove_a_bound(statement, seed, most):
+    prior, worth, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, worth, privacy, epsilon)
+    sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
+    work.trees.improve(work.costs, sums, most=most)
+    prices = work.trees.prices(work.costs, sums, sums)
+    proved = offset + unit * float((sums + prices.share).sum())
+    assert proved <= plain_optimum(prior, worth, distance, epsilon) + 1e-6
+    # The multipliers leave at least the shares of every output's costs.
+    found, left = work.trees.multipliers(work.costs, sums), work.costs - sums
+    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.y, found.second), found.value)
+    assert (left >= prices.share - 1e-12).all()

@@ -3,69 +3,105 @@ r"""The cone of one output's columns: ``p[x] >= exp(-loss) p[x']`` for every tie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
+
+if TYPE_CHECKING:
+    from ldpopt.solving.methods.rays.tree_loops import Lengths
+
+TABLE_SHARE = 0.1
+"""Share of all pairs that are tied from which losses are kept in a table: rows of it are read faster than lists."""
+
+BLOCK = 1 << 16
+"""Entries of kernel columns that are computed between two looks at the clock."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """Tied pairs with their privacy loss, also as a table of neighbors.
+    """Tied pairs with their privacy loss.
 
     Attributes
     ----------
     n : int
         Number of inputs.
     first, second : int arrays
-        Ordered pairs; each stands with its reverse.
+        Ordered pairs, sorted; each stands with its reverse.
     loss : float array
         ``epsilon d`` of each pair, in nats.
-    neighbor : int array, shape (n, degree)
-        Tied inputs of each input; shorter rows are filled with the input itself.
-    loss_to : float array, shape (n, degree)
-        Loss along each of these ties; infinite where filled.
     """
 
     n: int
     first: Int
     second: Int
     loss: Float
-    neighbor: Int
-    loss_to: Float
 
     @classmethod
     def of(cls, ties: Ties) -> Cone:
         """Read the pairs of ties that are mutual."""
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
-        order = np.argsort(first, kind="stable")
-        first, second, loss = first[order], second[order], float(ties.budget) * distance[order]
-        degree = np.bincount(first, minlength=ties.n)
-        slot = np.arange(len(first)) - np.repeat(np.cumsum(degree) - degree, degree)
-        neighbor = np.repeat(np.arange(ties.n)[:, None], int(degree.max(initial=0)), axis=1)
-        loss_to = np.full(neighbor.shape, np.inf)
-        neighbor[first, slot], loss_to[first, slot] = second, loss
-        return cls(ties.n, first, second, loss, neighbor, loss_to)
+        order = np.argsort(first * ties.n + second, kind="stable")
+        return cls(ties.n, first[order], second[order], float(ties.budget) * distance[order])
 
-    def kernels(self, roots: Int) -> tuple[Float, Int]:
-        """Logarithms of the kernel columns ``exp(-loss from the root)``, and trees of tight pairs.
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The losses as compiled loops read them."""
+        from ldpopt.solving.methods.rays.tree_loops import Lengths
+
+        if len(self.first) < TABLE_SHARE * self.n**2:
+            return Lengths(self._start, self.second.astype(np.int32), self.loss, np.empty((0, 0)))
+        table = np.full((self.n, self.n), np.inf)
+        table[self.first, self.second] = self.loss
+        return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
+
+    @cached_property
+    def _start(self) -> Int:
+        """Where the pairs of each first input start, and where the last ones end."""
+        return np.searchsorted(self.first, np.arange(self.n + 1))
+
+    def losses(self, first: Int, second: Int) -> Float:
+        """Losses of some of the pairs."""
+        at = np.searchsorted(self.first * self.n + self.second, first * self.n + second)
+        return np.asarray(self.loss[at])
+
+    def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
+        """Trees of tight pairs of the kernel columns ``exp(-loss from the root)``.
 
         Parameters
         ----------
         roots : int array, shape (m,)
             One input for each output.
+        deadline : Deadline, optional
+            When to give up; default: ``NO_LIMIT``.
 
         Returns
         -------
         tuple
-            Logarithms, shape (m, n), minus infinity for an input that no chain ties to the root, and every input's
-            parent on a shortest path; roots are their own parents.
+            The largest loss from a root, infinite if no chain of ties joins it to all inputs; and every input's
+            parent on a shortest path, shape (m, n), where roots are their own parents.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the deadline is over.
         """
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
-        distance, parent = dijkstra(graph, indices=roots, return_predecessors=True)
-        return -distance, np.where(parent < 0, np.arange(self.n), parent).astype(np.int64)
+        parents = np.empty((len(roots), self.n), np.int16 if self.n < 1 << 15 else np.int32)
+        depth, size = 0.0, max(1, BLOCK // self.n)
+        for begin in range(0, len(roots), size):
+            deadline.check("looking for shortest chains of ties")
+            part = slice(begin, begin + size)
+            distance, parent = dijkstra(graph, indices=roots[part], return_predecessors=True)
+            depth = max(depth, float(distance.max()))
+            parents[part] = np.where(parent < 0, np.arange(self.n), parent)
+        return depth, parents

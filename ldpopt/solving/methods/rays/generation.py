@@ -20,7 +20,7 @@ from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.master import Master
-from ldpopt.solving.methods.rays.trees import TreeMultipliers, Trees
+from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 
 ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
@@ -49,8 +49,8 @@ MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
 SLOW_GAP = 1e-2
 """Gap that rays soon close, so that no other method need take over."""
 
-ROUGH_GAP, ROUGH_PIVOTS = 0.1, 60
-"""While the gap is larger than this, wide rays are priced for so many rounds of pivots, which may prove nothing."""
+ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
+"""While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,14 +122,14 @@ class Generation:
         What gaps are relative to.
     """
 
-    def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale) -> None:
+    def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline = NO_LIMIT) -> None:
         self.costs, self.roots, self.scale = costs, roots, scale
-        self.trees = Trees(cone, roots)
+        self.trees = Trees(cone, roots, deadline)
         self.value, self.bound, self.center_value = float(costs.sum(axis=1).min()), 0.0, 0.0
         self.center = np.zeros(cone.n)
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
-        self.is_wide = float(self.trees.rays().sum(axis=1).mean()) > WIDE
+        self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
         self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
@@ -179,31 +179,29 @@ class Generation:
         sums = master.at.sums
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
-        is_best = self.trees.improve(self.costs - priced, rounds=ROUGH_PIVOTS if is_rough else None, deadline=deadline)
-        rays = self.trees.rays()
-        reduced = ((self.costs - sums) * rays).sum(axis=1)
-        new = np.flatnonzero(reduced < -1e-13 * rays.sum(axis=1))
-        rises = bool(is_best.all()) and self._use_prices(priced, sums, rays)
+        most = ROUGH_PIVOTS * len(sums) if is_rough else None
+        is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
+        prices = self.trees.prices(self.costs, priced, sums)
+        new = np.flatnonzero(prices.reduced < -1e-13 * prices.total)
+        rises = self._use_prices(priced, sums, prices, is_exact=bool(is_best.all()))
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
         if not len(new):
             return master
-        cost = (self.costs[new] * rays[new]).sum(axis=1)
-        return master.extended(rays[new].T, cost, new, self.center)
+        rays = self.trees.rays(new)
+        return master.extended(rays.T, (self.costs[new] * rays).sum(axis=1), new, self.center)
 
-    def _use_prices(self, priced: Float, sums: Float, rays: Float) -> bool:
-        """Use the least prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
-        price = ((self.costs - priced) * rays).sum(axis=1)
-        share = np.zeros(len(self.center))
-        np.minimum.at(share, self.roots, price)
-        shift = min(0.0, float((price / rays.sum(axis=1)).min()))
-        rises = bool(self._slope(price, rays) @ (sums - self.center) > 0)
-        bound, shifted = float((priced + share).sum()), float((priced + shift).sum())
+    def _use_prices(self, priced: Float, sums: Float, prices: Prices, *, is_exact: bool) -> bool:
+        """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
+        bound = float((priced + prices.share).sum())
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
+        shift = min(0.0, float((prices.least / prices.total).min())) if is_exact else -np.inf
+        shifted = float((priced + shift).sum())
+        rises = is_exact and self._rises(prices, sums)
         if max(bound, shifted) > self.center_value:
             self.center_value = max(bound, shifted)
-            self.center = priced + (share if bound >= shifted else shift)
+            self.center = priced + (prices.share if bound >= shifted else shift)
         return rises
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
@@ -219,18 +217,20 @@ class Generation:
         else:
             self.smoothing = min(MAX_SMOOTHING, self.smoothing + MORE_SMOOTHING * (1 - self.smoothing))
 
-    def _slope(self, price: Float, rays: Float) -> Float:
-        """A supergradient of the bound: 1 less the rays that it uses, one for each root."""
-        order = np.argsort(-price, kind="stable")
+    def _rises(self, prices: Prices, sums: Float) -> bool:
+        """Whether a supergradient of the bound points to ``sums``: 1 less the rays that it uses, one for each root."""
+        order = np.argsort(-prices.least, kind="stable")
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
         used = used[used >= 0]
-        return np.asarray(1 - rays[used[price[used] < 0]].sum(axis=0))
+        used = used[prices.least[used] < 0]
+        step = sums - self.center
+        return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
         """Kernel columns, and constant ones."""
         m, n = self.costs.shape
-        rays = np.concatenate([self.trees.rays(), np.ones((m, n))])
+        rays = np.concatenate([self.trees.rays(np.arange(m)), np.ones((m, n))])
         cost = (np.concatenate([self.costs, self.costs]) * rays).sum(axis=1)
         return Master.start(rays.T.copy(), cost, np.tile(np.arange(m), 2))
 
@@ -246,5 +246,5 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
         else:
             sums, trees = self.proof
-            pairs = trees.multipliers(self.costs - sums)
+            pairs = trees.multipliers(self.costs, sums)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)

@@ -81,8 +81,8 @@ class Rays(Method):
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
         roots = _roots(task.problem.utility.gain)
-        work = Generation(cone, costs, roots, scale)
-        if not -work.trees.log.min() < MAX_LOSS:
+        work = Generation(cone, costs, roots, scale, task.deadline)
+        if not work.trees.depth < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
         patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
         gap = GAP if task.gap is None else task.gap

@@ -7,19 +7,25 @@ positive where it holds it from above. Then these costs are the pairs' multiplie
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
+from ldpopt.solving.interior.threads import cores
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.pivots import compatible, flows, hang, longest_moves, topmost
 
-TOLERANCE = 1e-13
-"""Share of a subtree's costs, all made positive, that counts as zero."""
+T = TypeVar("T")
+
+CHUNK = 1 << 14
+"""Entries of the outputs that a thread takes at once; it looks at the clock in between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +49,29 @@ class TreeMultipliers:
     value: Float
 
 
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Prices of all outputs by their trees.
+
+    Attributes
+    ----------
+    share : float array, shape (n,)
+        The least cost that any output leaves at each input, or 0: added to the priced multipliers, it makes them
+        feasible.
+    least : float array, shape (m,)
+        Price of each output that its multipliers prove; where the tree is the best one, that of its ray.
+    reduced : float array, shape (m,)
+        Price of each ray at the other multipliers.
+    total : float array, shape (m,)
+        Sum of the entries of each ray.
+    """
+
+    share: Float
+    least: Float
+    reduced: Float
+    total: Float
+
+
 class Trees:
     """A tree for each output; it starts with the kernel's, and is kept from costs to costs.
 
@@ -52,36 +81,49 @@ class Trees:
         The ties.
     roots : int array, shape (m,)
         The input of each output whose entry is 1.
+
+    Attributes
+    ----------
+    parent : int array, shape (m, n)
+        Parent of each node; roots are their own.
+    side : int array, shape (m, n)
+        Whether the tie to the parent holds the node at its least (-1) or largest (1) value; 0 at roots.
+    pivots : int
+        Number of pivots so far.
     """
 
-    def __init__(self, cone: Cone, roots: Int) -> None:
+    def __init__(self, cone: Cone, roots: Int, deadline: Deadline = NO_LIMIT) -> None:
         self.cone, self.roots = cone, roots
-        self.log, self.parent = cone.kernels(roots)
-        self.side = np.full(self.log.shape, -1)
+        self.depth, self.parent = cone.kernels(roots, deadline)
+        self.side: NDArray[np.int8] = np.full(self.parent.shape, -1, np.int8)
         self.side[np.arange(len(roots)), roots] = 0
         self.pivots = 0
-        self._rng = np.random.default_rng(0)
 
     def copy(self) -> Trees:
         """Return the same trees, to be changed separately."""
         other = object.__new__(Trees)
         other.__dict__ |= self.__dict__
-        other.log, other.parent, other.side = self.log.copy(), self.parent.copy(), self.side.copy()
+        other.parent, other.side = self.parent.copy(), self.side.copy()
         return other
 
-    def rays(self) -> Float:
-        """Entries of the rays, shape (m, n)."""
-        return np.asarray(np.exp(self.log))
+    def rays(self, outputs: Int) -> Float:
+        """Entries of the rays of some outputs, shape (len(outputs), n)."""
+        from ldpopt.solving.methods.rays.tree_loops import read
 
-    def improve(self, costs: Float, *, rounds: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
+        rays = np.empty((len(outputs), self.cone.n))
+        if len(outputs):
+            read(outputs, self.roots, self.parent, self.side, self.cone.lengths, rays)
+        return rays
+
+    def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
         """Pivot until every ray is the best for its output's costs.
 
         Parameters
         ----------
-        costs : float array, shape (m, n)
-            To be minimized.
-        rounds : int, optional
-            Largest number of rounds of pivots; default: no limit.
+        costs, sums : float arrays, shapes (m, n) and (n,)
+            ``costs - sums`` is to be minimized.
+        most : int, optional
+            Pivots of an output after which it is left as it is; default: no limit.
         deadline : Deadline, optional
             When to stop; default: ``NO_LIMIT``.
 
@@ -90,73 +132,62 @@ class Trees:
         bool array, shape (m,)
             Which rays are the best.
         """
-        unfinished, done = np.arange(len(self.roots)), 0
-        while len(unfinished) and done != rounds and not deadline.is_over:
-            unfinished = self._pivot(unfinished, costs)
-            done += 1
-        is_best = np.ones(len(self.roots), bool)
-        is_best[unfinished] = False
+        from ldpopt.solving.methods.rays.pivot_loops import improve
+
+        is_best = np.zeros(len(self.roots), bool)
+        limit = np.iinfo(np.int64).max if most is None else most
+
+        def work(outputs: Int) -> int:
+            if deadline.is_over:
+                return 0
+            return improve(outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, limit, is_best)
+
+        self.pivots += sum(self._in_threads(work))
         return is_best
 
-    def multipliers(self, costs: Float) -> TreeMultipliers:
-        """Multipliers of the trees' pairs; where the trees are the best ones, they leave the price at the root only."""
-        n = self.cone.n
-        parent, side, log = self._flat(slice(None))
-        total = flows(parent, log, costs.reshape(-1))
-        node = np.flatnonzero(total * side < 0)
-        above, is_held_below = parent[node], side[node] < 0
-        value = np.abs(total[node]) * np.where(is_held_below, 1.0, np.exp(log[node] - log[above]))
-        first, second = np.where(is_held_below, above, node) % n, np.where(is_held_below, node, above) % n
-        return TreeMultipliers(first, second, node // n, np.abs(log[node] - log[above]), value)
+    def prices(self, costs: Float, priced: Float, sums: Float) -> Prices:
+        """Price all outputs, whether their trees are the best or not.
 
-    def _flat(self, outputs: Int | slice) -> tuple[Int, Int, Float]:
-        """Parent, side and logarithm of the nodes of some trees, numbered one tree after the other."""
-        parent = self.parent[outputs]
-        offset = np.arange(len(parent))[:, None] * self.cone.n
-        return (parent + offset).reshape(-1), self.side[outputs].reshape(-1), self.log[outputs].reshape(-1)
-
-    def _wrong(self, outputs: Int, costs: Float, excess: Float) -> Mask:
-        """Which subtrees have a cost of the wrong sign, beyond rounding.
-
-        A subtree's costs, all made positive, are at most those of the whole tree. Only where this tells of no wrong
-        subtree are they summed for each subtree.
+        Parameters
+        ----------
+        costs : float array, shape (m, n)
+            Costs of the entries.
+        priced, sums : float arrays, shape (n,)
+            Multipliers of the row sums: those that the trees were improved for, and others.
         """
-        entries = np.exp(self.log[outputs])
-        size = (np.abs(costs[outputs]) * entries).sum(axis=1, keepdims=True)
-        is_wrong = np.asarray(excess * entries > TOLERANCE * size)
-        doubtful = np.flatnonzero(~is_wrong.any(axis=1) & (excess > 0).any(axis=1))
-        if len(doubtful):
-            parent, _, log = self._flat(outputs[doubtful])
-            gross = flows(parent, log, np.abs(costs[outputs[doubtful]]).reshape(-1))
-            is_wrong[doubtful] = excess[doubtful] > TOLERANCE * gross.reshape(-1, self.cone.n)
-        return is_wrong
+        from ldpopt.solving.methods.rays.tree_loops import price
 
-    def _pivot(self, outputs: Int, costs: Float) -> Int:
-        """One round of pivots for these outputs; returns those that were not yet the best."""
-        n = self.cone.n
-        parent, side, log = self._flat(outputs)
-        excess = flows(parent, log, costs[outputs].reshape(-1)) * side
-        is_wrong = self._wrong(outputs, costs, excess.reshape(-1, n))
-        open_ = is_wrong.any(axis=1)
-        if not open_.all():
-            outputs, keep = outputs[open_], np.repeat(open_, n)
-            if not len(outputs):
-                return outputs
-            parent, side, log = self._flat(outputs)
-            excess, is_wrong = excess[keep], is_wrong[open_]
-        with np.errstate(divide="ignore", invalid="ignore"):  # entries may underflow, their logarithms do not
-            gain = np.where(is_wrong.reshape(-1), np.log(excess) + log, -np.inf)
-        worst = gain.reshape(-1, n).argmax(axis=1) + np.arange(len(outputs)) * n
-        sign = -side[worst]
-        top = topmost(is_wrong.reshape(-1) & (side == -np.repeat(sign, n)), parent)
-        moves = longest_moves(self.cone, log, top, sign.astype(float), self._rng.random(len(log)))
-        moves = compatible(moves, top, gain, n)
-        self.pivots += len(moves.top)
-        step = np.zeros(len(log) + 1)
-        step[moves.top] = moves.step
-        log = log + np.repeat(sign, n) * step[top]
-        hang(parent, side, moves, sign[moves.top // n])
-        offset = np.arange(len(outputs))[:, None] * n
-        self.log[outputs], self.side[outputs] = log.reshape(-1, n), side.reshape(-1, n)
-        self.parent[outputs] = parent.reshape(-1, n) - offset
-        return outputs
+        found = np.empty((3, len(self.roots)))
+
+        def work(outputs: Int) -> Float:
+            share = np.zeros(self.cone.n)
+            price(outputs, self.roots, costs, priced, sums, self.parent, self.side, self.cone.lengths, share, found)
+            return share
+
+        share = np.min(self._in_threads(work), axis=0)
+        return Prices(share, *found)
+
+    def multipliers(self, costs: Float, sums: Float) -> TreeMultipliers:
+        """Multipliers of the trees' pairs; where the trees are the best ones, they leave the price at the root only."""
+        from ldpopt.solving.methods.rays.tree_loops import multipliers
+
+        node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
+        parts = []
+        for y, root in enumerate(self.roots):
+            parent, side = self.parent[y], self.side[y]
+            count = multipliers(y, root, costs[y] - sums, parent, side, self.cone.lengths, node, value)
+            chosen = node[:count].copy()
+            above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
+            first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)
+            parts.append((first, second, np.full(count, y), value[:count].copy()))
+        first, second, outputs, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return TreeMultipliers(first, second, outputs, self.cone.losses(first, second), values)
+
+    def _in_threads(self, work: Callable[[Int], T]) -> list[T]:
+        """Share the outputs among the cores, a chunk at a time."""
+        m = len(self.roots)
+        chunks = np.array_split(np.arange(m), max(1, m * self.cone.n // CHUNK))
+        if len(chunks) == 1 or cores() == 1:
+            return [work(chunk) for chunk in chunks]
+        with ThreadPoolExecutor(cores()) as pool:
+            return list(pool.map(work, chunks))

@@ -1,0 +1,277 @@
+r"""Compiled loops over one output's tree of tight ties: its lists, its entries, and the costs of its subtrees.
+
+Numbers of a subtree are absolute: ``cost[x]`` is the sum of ``own[z] entries[z]`` over ``x`` and the nodes ``z`` below
+it, ``size[x]`` the same sum with all costs made positive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.compiled import compiled
+from ldpopt.privacy.ties import Mask
+
+Int = NDArray[np.signedinteger[Any]]
+"""Numbers of nodes, of any size in bytes."""
+
+TOLERANCE = 1e-13
+"""Share of a subtree's costs, all made positive, that counts as zero."""
+
+
+class Lengths(NamedTuple):
+    """Losses along ties: as compressed rows, neighbors in ascending order, or in a table of all pairs of inputs.
+
+    The table has no rows where compressed rows are used; it is infinite where there is no tie.
+    """
+
+    start: Int
+    neighbor: Int
+    loss: Float
+    table: Float
+
+
+class Tree(NamedTuple):
+    """One output's tree and room to work: parents, sides, lists of children, and a number for every node."""
+
+    root: int
+    parent: Int
+    side: Int
+    first: Int
+    after: Int
+    before: Int
+    order: Int
+    inside: Mask
+    log: Float
+    entries: Float
+    own: Float
+    cost: Float
+    size: Float
+    height: Float
+    draw: Int
+
+
+@compiled
+def new_tree(root: int, parent: Int, side: Int, room: Tree) -> Tree:
+    """A tree that uses the room of another one."""
+    return Tree(
+        root,
+        parent,
+        side,
+        room.first,
+        room.after,
+        room.before,
+        room.order,
+        room.inside,
+        room.log,
+        room.entries,
+        room.own,
+        room.cost,
+        room.size,
+        room.height,
+        room.draw,
+    )
+
+
+@compiled
+def new_room(parent: Int, side: Int) -> Tree:
+    """Room for the numbers of a tree."""
+    n = len(parent)
+    return Tree(
+        0,
+        parent,
+        side,
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.zeros(n, np.bool_),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.ones(1, np.int64),
+    )
+
+
+@compiled
+def tie_loss(lengths: Lengths, x: int, u: int) -> float:
+    """Loss along the tie of ``x`` and ``u``."""
+    if len(lengths.table):
+        return float(lengths.table[x, u])
+    low, high = lengths.start[x], lengths.start[x + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if lengths.neighbor[middle] < u:
+            low = middle + 1
+        else:
+            high = middle
+    return float(lengths.loss[low])
+
+
+@compiled
+def attach(x: int, u: int, tree: Tree) -> None:
+    """Make ``x`` the first child of ``u``."""
+    old = tree.first[u]
+    tree.first[u], tree.after[x], tree.before[x] = x, old, -1
+    if old >= 0:
+        tree.before[old] = x
+
+
+@compiled
+def detach(x: int, u: int, tree: Tree) -> None:
+    """Take ``x`` from the children of ``u``."""
+    if tree.before[x] >= 0:
+        tree.after[tree.before[x]] = tree.after[x]
+    else:
+        tree.first[u] = tree.after[x]
+    if tree.after[x] >= 0:
+        tree.before[tree.after[x]] = tree.before[x]
+
+
+@compiled
+def below(x: int, tree: Tree) -> int:
+    """Write the subtree of ``x`` into ``order``, parents before children; returns its number of nodes."""
+    tree.order[0] = x
+    count, done = 1, 0
+    while done < count:
+        child = tree.first[tree.order[done]]
+        while child >= 0:
+            tree.order[count] = child
+            count += 1
+            child = tree.after[child]
+        done += 1
+    return count
+
+
+@compiled
+def grow(tree: Tree, lengths: Lengths) -> None:
+    """Write lists of children, the nodes from the root on, and the entries."""
+    tree.first[:] = -1
+    for x in range(len(tree.parent)):
+        if x != tree.root:
+            attach(x, tree.parent[x], tree)
+    below(tree.root, tree)
+    tree.log[tree.root] = 0.0
+    for at in range(1, len(tree.parent)):
+        x = tree.order[at]
+        u = tree.parent[x]
+        tree.log[x] = tree.log[u] + tree.side[x] * tie_loss(lengths, x, u)
+    for x in range(len(tree.log)):
+        tree.entries[x] = np.exp(tree.log[x])
+
+
+@compiled
+def sum_up(begin: int, stop: int, tree: Tree) -> None:
+    """Sum the costs of subtrees from those of their children: of a node and those above it, up to another one."""
+    x = begin
+    while x != stop:
+        cost = tree.own[x] * tree.entries[x]
+        size = abs(cost)
+        child = tree.first[x]
+        while child >= 0:
+            cost += tree.cost[child]
+            size += tree.size[child]
+            child = tree.after[child]
+        tree.cost[x], tree.size[x] = cost, size
+        x = tree.parent[x]
+
+
+@compiled
+def is_wrong(x: int, tree: Tree) -> bool:
+    """Whether moving a subtree away from its parent lowers the cost, beyond rounding."""
+    return bool(tree.cost[x] * tree.side[x] > TOLERANCE * tree.size[x])
+
+
+@compiled
+def read(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
+    """Write the rays of some outputs, one a row."""
+    room = new_room(parents[0], sides[0])
+    for k in range(len(outputs)):
+        y = outputs[k]
+        tree = new_tree(roots[y], parents[y], sides[y], room)
+        grow(tree, lengths)
+        rays[k] = tree.entries
+
+
+@compiled
+def clip(tree: Tree) -> float:
+    r"""Write what is left of the costs, in units of each node, when every tie has taken what it may; returns the price.
+
+    A subtree's cost goes to its parent through their tie if it has the sign that the tie permits. Otherwise it
+    stays; then it is written to ``height``, where 0 stands for nothing left. Such ties' ``cost`` becomes 0.
+    """
+    tree.cost[:] = 0.0
+    for at in range(len(tree.order) - 1, 0, -1):
+        x = tree.order[at]
+        tree.cost[x] += tree.own[x] * tree.entries[x]
+        if tree.cost[x] * tree.side[x] <= 0:
+            tree.cost[tree.parent[x]] += tree.cost[x]
+            tree.height[x] = 0.0
+        else:
+            tree.height[x], tree.cost[x] = tree.cost[x] / tree.entries[x], 0.0
+    tree.height[tree.root] = tree.cost[tree.root] + tree.own[tree.root]
+    return float(tree.height[tree.root])
+
+
+@compiled
+def price(
+    outputs: Int,
+    roots: Int,
+    costs: Float,
+    priced: Float,
+    sums: Float,
+    parents: Int,
+    sides: Int,
+    lengths: Lengths,
+    share: Float,
+    found: Float,
+) -> None:
+    """Price some outputs by their trees, whether these are the best or not.
+
+    Parameters
+    ----------
+    outputs, roots, costs, parents, sides, lengths : arrays
+        As in `pivot_loops.improve`.
+    priced, sums : float arrays, shape (n,)
+        Multipliers of the row sums: those that the trees were improved for, and those of the master.
+    share : float array, shape (n,)
+        Lowered to the least cost that any output leaves at each input: not more than 0.
+    found : float array, shape (3, m)
+        Written: price at ``priced``, price of the ray at ``sums``, sum of the ray's entries.
+    """
+    room = new_room(parents[0], sides[0])
+    for y in outputs:
+        tree = new_tree(roots[y], parents[y], sides[y], room)
+        grow(tree, lengths)
+        reduced = total = 0.0
+        for x in range(len(sums)):
+            tree.own[x] = costs[y, x] - priced[x]
+            reduced += (costs[y, x] - sums[x]) * tree.entries[x]
+            total += tree.entries[x]
+        found[0, y], found[1, y], found[2, y] = clip(tree), reduced, total
+        for x in range(len(sums)):
+            share[x] = min(share[x], tree.height[x])
+
+
+@compiled
+def multipliers(
+    y: int, root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, node: Int, value: Float
+) -> int:
+    """Write the nodes whose ties to their parents have positive multipliers, and these; returns their number."""
+    tree = new_tree(root, parent, side, new_room(parent, side))
+    grow(tree, lengths)
+    tree.own[:] = costs
+    clip(tree)
+    count = 0
+    for x in range(len(parent)):
+        if x != root and tree.cost[x] != 0:
+            u = parent[x] if side[x] > 0 else x
+            node[count], value[count] = x, abs(tree.cost[x]) / tree.entries[u]
+            count += 1
+    return count
