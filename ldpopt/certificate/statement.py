@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.graph import GraphDP
 from ldpopt.privacy.stated import read_table, table_of
 from ldpopt.privacy.tables import MisstatedError
 from ldpopt.statement.problem import Problem
@@ -86,13 +87,18 @@ def _plain_privacy(problem: Problem) -> dict[str, Any]:
     The notion must have ties: multipliers of other rows cannot be written to a file.
     """
     name = type(problem.privacy).__name__
-    if problem.ties() is None:
+    ties = problem.ties()
+    if ties is None:
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
         raise CertificateError(f"the privacy notion {name} has no form in a certificate's file", do=do)
     try:
-        return table_of(problem.privacy, problem.inputs)
+        table = table_of(problem.privacy, problem.inputs)
     except StatementError as error:
         raise CertificateError(error.what, do=error.do) from None
+    if isinstance(problem.privacy, GraphDP):  # a family's name would ask a reader to know the family
+        del table["neighbors"]
+        table["edges"] = [[i, k] for i, k in zip(*(part.tolist() for part in ties.pairs()), strict=True) if i < k]
+    return table
 
 
 def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
