@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli.designing import certify_design, certify_design_of
-from ldpopt.cli.output import Json, number, print_table, printable, report, require_writable, say, wait_for
+from ldpopt.cli.output import Json, find_model, number, print_table, printable, report, require_writable, say, wait_for
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
 from ldpopt.errors import ModelFileError
@@ -22,7 +22,10 @@ NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 
 
 def certify(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.")],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=find_model),
+    ],
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
     ] = None,

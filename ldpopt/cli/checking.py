@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ldpopt.cli.output import Json, ModelPath, label, print_table, printable, report, say
-from ldpopt.cli.shell import BAD_STATEMENT
+from ldpopt.cli.output import Json, ModelPath, label, print_table, printable, report
 from ldpopt.cli.solving import notion
-from ldpopt.errors import LdpoptError, ModelFileError, NotRepresentableError
+from ldpopt.errors import NotRepresentableError
 
 if TYPE_CHECKING:
     from ldpopt.estimation.designs.facts import DesignFacts
@@ -99,56 +95,6 @@ def _show_workload(stated: Model, model: str, found: DesignFacts) -> None:
     ]
     for name, text in lines:
         print(printable(f"{name + ':':<20} {text}"))
-
-
-def models(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of model files.")] = "models",
-    json: Json = None,
-) -> None:
-    """List the model files of a folder.
-
-    Name, size, notion and title of each. Exit 2 if a file is not a model.
-    """
-    paths = sorted(Path(folder).glob("*.toml"))
-    if not paths:
-        what = "has no model files" if Path(folder).is_dir() else "is not a folder"
-        raise ModelFileError(f"{folder} {what}", do="name a folder with *.toml files: ldpopt models DIR")
-    entries = [_entry(path) for path in paths]
-    rows = [[e["name"], _shown_entry(e), e["privacy"], printable(e["title"])[:70]] for e in entries]
-    headings = ["model", "size", "privacy", "title"]
-    report({"models": entries}, json, lambda: print_table(headings, rows, words=["size", "privacy", "title"]))
-    broken = [entry["error"] for entry in entries if "error" in entry]
-    for line in broken:
-        say(line)
-    if broken:
-        raise typer.Exit(BAD_STATEMENT)
-
-
-def _entry(path: Path) -> dict[str, Any]:
-    """A model's line in the list."""
-    from ldpopt.statement.modelfile import read_model
-
-    keys = ("inputs", "outputs", "numbers")
-    entry: dict[str, Any] = {"name": path.stem, "title": "", "privacy": ""} | dict.fromkeys(keys)
-    try:
-        stated = read_model(path)
-    except LdpoptError as error:
-        return entry | {"error": error.one_line}
-    entry |= {"title": stated.title, "privacy": notion(stated.privacy)}
-    if stated.design is not None:
-        entry["numbers"], entry["inputs"] = stated.design.workload.shape
-    if stated.problem is not None:
-        entry["inputs"], entry["outputs"] = stated.problem.utility.shape
-    return entry
-
-
-def _shown_entry(entry: dict[str, Any]) -> str:
-    parts = (
-        [] if entry["numbers"] and not entry["outputs"] else [f"{entry['inputs'] or '-'} x {entry['outputs'] or '-'}"]
-    )
-    if entry["numbers"]:
-        parts.append(f"{entry['numbers']:,} numbers of {entry['inputs']:,}")
-    return ", ".join(parts)
 
 
 def _size(problem: Problem, form: Any) -> dict[str, float] | None:

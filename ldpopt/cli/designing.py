@@ -22,7 +22,7 @@ from ldpopt.cli.output import (
     wait_for,
 )
 from ldpopt.cli.shell import refuse
-from ldpopt.cli.solving import TimeLimit, audit_record, notion
+from ldpopt.cli.solving import Epsilon, TimeLimit, audit_record, notion, read_at
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ Outputs = Annotated[
 
 def design(
     model: ModelPath,
+    epsilon: Epsilon = None,
     gap: Annotated[
         float | None, typer.Option("--gap", min=0.0, help="Relative gap to aim at (1e-6); stated, exit 1 if missed.")
     ] = None,
@@ -64,10 +65,8 @@ def design(
     `estimate`, `audit`, `plot` and `certify` take it. Exit 1 if the model's [expect] is not met or a stated gap is
     missed; 3 without a design.
     """
-    from ldpopt.statement.modelfile import read_model
-
     require_writable(output, json, proof, picture=plot)
-    stated = read_model(model)
+    stated = read_at(model, epsilon)
     stated.require_design(model)
     found = wait_for(lambda: run_design(stated, gap, time_limit, outputs), f"designing {Path(model).name}")
     data = design_record(stated, found)

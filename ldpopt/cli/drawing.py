@@ -12,6 +12,7 @@ from ldpopt.cli.interrupts import INTERRUPTED
 from ldpopt.cli.output import (
     Json,
     ModelPath,
+    find_model,
     new_axes,
     number,
     print_table,
@@ -88,7 +89,12 @@ def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
 
 def plot(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A mechanism or design (JSON), or a model (TOML), which is solved.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A mechanism or design (JSON), or a model (TOML), which is solved.",
+            callback=find_model,
+        ),
     ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
     kind: Annotated[

@@ -28,7 +28,21 @@ Json = Annotated[
         help="Write one JSON object to FILE; '-': to stdout, and nothing else there. Infinity and nan are null.",
     ),
 ]
-ModelPath = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (TOML).")]
+
+
+def find_model(name: str) -> str:
+    """Path of a model file, or of a model by its name."""
+    from ldpopt.statement.modelfile.shipped import model_path
+
+    return model_path(name)
+
+
+ModelPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A model file (TOML), or the name of one of `ldpopt models`.", callback=find_model
+    ),
+]
 MechanismPath = Annotated[
     str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
 ]

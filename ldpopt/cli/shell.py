@@ -150,7 +150,6 @@ app = typer.Typer(
     cls=Shell,
     help="State a problem, get the provably best privacy mechanism.",
     epilog=EXIT_CODES,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

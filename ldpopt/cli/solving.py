@@ -36,11 +36,15 @@ FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Which program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Another budget than the model's: nats, or 'log(3)'.")
+]
 Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
 
 
 def solve(
     model: ModelPath,
+    epsilon: Epsilon = None,
     solver: Solver = None,
     time_limit: TimeLimit = None,
     form: Form = None,
@@ -58,10 +62,9 @@ def solve(
     not met or the certified gap is too large; 3 without a solution.
     """
     from ldpopt.estimation.inversion import why_not_estimable
-    from ldpopt.statement.modelfile import read_model
 
     require_writable(output, json, proof, picture=plot)
-    stated = read_model(model)
+    stated = read_at(model, epsilon)
     stated.require_problem(model)
     solution, certificate = wait_for(
         lambda: solve_and_certify(stated, solver, time_limit, form), f"solving {Path(model).name}"
@@ -156,6 +159,14 @@ def solvers(json: Json = None) -> None:
     ]
     rows = [list(row) for row in found.items()]
     report({"solvers": entries}, json, lambda: print_table(["solver", "state"], rows, words=["state"]))
+
+
+def read_at(model: str, epsilon: str | None) -> Model:
+    """Read a model, at its own budget or another."""
+    from ldpopt.statement.modelfile import read_model
+
+    stated = read_model(model)
+    return stated if epsilon is None else stated.at(epsilon)
 
 
 def require_expected(stated: Model, value: float) -> None:

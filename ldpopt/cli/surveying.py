@@ -20,6 +20,7 @@ from ldpopt.cli.output import (
     say,
 )
 from ldpopt.cli.shell import refuse
+from ldpopt.foundation.labels import text_of
 
 MissingOption = Annotated[
     Literal["refuse", "leave_out"],
@@ -142,6 +143,9 @@ def estimate(
     ),
     confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
     simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")] = False,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     json: Json = None,
 ) -> None:
@@ -152,8 +156,13 @@ def estimate(
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.fit import goodness_of_fit
+    from ldpopt.tables.kinds import kind_of
 
-    require_writable(json, picture=plot)
+    if output == "-":
+        raise typer.BadParameter("-o takes a file; `--json -` prints the numbers")
+    require_writable(output, json, picture=plot)
+    if output is not None:
+        kind_of(output)
     instrument = read_instrument(mechanism)
     if len(column) > 1:
         raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
@@ -174,6 +183,8 @@ def estimate(
     headings = [name.replace("_", " ") for name in entries[0]]
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
     report(data, json, lambda: print_table(headings, shown, title=title))
+    if output is not None:
+        _save_table(output, entries)
     if plot is not None:
         from ldpopt import plot as pictures
 
@@ -184,6 +195,18 @@ def estimate(
         if chance < IMPOSSIBLE:
             refuse(what)
         say(f"warning: {what}")
+
+
+def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
+    """Write estimates as a table, every number exactly."""
+    import pyarrow as pa
+
+    from ldpopt.tables.files import writing
+
+    rows = [entry | {first: text_of(entry[first])} for entry in entries for first in list(entry)[:1]]
+    table = pa.Table.from_pylist(rows)
+    with writing(path, list(table.schema)) as write:
+        write([column.combine_chunks() for column in table.columns])
 
 
 def _entries(found: Any) -> list[dict[str, Any]]:

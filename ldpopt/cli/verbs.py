@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldpopt.cli.auditing import audit
 from ldpopt.cli.certifying import certify
-from ldpopt.cli.checking import check, models
+from ldpopt.cli.checking import check
 from ldpopt.cli.comparing import compare
 from ldpopt.cli.designing import design
 from ldpopt.cli.drawing import plot, sweep
@@ -13,11 +13,13 @@ from ldpopt.cli.planning import plan
 from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import export, solve, solvers
+from ldpopt.cli.starting import examples, init, models
 from ldpopt.cli.surveying import estimate, key, privatize
 
 __all__ = ["app"]
 
 for _verb in (
+    init,
     check,
     solve,
     design,
@@ -35,5 +37,6 @@ for _verb in (
     export,
     solvers,
     models,
+    examples,
 ):
     app.command()(_verb)

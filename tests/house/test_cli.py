@@ -20,7 +20,7 @@ from ldpopt.foundation.files import replacing
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
     "check", "solve", "design", "compare", "audit", "certify", "plan", "key", "privatize", "estimate", "sweep",
-    "plot", "report", "export", "solvers", "models",
+    "plot", "report", "export", "solvers", "models", "init", "examples",
 )  # fmt: skip
 
 

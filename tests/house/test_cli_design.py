@@ -140,8 +140,8 @@ def test_check_tells_the_facts_of_a_workload(folder: Path) -> None:
     assert record("check", "survey.toml")["workload"]["symmetries"] == 2
     Path("models").mkdir()
     Path("models/survey.toml").write_text(Path("survey.toml").read_text())
-    assert "3 numbers of 3" in good("models")
-    assert record("models")["models"][0]["numbers"] == 3
+    assert "3 numbers of 3" in good("models", "models")
+    assert record("models", "models")["models"][0]["numbers"] == 3
 
 
 def test_an_expected_variance_is_checked(folder: Path) -> None:

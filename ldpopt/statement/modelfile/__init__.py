@@ -12,12 +12,15 @@ estimated, `parts` goes back to tables, `text` knows lines and words. pydantic i
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.files import replacing
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.statement.design_problem import DesignProblem
+from ldpopt.statement.modelfile.shipped import model_path
 from ldpopt.statement.modelfile.text import LARGEST_FILE, Page, format_tables
 from ldpopt.statement.problem import Problem
 
@@ -88,6 +91,19 @@ class Model:
             raise StatementError("the model states no workload", where=where, do=do)
         return self.design
 
+    def at(self, epsilon: float | str) -> Model:
+        """Return the same model at another budget; what its file expects does not hold there.
+
+        Raises
+        ------
+        StatementError
+            If epsilon is no budget, or the notion has none.
+        """
+        notion = with_epsilon(self.privacy, Budget(epsilon))
+        problem = None if self.problem is None else replace(self.problem, privacy=notion)
+        design = None if self.design is None else replace(self.design, privacy=notion)
+        return replace(self, problem=problem, design=design, expect=None)
+
     @property
     def privacy(self) -> Any:
         """The notion."""
@@ -100,7 +116,7 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     Parameters
     ----------
     path : path-like
-        A TOML file.
+        A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
 
     Returns
     -------
@@ -123,7 +139,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     Parameters
     ----------
     path : path-like
-        A TOML file.
+        A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
 
     Returns
     -------
@@ -141,7 +157,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     from ldpopt.statement.modelfile.build import Builder
     from ldpopt.statement.modelfile.schema import StatedFile, check
 
-    page = Page(path)
+    page = Page(model_path(path))
     stated = check(page, StatedFile, page.data)
     builder = Builder(page, stated)
     problem, design = builder.problem(), builder.design()

@@ -208,20 +208,27 @@ def short(value: Any) -> str:
 def format_tables(stated: Mapping[str, Any]) -> str:
     """Format tables with one row of a matrix on each line."""
     plain = {key: value for key, value in stated.items() if isinstance(value, str)}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    lines = [f"{key} = {format_value(value)}" for key, value in plain.items()]
     for name, value in stated.items():
         for table in [value] if isinstance(value, Mapping) else value if name not in plain else []:
             lines += ["", f"[{name}]" if isinstance(value, Mapping) else f"[[{name}]]"]
-            lines += [f"{key} = {_value(entry)}" for key, entry in table.items()]
+            lines += [f"{key} = {format_value(entry)}" for key, entry in table.items()]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _value(value: Any, *, flat: bool = False) -> str:
+def format_value(value: Any, *, flat: bool = False) -> str:
+    """Write a value as TOML; a matrix with one row on each line, unless ``flat``.
+
+    Raises
+    ------
+    StatementError
+        If it has no form in a model file.
+    """
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda c: f"\\u{ord(c[0]):04x}", escaped) + '"'
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(entry, flat=True)}" for key, entry in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return _list(value, flat=flat)
     if isinstance(value, bool):
@@ -234,5 +241,5 @@ def _value(value: Any, *, flat: bool = False) -> str:
 def _list(values: Sequence[Any], *, flat: bool) -> str:
     """Write a list on one line, a matrix with one row on each."""
     if not flat and values and isinstance(values[0], (list, tuple)):
-        return "[\n" + "".join(f"    {_value(row, flat=True)},\n" for row in values) + "]"
-    return "[" + ", ".join(_value(entry, flat=True) for entry in values) + "]"
+        return "[\n" + "".join(f"    {format_value(row, flat=True)},\n" for row in values) + "]"
+    return "[" + ", ".join(format_value(entry, flat=True) for entry in values) + "]"
