@@ -28,7 +28,6 @@ from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
-    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.solving.solution import Solution
     from ldpopt.statement.modelfile import Model
 
@@ -78,21 +77,28 @@ def solve(
             say(f"note: {note}")
     if output is not None and (useless := why_not_estimable(mechanism)):
         say(f"warning: {useless}")
-    _save_files(mechanism, certificate, output, proof, plot)
+    _save_files(stated.title, solution, certificate, output, proof, plot)
     _require_gap(solution, certificate, gap)
     require_expected(stated, solution.value)
 
 
 def _save_files(
-    mechanism: Mechanism, certificate: Certificate | None, output: str | None, proof: str | None, plot: str | None
+    title: str,
+    solution: Solution,
+    certificate: Certificate | None,
+    output: str | None,
+    proof: str | None,
+    plot: str | None,
 ) -> None:
     """Write the mechanism, its certificate and its heat map where a path is given."""
-    if output is not None:
-        save_mechanism(output, mechanism)
+    from ldpopt.mechanism.files import save
+
+    if output is not None and solution.repaired is not None:
+        save(solution.mechanism, output, title, solution.repaired.audit)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
-        _save_heat_map(plot, mechanism)
+        _save_heat_map(plot, solution.mechanism)
 
 
 def _save_heat_map(path: str, mechanism: Any) -> None:
@@ -174,14 +180,6 @@ def require_expected(stated: Model, value: float) -> None:
     expect = stated.expect
     if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
         refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
-
-
-def save_mechanism(path: str, mechanism: Any) -> None:
-    """Write a mechanism as JSON, atomically."""
-    import json
-
-    with replacing(path) as stream:
-        stream.write(json.dumps(mechanism.to_dict(), indent=1) + "\n")
 
 
 def heat_map_axes(mechanism: Any) -> Any:

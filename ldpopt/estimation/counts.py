@@ -20,6 +20,7 @@ from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.tables.coding import Missing
 
 FORMAT = "ldpopt counts 1"
@@ -279,6 +280,8 @@ def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weight
             raise StatementError("a stream takes no weights", do="count lists of reports with their weights, and add")
         parts = iter(lambda: list(islice(reports, STREAM)), [])
         return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), _empty(mechanism))
+    if isinstance(reports, (str, os.PathLike)) and column is not None:
+        require_drawn_by(os.fspath(reports), column, mechanism.digest)
     seen = None if column is not None else counted(reports, mechanism.outputs)
     if seen is not None:
         if weights is not None:

@@ -16,6 +16,7 @@ from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.reports import read_weights
 from ldpopt.foundation.checks import short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
+from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.mechanism.privatizing import Rule
 from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, is_missing, require_policy
 from ldpopt.tables.files import place_of, reading
@@ -76,6 +77,7 @@ def count_sets(
     """
     require_policy(missing)
     found: Any = 0
+    require_drawn_by(os.fspath(path), column, protocol.digest)
     with reading(os.fspath(path)) as table:
         places = [place_of(table, name) for name in (column, *([] if weights is None else [weights]))]
         where, row = f"{path}, column {column}", table.first_row

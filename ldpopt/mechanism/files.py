@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.errors import MechanismError, ModelFileError
+from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.files import strict_json
+from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.sampling import BITS
+
+if TYPE_CHECKING:
+    from ldpopt.auditing.divergence import Audit
+    from ldpopt.mechanism.mechanism import Mechanism
 
 MAX_FILE_BYTES = 2**30
 """Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
@@ -39,8 +44,32 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable] | None]:
-    """Channel, inputs and outputs of a file; see `Mechanism.from_json`.
+def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
+    """Write a mechanism and where it comes from; see `Mechanism.to_json`."""
+    from ldpopt.mechanism.origins import of_mechanism
+
+    data = {**mechanism.to_dict(), **of_mechanism(mechanism, title, audit)}
+    with replacing(path) as stream:
+        stream.write(json.dumps(data, indent=1) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> Mechanism:
+    """Read a mechanism, and compare it with the digest that is stated; see `Mechanism.from_json`."""
+    from ldpopt.mechanism.mechanism import Mechanism
+
+    try:
+        channel, inputs, outputs, stated = read(path)
+        found = Mechanism(channel, inputs, outputs)
+    except (MechanismError, StatementError) as error:
+        raise ModelFileError(error.what, where=str(path), do=error.do) from None
+    if stated not in (None, found.digest):
+        do = "take the file as it was written, or remove its digest"
+        raise ModelFileError("labels or channel were changed: the digest is another", where=str(path), do=do)
+    return found
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable] | None, Any]:
+    """Channel, inputs, outputs and stated digest of a file.
 
     Raises
     ------
@@ -52,8 +81,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
         data = data.get("mechanism", data)
         inputs = _labels(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
-            return _of_masses(data["masses"]), inputs, None
-        return data["channel"], inputs, _labels(data["outputs"])
+            return _of_masses(data["masses"]), inputs, None, None
+        return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
     except OSError as error:
         raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import FrozenInstanceError
@@ -14,15 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
-from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.errors import MechanismError
 from ldpopt.foundation.checks import Float, frozen, require_kind
 from ldpopt.foundation.digests import digest
-from ldpopt.foundation.files import replacing
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.channels import read_channel, require_stochastic
-from ldpopt.mechanism.files import plain_labels, read
+from ldpopt.mechanism.files import load, plain_labels, save
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
@@ -357,8 +355,17 @@ class Mechanism:
         html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
         return html
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write labels and channel atomically; every float reads back as the same float.
+    def to_json(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
+        """Write labels, channel and origin atomically; every float reads back as the same float.
+
+        Parameters
+        ----------
+        path : path-like
+            A JSON file.
+        title : str
+            What the mechanism is for; default: ``""``.
+        privacy : privacy notion, optional
+            Audited and named in the file; default: none, the smallest pure epsilon is.
 
         Raises
         ------
@@ -367,8 +374,7 @@ class Mechanism:
         ModelFileError
             If the file cannot be written; an existing file stays unchanged.
         """
-        with replacing(path) as stream:
-            stream.write(json.dumps(self.to_dict(), indent=1) + "\n")
+        save(self, path, title, self.audit(privacy))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
@@ -387,7 +393,4 @@ class Mechanism:
         ModelFileError
             If the file is missing, or does not contain a mechanism.
         """
-        try:
-            return cls(*read(path))
-        except (MechanismError, StatementError) as error:
-            raise ModelFileError(error.what, where=str(path), do=error.do) from None
+        return load(path)

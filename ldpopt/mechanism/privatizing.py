@@ -13,6 +13,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
+from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.sampling import Random, generators
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
 from ldpopt.tables.files import Rows, place_of, reading, writing
@@ -67,6 +68,11 @@ class Rule:
         if self.missing == "refuse":
             absent.add(codes, first_row)
         return codes
+
+    @property
+    def budget(self) -> float:
+        """Audited epsilon in nats; infinite where none is large enough."""
+        return self.mechanism.audit().epsilon
 
     @property
     def inputs(self) -> Sequence[Hashable]:
@@ -212,7 +218,8 @@ def privatize_file(
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()
-        with writing(output, [*fields, *table.fields(others[: len(keep)])]) as write:
+        origin = of_reports(rules, keep, keyed)
+        with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
                 first, rest = table.first_row + rows, batch[len(columns) :]
                 known = [] if keyed is None or ids is None else ids.take(rest[beside.index(keyed.id)])

@@ -17,6 +17,7 @@ from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.kinds import PARQUET_MARK, kind_of
+from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
 
 if TYPE_CHECKING:
@@ -85,8 +86,12 @@ def _shortened(name: str) -> str:
 
 
 @contextmanager
-def writing(path: str, fields: Sequence[pa.Field]) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
+def writing(
+    path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
+) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
     """Open a table for writing: call what is returned with the columns of each batch.
+
+    The origin is what the table says of itself, in its metadata or in a second file beside a CSV file.
 
     The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV.
 
@@ -95,16 +100,19 @@ def writing(path: str, fields: Sequence[pa.Field]) -> Iterator[Callable[[Sequenc
     ModelFileError
         If it cannot be written, or a column has no form in a table of this kind.
     """
-    kind = kind_of(path)
-    with _opened(path) as stream:
-        if kind == "csv":
-            head = io.StringIO()
-            csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
-            stream.write(head.getvalue().encode())
-            yield lambda columns: _ignored(stream.write(as_csv(columns)))
-            return
-        with ParquetFile(stream, fields) as file:
+    if kind_of(path) == "parquet":
+        notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
+        with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:
             yield file.write
+        return
+    remove_beside(path)
+    with _opened(path) as stream:
+        head = io.StringIO()
+        csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
+        stream.write(head.getvalue().encode())
+        yield lambda columns: _ignored(stream.write(as_csv(columns)))
+    if origin is not None:
+        write_beside(path, origin)
 
 
 def _ignored(_: Any) -> None:

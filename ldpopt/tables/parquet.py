@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
@@ -90,10 +90,12 @@ class ParquetFile:
         Where to.
     fields : sequence of pyarrow.Field
         Names and types of the columns; labels may come dictionary-encoded.
+    notes : mapping of str, optional
+        Metadata of the file; default: none.
     """
 
-    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field]) -> None:
-        self._stream, self._fields = stream, fields
+    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:
+        self._stream, self._fields, self._notes = stream, fields, dict(notes or {})
         self._writer: Any = None
         self._batches: list[pa.RecordBatch] = []
         self._waiting = 0
@@ -128,7 +130,7 @@ class ParquetFile:
             schema = self._batches[0].schema if self._batches else plain
             self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
             stated = base64.b64encode(plain.serialize().to_pybytes()).decode()
-            self._writer.add_key_value_metadata({"ARROW:schema": stated})
+            self._writer.add_key_value_metadata({"ARROW:schema": stated, **self._notes})
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._batches))
         self._batches, self._waiting = [], 0

@@ -1,0 +1,98 @@
+"""Where mechanisms and reports come from, as their files say it, and the check of one against the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.labels import nearest
+from ldpopt.mechanism.keyed import Keyed
+from ldpopt.tables.origin import read_origin
+
+if TYPE_CHECKING:
+    from ldpopt.auditing.divergence import Audit
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.mechanism.privatizing import Rule
+
+
+def made_by() -> str:
+    """Name and version of the program."""
+    from ldpopt import __version__
+
+    return f"ldpopt {__version__}"
+
+
+def finite(number: float) -> float | None:
+    """A number as JSON has it: None where it is infinite."""
+    return float(number) if math.isfinite(number) else None
+
+
+def of_mechanism(mechanism: Mechanism, title: str, audit: Audit) -> dict[str, Any]:
+    """What the file of a mechanism says of itself.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is written.
+    title : str
+        Of the model; may be empty.
+    audit : Audit
+        Of the notion that it was made for.
+    """
+    return {
+        "title": title,
+        "notion": audit.claim or "the smallest epsilon of its masses",
+        "epsilon": finite(audit.epsilon),
+        "delta": audit.delta,
+        "digest": mechanism.digest,
+        "made_by": made_by(),
+    }
+
+
+def of_reports(rules: Mapping[str, Rule], keep: Sequence[str], keyed: Keyed | None) -> dict[str, Any]:
+    """What a file of reports says of itself: the mechanism of each question, and the budget of a person."""
+    budgets = {name: rule.budget for name, rule in rules.items()}
+    return {
+        "made_by": made_by(),
+        "epsilon": finite(math.fsum(budgets.values())),
+        "questions": {
+            name: {
+                "digest": rule.mechanism.digest,
+                "epsilon": finite(budgets[name]),
+                "missing": "answer" if rule.missing_answer is not None else rule.missing,
+            }
+            for name, rule in rules.items()
+        },
+        "unprotected": list(keep),
+        "key": None if keyed is None else keyed.key.name,
+    }
+
+
+def require_drawn_by(path: str, column: str, digest: str) -> None:
+    """Refuse a file that says that its reports were drawn by another mechanism; one that says nothing is accepted.
+
+    Raises
+    ------
+    ModelFileError
+        If the mechanism is another, or the column has answers or something else, not reports.
+    """
+    origin = read_origin(path)
+    if origin is None:
+        return
+    questions = origin["questions"]
+    where = f"{path}, column {column}"
+    if column not in questions:
+        raise ModelFileError(
+            "this column was copied unprotected, or added later: it has no reports",
+            where=where,
+            do=f"the reports of this file: {nearest(column, questions)}",
+        )
+    drawn = str(questions[column].get("digest"))
+    if drawn != digest:
+        raise ModelFileError(
+            f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})",
+            where=where,
+            do="estimate with the file that privatize was given",
+        )
