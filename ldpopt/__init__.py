@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.keyed import SecretKey
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.noise import layers
-    from ldpopt.peers import Comparison, compare
+    from ldpopt.peers import Comparison, Refinement, compare, find_refinement
     from ldpopt.polytope import convex, regions
     from ldpopt.polytope.vertices import ExtremePoints, extreme_points
     from ldpopt.privacy import (
@@ -79,6 +79,7 @@ _OBJECTS = {
     "estimate_frequencies": "estimation.inversion",
     "ExtremePoints": "polytope.vertices",
     "extreme_points": "polytope.vertices",
+    "find_refinement": "peers",
     "formulate": "solving.formulation",
     "goodness_of_fit": "estimation.fit",
     "GraphDP": "privacy",
@@ -93,6 +94,7 @@ _OBJECTS = {
     "plan_sample": "estimation.planning",
     "Problem": "statement.problem",
     "PureLDP": "privacy",
+    "Refinement": "peers",
     "RowBlock": "foundation.rows",
     "save_design": "estimation.designs",
     "save_model": "statement.modelfile",
@@ -171,6 +173,7 @@ __all__ = [
     "estimate_frequencies",
     "experiment",
     "extreme_points",
+    "find_refinement",
     "formulate",
     "frequencies",
     "goodness_of_fit",

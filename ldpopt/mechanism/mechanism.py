@@ -19,6 +19,7 @@ from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
 from ldpopt.mechanism.files import load, plain_labels, save
 from ldpopt.statement.prior import read_prior
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Mechanism:
+class Mechanism(AdversaryMeasures):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
     A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
@@ -299,47 +300,6 @@ class Mechanism:
         counts = counts + lost
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
-
-    def remapped(
-        self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
-    ) -> Mechanism:
-        r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
-
-        .. math:: r(y) = \arg\max_z \sum_x \pi_x P(x, y) u(x, z)
-
-        Parameters
-        ----------
-        prior : array_like, shape (n,), or mapping or Series label -> weight
-            As in `expected`.
-        utility : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
-            Value of the new reports; a loss is minimized. Default: ``"identity"``.
-        outputs : sequence of hashable, optional
-            Labels of the new reports; default: those of the utility, else the inputs where ``k == n``, else 0, 1, ...
-
-        Returns
-        -------
-        Mechanism
-            As private as this one, since only the reports are read; no other rule for the reports has a better
-            expected value, up to the rounding of sums. Masses are added as integers.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the utility does not fit the inputs.
-
-        References
-        ----------
-        Chatzikokolakis, ElSalamony and Palamidessi 2017, section 4.
-
-        Examples
-        --------
-        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-        >>> coin.remapped({"no": 0.9, "yes": 0.1}).channel.tolist()
-        [[1.0, 0.0], [1.0, 0.0]]
-        """
-        from ldpopt.mechanism.remapping import remapped
-
-        return Mechanism(*remapped(self, prior, utility, outputs))
 
     def to_frame(self) -> pd.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.labelled import Labels
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
-if TYPE_CHECKING:
-    from ldpopt.mechanism.mechanism import Mechanism
+
+def merged_reports(channel: Float, inputs: Labels, prior: Any, worth: Utility) -> NDArray[np.int64]:
+    """Position of the best guess for each report, shape (m,); of equal ones the first."""
+    joint = read_prior(prior, inputs)[0][:, None] * channel
+    return np.asarray(np.argmax(joint.T @ worth.gain, axis=1))
 
 
-def remapped(
-    mechanism: Mechanism, prior: Any, utility: Any, outputs: Sequence[Hashable] | None
-) -> tuple[Float, Labels, Labels]:
-    """Channel and labels after the best rule for the reports; the masses of merged reports are added exactly."""
-    worth, targets = read_worth(mechanism.inputs, utility, outputs)
-    joint = read_prior(prior, mechanism.inputs)[0][:, None] * mechanism.channel
-    best = np.argmax(joint.T @ worth.gain, axis=1)
-    counts = np.zeros((len(mechanism.inputs), len(targets)), np.int64)
-    np.add.at(counts.T, best, mechanism.counts.T)
-    return counts / mechanism.denominator, mechanism.inputs, targets
+def merged_counts(counts: NDArray[np.int64], best: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Masses after each report is replaced by its guess, shape (n, size): added as integers."""
+    merged = np.zeros((len(counts), size), np.int64)
+    np.add.at(merged.T, best, counts.T)
+    return merged
 
 
 def read_worth(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:

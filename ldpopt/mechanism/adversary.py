@@ -1,0 +1,205 @@
+"""Measures of a mechanism: what someone who knows the prior learns from a report."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.foundation.checks import Float, real_number
+from ldpopt.foundation.labelled import Labels
+from ldpopt.mechanism.capacity import ShannonCapacity, divergences, shannon_capacity
+from ldpopt.mechanism.leakage import Leakage, inference_error, leakage
+from ldpopt.mechanism.remapping import merged_counts, merged_reports, read_worth
+from ldpopt.statement.prior import read_prior
+from ldpopt.statement.utility import Utility
+
+
+class AdversaryMeasures(ABC):
+    """Methods of a `Mechanism` that look at its reports with the eyes of an adversary, or of a good guesser."""
+
+    channel: Float
+    inputs: Labels
+    outputs: Labels
+
+    @property
+    @abstractmethod
+    def denominator(self) -> int:
+        """Sum of the masses of a row."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> NDArray[np.int64]:
+        """Integer masses, shape ``(n, m)``."""
+
+    def leakage(self, prior: Any, gain: str | Utility | ArrayLike = "identity") -> Leakage:
+        r"""Vulnerability of the answer before and after a report.
+
+        .. math:: V(\pi) = \max_z \sum_x \pi_x g(x, z), \qquad V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)
+
+        Parameters
+        ----------
+        prior : array_like, shape (n,), or mapping or Series label -> weight
+            What the adversary knows before.
+        gain : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
+            ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
+            Bayes vulnerabilities, the probabilities of a correct guess.
+
+        Returns
+        -------
+        Leakage
+            Prior and posterior vulnerability, additive and multiplicative leakage, best guesses.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the gain does not fit the inputs, or a loss is given.
+
+        References
+        ----------
+        Alvim, Chatzikokolakis, Palamidessi and Smith 2012.
+
+        Examples
+        --------
+        >>> from ldpopt import Mechanism
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> coin.leakage({"no": 0.6, "yes": 0.4}).posterior_vulnerability
+        0.75
+        """
+        return leakage(self.channel, self.inputs, self.outputs, prior, gain)
+
+    def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
+        r"""Expected loss of an adversary's best estimate from the report.
+
+        .. math:: \sum_y \min_z \sum_x \pi_x P(x, y) \ell(x, z)
+
+        Parameters
+        ----------
+        prior : array_like, shape (n,), or mapping or Series label -> weight
+            What the adversary knows before.
+        loss : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
+            Loss of every estimate ``z``, such as the distance; a plain matrix is a loss here.
+
+        Returns
+        -------
+        float
+            In the unit of the loss; for distances the expected inference error of location privacy.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the loss does not fit the inputs, or a gain is given.
+
+        References
+        ----------
+        Shokri, Theodorakopoulos, Le Boudec and Hubaux 2011.
+
+        Examples
+        --------
+        >>> from ldpopt import Mechanism
+        >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).inference_error([0.5, 0.5], [[0, 3], [3, 0]])
+        0.75
+        """
+        return inference_error(self.channel, self.inputs, prior, loss)
+
+    @property
+    def bayes_capacity(self) -> float:
+        r"""Largest multiplicative leakage, :math:`\sum_y \max_x P(x, y)`; of the masses, rounded once.
+
+        No prior and no gain :math:`g \ge 0` has a larger multiplicative leakage; the uniform prior has this one for
+        correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and others 2012).
+        """
+        largest: list[int] = self.counts.max(axis=0).tolist()
+        return sum(largest) / self.denominator
+
+    def mutual_information(self, prior: Any) -> float:
+        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats.
+
+        Raises
+        ------
+        StatementError
+            If the prior does not fit the inputs.
+        """
+        weights = read_prior(prior, self.inputs)[0]
+        used = weights > 0
+        return max(0.0, float(weights[used] @ divergences(self.channel[used], weights[used])))
+
+    def shannon_capacity(self, gap: float = 1e-9) -> ShannonCapacity:
+        r"""Largest mutual information over all priors, between two bounds.
+
+        .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P) \quad\text{for every } \pi
+
+        Parameters
+        ----------
+        gap : float
+            Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000 steps the gap that is
+            reached is returned.
+
+        Returns
+        -------
+        ShannonCapacity
+            Value, bound and the prior that has the value, in nats.
+
+        Raises
+        ------
+        StatementError
+            If the gap is not positive.
+
+        Notes
+        -----
+        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
+
+        Examples
+        --------
+        >>> from ldpopt import Mechanism
+        >>> round(Mechanism([[0.75, 0.25], [0.25, 0.75]]).shannon_capacity().value, 9)
+        0.130812036
+        """
+        return shannon_capacity(self.channel, real_number(gap, "gap", 1e-300))
+
+    def remapped(
+        self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
+    ) -> Self:
+        r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
+
+        .. math:: r(y) = \arg\max_z \sum_x \pi_x P(x, y) u(x, z)
+
+        Parameters
+        ----------
+        prior : array_like, shape (n,), or mapping or Series label -> weight
+            As in `expected`.
+        utility : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
+            Value of the new reports; a loss is minimized. Default: ``"identity"``.
+        outputs : sequence of hashable, optional
+            Labels of the new reports; default: those of the utility, else the inputs where ``k == n``, else 0, 1, ...
+
+        Returns
+        -------
+        Mechanism
+            As private as this one, since only the reports are read; no other rule for the reports has a better
+            expected value, up to the rounding of sums. Masses are added as integers.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the utility does not fit the inputs.
+
+        References
+        ----------
+        Chatzikokolakis, ElSalamony and Palamidessi 2017, section 4.
+
+        Examples
+        --------
+        >>> from ldpopt import Mechanism
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> coin.remapped({"no": 0.9, "yes": 0.1}).channel.tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
+        """
+        worth, targets = read_worth(self.inputs, utility, outputs)
+        best = merged_reports(self.channel, self.inputs, prior, worth)
+        made: Any = type(self)
+        mechanism: Self = made(merged_counts(self.counts, best, len(targets)) / self.denominator, self.inputs, targets)
+        return mechanism
