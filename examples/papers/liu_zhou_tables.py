@@ -10,8 +10,8 @@
 | 9, 10 | CPU seconds of a run at epsilon = 1, and their analysis of variance                         |
 
 `--full` is the paper's size: 800 000 users, 36 attributes, nine budgets, 30 data sets; without it everything is small.
-What is done is kept in FOLDER/runs.csv: after Ctrl-C start it again. HHAR is not shipped, so that the numbers differ by
-the data; docs/mean_experiment.md says what does not reproduce and why. RCP_Multiple_Opt is *not* private.
+What is done is kept in FOLDER/runs.jsonl: after Ctrl-C start it again. HHAR is not shipped, so that the numbers differ
+by the data; docs/mean_experiment.md says what does not reproduce and why. RCP_Multiple_Opt is *not* private.
 """
 
 import argparse
@@ -241,7 +241,7 @@ def main():
         result = experiment.compare_means(
             algorithms(36, 33 if options.full else 17, options.more),
             data.bootstrap,
-            path=folder / "runs.csv",
+            checkpoint=folder / "runs.jsonl",
             progress=lambda done, total: bar.update(task, completed=done, total=total),
             **size,
         )

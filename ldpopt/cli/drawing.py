@@ -49,11 +49,15 @@ def sweep(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
     solver: Solver = None,
     time_limit: TimeLimit = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Solved points are appended here, and not solved again.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Solve a model at many budgets and priors.
 
-    Each point is certified. Ctrl-C keeps the finished rows, and draws nothing.
+    Each point is certified. Ctrl-C and SIGTERM keep the finished rows, and draw nothing; with a checkpoint, any kill
+    keeps them and the same command goes on.
     """
     from ldpopt.statement.modelfile import read_model
     from ldpopt.studies.sweep import sweep as run
@@ -65,7 +69,14 @@ def sweep(
     budgets, priors = parse_grid(epsilon), _priors(problem, prior_grid)
     with progress_bar(f"sweeping {Path(model).name}") as bar:
         result = run(
-            problem, budgets, priors, solver=solver or stated.solver, time_limit=limit, jobs=jobs, progress=bar
+            problem,
+            budgets,
+            priors,
+            solver=solver or stated.solver,
+            time_limit=limit,
+            jobs=jobs,
+            checkpoint=checkpoint,
+            progress=bar,
         )
     if output is not None:
         with replacing(output) as stream:

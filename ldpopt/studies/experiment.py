@@ -2,25 +2,23 @@ r"""Compare mean protocols on many data sets: errors, their closed forms, ranks,
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import os
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, real_array, whole_number
-from ldpopt.foundation.files import replacing
+from ldpopt.workers.board import Lost
+from ldpopt.workers.checkpoint import Checkpoint
+from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +129,9 @@ def compare_means(
     sets: int = 30,
     users: int = 800_000,
     seed: int = 0,
-    path: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MeanExperiment:
     r"""Run every protocol at every budget on every data set, and compare the errors of the estimated means.
@@ -154,9 +154,13 @@ def compare_means(
         Users ``n`` in each; default: ``800000``.
     seed : int
         Makes each run repeatable by itself: resumed or added runs draw the same as in one go; default: ``0``.
-    path : str or path-like, optional
-        A CSV file of the runs, identified by data set, budget and name. Runs in it are not repeated. It is replaced
-        after each data set, and on interruption.
+    jobs : int
+        Processes; default: ``1``. -1 for one on each core. Each generates the data set that it works on.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Works instead of processes of our own.
+    checkpoint : str or path-like, optional
+        A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
+        repeated; more data sets, budgets and names may be added to it.
     progress : callable, optional
         Called with the number of finished runs and the total.
 
@@ -170,7 +174,11 @@ def compare_means(
     StatementError
         If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
-        If the file belongs to another experiment (other users, seed or data) or cannot be written.
+        If the checkpoint belongs to another experiment (other users, seed or data) or cannot be written.
+    LdpoptError
+        If worker processes died three times at the same run.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
 
     Notes
     -----
@@ -193,29 +201,19 @@ def compare_means(
     seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets):
         raise StatementError("an experiment needs at least one algorithm and distinct budgets")
-    record = _Record(path, data, users, seed)
     keys = [(index, epsilon, name) for index in range(sets) for epsilon in budgets for name in algorithms]
-    finished = sum(key in record.runs for key in keys)
-    protocol = cache(lambda name, epsilon: algorithms[name](epsilon))
-    try:
-        for index in range(sets):
-            missing = [key for key in keys if key[0] == index and key not in record.runs]
-            if not missing:
-                continue
-            population = _Population(data(users, np.random.default_rng([seed, index])), users)
-            for _, epsilon, name in missing:
-                draws = np.random.default_rng([seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())])
-                measured = _measure(protocol(name, epsilon), population, draws)
-                record.runs[index, epsilon, name] = Run(name, epsilon, index, *measured)
-                finished += 1
-                if progress is not None:
-                    progress(finished, len(keys))
-            record.save()
-    except BaseException:
-        record.save()
-        raise
+    task = _Runs(algorithms, data, users, seed)
+    record = None if checkpoint is None else _record(checkpoint, data, users, seed)
+    points = {key: key for key in keys}
+    done = run(task, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    if done.interrupted:
+        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} runs are finished")
+    for (index, epsilon, name), found in done.results.items():
+        if isinstance(found, Lost):
+            raise LdpoptError(found.reason, where=f"{name}, epsilon = {epsilon!r}, data set {index}")
+    runs: list[Run] = [done.results[key] for key in keys]
     shape = sets, len(budgets), len(algorithms)
-    fields = [np.array([getattr(record.runs[key], field) for key in keys]) for field in ("rmse", "theory", "seconds")]
+    fields = [np.array([getattr(one, field) for one in runs]) for field in ("rmse", "theory", "seconds")]
     return MeanExperiment(tuple(algorithms), budgets, users, *(field.reshape(shape) for field in fields))
 
 
@@ -334,52 +332,32 @@ def _variances(protocol: Any, population: _Population) -> Float:
     return np.asarray(average)
 
 
-class _Record:
-    """Finished runs by data set, budget and name, with the file that stores them, if any."""
+class _Runs:
+    """The task of an experiment: run one protocol at one budget on one data set."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, data: Data, users: int, seed: int) -> None:
-        self.path = None if path is None else Path(path)
-        self.header = {"users": users, "seed": seed}
-        self.runs: dict[tuple[int, float, str], Run] = {}
-        if self.path is not None:
-            # A small sample identifies the data.
-            sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
-            self.header["data"] = zlib.crc32(sample.tobytes())
-            self.runs = _read_runs(self.path, self.header)
+    def __init__(self, algorithms: Mapping[str, Make], data: Data, users: int, seed: int) -> None:
+        self._algorithms, self._data, self._users, self._seed = dict(algorithms), data, users, seed
+        self._protocols: dict[tuple[float, str], Any] = {}
+        self._last: tuple[int, _Population] | None = None
 
-    def save(self) -> None:
-        """Replace the file, unless there is none or nothing is finished."""
-        if self.path is None or not self.runs:
-            return
-        with replacing(self.path) as stream:
-            stream.write(f"# {json.dumps(self.header)}\n")
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(Run._fields)
-            writer.writerows(self.runs.values())
+    def __call__(self, key: tuple[int, float, str]) -> Run:
+        index, epsilon, name = key
+        if self._last is None or self._last[0] != index:
+            rng = np.random.default_rng([self._seed, index])
+            self._last = index, _Population(self._data(self._users, rng), self._users)
+        if key[1:] not in self._protocols:
+            self._protocols[key[1:]] = self._algorithms[name](epsilon)
+        draws = np.random.default_rng([self._seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())])
+        return Run(name, epsilon, index, *_measure(self._protocols[key[1:]], self._last[1], draws))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Data sets and protocols are made where they are needed, and not sent."""
+        return self.__dict__ | {"_protocols": {}, "_last": None}
 
 
-def _read_runs(path: Path, header: dict[str, int]) -> dict[tuple[int, float, str], Run]:
-    """Runs of an earlier start; the file of another experiment is refused."""
-    if not path.exists():
-        return {}
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            found = json.loads(stream.readline().removeprefix("#"))
-            rows = [
-                Run(
-                    row["algorithm"],
-                    float(row["epsilon"]),
-                    int(row["data_set"]),
-                    float(row["rmse"]),
-                    float(row["theory"]),
-                    float(row["seconds"]),
-                )
-                for row in csv.DictReader(stream)
-            ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(
-            f"cannot read the runs: {error}", where=str(path), do="move the file, or name another"
-        ) from None
-    if found != header:
-        raise ModelFileError(f"the file has runs of {found}, not of {header}", where=str(path), do="name another file")
-    return {(run.data_set, run.epsilon, run.algorithm): run for run in rows}
+def _record(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
+    """The checkpoint of an experiment; a small sample identifies the data."""
+    sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
+    statement = {"users": users, "seed": seed, "data": zlib.crc32(sample.tobytes())}
+    title = f"means of {users} users, seed {seed}, data {statement['data']:x}"
+    return Checkpoint(path, statement, title, pack=list, unpack=lambda plain: Run(*plain))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimation.inversion import estimate_frequencies, normal_quantile
 from ldpopt.foundation.checks import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
+from ldpopt.workers.board import Lost
+from ldpopt.workers.checkpoint import Checkpoint
+from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +116,10 @@ def simulate(
     utility: str | Utility | ArrayLike = "identity",
     confidence: float = 0.95,
     rng: np.random.Generator | int | None = None,
+    jobs: int = 1,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's sampler.
 
@@ -131,7 +140,15 @@ def simulate(
     confidence : float
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
-        Makes the surveys repeatable; None seeds from the operating system.
+        Makes the surveys repeatable, the same ones with any number of processes; None seeds from the operating system.
+    jobs : int
+        Processes; default: ``1``. -1 for one on each core.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Works instead of processes of our own.
+    checkpoint : str or path-like, optional
+        A file to which each survey is appended as soon as it is finished; needs a number as ``rng``.
+    progress : callable, optional
+        Called with (finished, total) after each survey.
 
     Returns
     -------
@@ -141,7 +158,13 @@ def simulate(
     Raises
     ------
     StatementError
-        If the prior is none, or a number is out of range.
+        If the prior is none, a number is out of range, or a checkpoint has no number to repeat its surveys by.
+    ModelFileError
+        If the checkpoint is that of another simulation, or cannot be written.
+    LdpoptError
+        If worker processes died three times at the same survey.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
 
     Notes
     -----
@@ -164,28 +187,69 @@ def simulate(
     worth = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
     n = len(mechanism.inputs)
     require_memory(24 * population + 16 * repeats * n, f"a survey of {population} people")
-    generator = np.random.default_rng(rng)
-    utilities, frequencies = np.empty(repeats), np.empty((repeats, n))
-    estimates: Float | None = np.empty((repeats, n)) if _determines_frequencies(mechanism) else None
-    for place in range(repeats):
-        counts = generator.multinomial(population, weights / weights.sum())
-        answers = np.repeat(np.arange(n), counts)
-        reports = mechanism.sampler.draw(answers, rng=generator)
-        utilities[place] = worth[answers, reports].mean()
-        frequencies[place] = counts / population
-        if estimates is not None:
-            seen = np.bincount(reports, minlength=len(mechanism.outputs))
-            tally = dict(zip(mechanism.outputs, seen.tolist(), strict=True))
-            estimates[place] = estimate_frequencies(mechanism, tally).values
+    # Every survey has a seed of its own, so that nobody's draws depend on who makes the others.
+    seed: Any = np.random.default_rng(rng).bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+    task = _Surveys(mechanism, weights, worth, population, seed, _determines_frequencies(mechanism))
+    record = None if checkpoint is None else _record(checkpoint, task, rng)
+    places = {place: place for place in range(repeats)}
+    done = run(task, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    if done.interrupted:
+        raise KeyboardInterrupt(f"{len(done.results)} of {repeats} surveys are finished")
+    for place, found in done.results.items():
+        if isinstance(found, Lost):
+            raise LdpoptError(found.reason, where=f"survey {place}")
+    utilities, frequencies, estimates = zip(*(done.results[place] for place in places), strict=True)
     return SimulationResult(
-        frozen(utilities),
+        frozen(np.array(utilities)),
         float(weights @ (worth * mechanism.channel).sum(axis=1)),
-        frozen(frequencies),
-        None if estimates is None else frozen(estimates),
+        frozen(np.array(frequencies)),
+        frozen(np.array(estimates)) if task.is_estimable else None,
         population,
         float(confidence),
         mechanism.inputs,
     )
+
+
+@dataclass(frozen=True)
+class _Surveys:
+    """The task of a simulation: hold one survey; its utility, true and estimated frequencies."""
+
+    mechanism: Mechanism
+    weights: Float
+    worth: Float
+    population: int
+    seed: np.random.SeedSequence
+    is_estimable: bool
+
+    def __call__(self, place: int) -> tuple[float, list[float], list[float] | None]:
+        own = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, place))
+        generator, mechanism = np.random.default_rng(own), self.mechanism
+        counts = generator.multinomial(self.population, self.weights / self.weights.sum())
+        answers = np.repeat(np.arange(len(mechanism.inputs)), counts)
+        reports = mechanism.sampler.draw(answers, rng=generator)
+        estimate = None
+        if self.is_estimable:
+            seen = np.bincount(reports, minlength=len(mechanism.outputs))
+            tally = dict(zip(mechanism.outputs, seen.tolist(), strict=True))
+            estimate = estimate_frequencies(mechanism, tally).values.tolist()
+        utility = float(self.worth[answers, reports].mean())
+        return utility, (counts / self.population).tolist(), estimate
+
+
+def _record(path: str | os.PathLike[str], task: _Surveys, rng: Any) -> Checkpoint:
+    """The checkpoint of a simulation; its surveys are those of a number."""
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
+        what = "the surveys of a checkpoint have to be those of the next start"
+        raise StatementError(what, where="simulate", do="pass a number as rng")
+    statement = {
+        "mechanism": task.mechanism.digest,
+        "prior": task.weights.tolist(),
+        "utility": task.worth.tolist(),
+        "population": task.population,
+        "rng": int(rng),
+    }
+    title = f"surveys of {task.population} people, rng = {rng}"
+    return Checkpoint(path, statement, title, pack=list, unpack=tuple)
 
 
 def _determines_frequencies(mechanism: Mechanism) -> bool:

@@ -7,15 +7,16 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.certificate import certify
+from ldpopt.certificate.statement import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.files import replacing
@@ -24,6 +25,9 @@ from ldpopt.solvers import Status
 from ldpopt.solving.solve import solve
 from ldpopt.statement.prior import read_priors
 from ldpopt.statement.problem import Problem
+from ldpopt.workers.board import Lost
+from ldpopt.workers.checkpoint import Checkpoint
+from ldpopt.workers.run import count_of, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +82,11 @@ class SweepResult:
     sense : str
         ``"gain"`` or ``"loss"``.
     interrupted : bool
-        Whether a keyboard interrupt ended the sweep early.
+        Whether Ctrl-C or SIGTERM ended the sweep early.
     objective : str
         ``"expected"`` or ``"worst_case"``.
+    places : tuple of int
+        Place of each row in the grid; all places in order if empty.
     """
 
     rows: tuple[Row, ...]
@@ -90,6 +96,7 @@ class SweepResult:
     sense: str = "gain"
     interrupted: bool = False
     objective: str = "expected"
+    places: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def aim(self) -> str:
@@ -104,7 +111,7 @@ class SweepResult:
         """One column over the grid, shape (k, l); nan if a point is missing."""
         width = 1 if self.priors is None else len(self.priors)
         flat = np.full(len(self.epsilons) * width, np.nan)
-        flat[: len(self.rows)] = self.column(name)
+        flat[list(self.places) or slice(len(self.rows))] = self.column(name)
         return flat.reshape(len(self.epsilons), width)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -147,6 +154,8 @@ def sweep(
     solver: str = "auto",
     time_limit: float | None = None,
     jobs: int = 1,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
     """Solve and certify a problem at many budgets, and many priors.
@@ -163,23 +172,28 @@ def sweep(
     solver, time_limit
         As in `solve`, for each point; default: ``"auto"`` and ``None``.
     jobs : int
-        Processes; default: ``1``. More than one (or -1 for all cores) needs joblib and uses its active backend, such as
-        Dask.
+        Processes; default: ``1``. -1 for one on each core. A worker that is killed costs the point that it was at,
+        which is tried again; after three of them its status says so.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Solves the points instead of processes of our own.
+    checkpoint : str or path-like, optional
+        A file to which each point is appended as soon as it is solved; the points in it are not solved again.
     progress : callable, optional
         Called with (finished, total) after each point.
 
     Returns
     -------
     SweepResult
-        A point that fails has the error as status; the others are still solved. A keyboard interrupt ends the sweep
-        and keeps the finished rows, with ``interrupted`` set.
+        A point that fails has the error as status; the others are still solved. Ctrl-C and SIGTERM end the sweep and
+        keep the finished rows, with ``interrupted`` set.
 
     Raises
     ------
     StatementError
-        If a budget or prior is ill posed, the notion has no epsilon, or the grid is empty or too large.
-    LdpoptError
-        If ``jobs`` asks for joblib and it is not installed.
+        If a budget or prior is ill posed, the notion has no epsilon, the grid is empty or too large, or the problem
+        has no form in a file to compare a checkpoint with.
+    ModelFileError
+        If the checkpoint is that of another sweep, or cannot be written.
 
     Examples
     --------
@@ -196,32 +210,32 @@ def sweep(
     notions = [with_epsilon(problem.privacy, budget) for budget in budgets]
     # All priors are checked before the first point is solved; other points are stated when they are solved.
     stated = [_restate(problem, notions[0], prior) for prior in ([None] if weights is None else weights)]
-    tasks = (
-        (_restate(problem, notion, one.prior), budget, k, solver, time_limit)
-        for notion, budget in zip(notions, budgets, strict=True)
-        for k, one in enumerate(stated)
+    task = _Points(
+        problem, tuple(zip(notions, budgets, strict=True)), [one.prior for one in stated], solver, time_limit
     )
-    rows, interrupted = _collect(_solved(tasks, jobs), points, progress)
-    found = np.array([float(budget) for budget in budgets])
-    about = problem.inputs, problem.utility.sense, interrupted, problem.objective
-    return SweepResult(tuple(rows), frozen(found), weights, *about)
+    places = dict(enumerate((i, k) for i in range(len(budgets)) for k in range(len(stated))))
+    record = None if checkpoint is None else _record(checkpoint, task, problem, points)
+    count_of(jobs)
+    done = run(task, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    found = {place: _row(task, places[place], done.results[place]) for place in sorted(done.results)}
+    epsilon = frozen(np.array([float(budget) for budget in budgets]))
+    about = problem.inputs, problem.utility.sense, done.interrupted, problem.objective
+    return SweepResult(tuple(found.values()), epsilon, weights, *about, tuple(found))
 
 
-def _collect(solved: Iterable[Row], points: int, progress: Callable[[int, int], None] | None) -> tuple[list[Row], bool]:
-    """Finished rows, and whether a keyboard interrupt ended the sweep."""
-    rows: list[Row] = []
-    try:
-        for row in solved:
-            rows.append(row)
-            if progress is not None:
-                progress(len(rows), points)
-    except KeyboardInterrupt:
-        return rows, True
-    return rows, False
+@dataclass(frozen=True)
+class _Points:
+    """The task of a sweep: solve and certify the point at a budget and a prior."""
 
+    problem: Problem
+    budgets: tuple[tuple[Any, Budget], ...]
+    priors: list[Float | None]
+    solver: str
+    time_limit: float | None
 
-def _solved(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
-    return (_point(*task) for task in tasks) if jobs == 1 else _parallel(tasks, jobs)
+    def __call__(self, place: tuple[int, int]) -> Row:
+        (notion, epsilon), prior = self.budgets[place[0]], self.priors[place[1]]
+        return _point(_restate(self.problem, notion, prior), epsilon, place[1], self.solver, self.time_limit)
 
 
 def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limit: float | None) -> Row:
@@ -242,16 +256,37 @@ def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limi
     return Row(float(epsilon), prior, value, gap, formula, status, seconds)
 
 
-def _parallel(tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Row]:
+def _row(task: _Points, place: tuple[int, int], found: Row | Lost) -> Row:
+    """A row, also for a point without a result."""
+    if isinstance(found, Row):
+        return found
+    nan = math.nan
+    return Row(float(task.budgets[place[0]][1]), place[1], nan, nan, nan, f"failed: {found.reason}", nan)
+
+
+def _record(path: str | os.PathLike[str], task: _Points, problem: Problem, points: int) -> Checkpoint:
+    """The checkpoint of a sweep; its statement is all that the rows depend on."""
     try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        what = f"jobs = {jobs} needs joblib, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[sweep]"') from None
-    if jobs == 0 or jobs < -1:
-        raise StatementError(f"jobs = {jobs} is not a number of processes", do="state 1, 2, ..., or -1 for all cores")
-    found: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator")(delayed(_point)(*task) for task in tasks)
-    return found
+        plain = plain_problem(_restate(problem, task.budgets[0][0], None))
+    except CertificateError as error:
+        raise StatementError(f"a checkpoint needs a problem that has a form in a file: {error.what}") from None
+    statement = {
+        "problem": plain,
+        "epsilons": [repr(epsilon) for _, epsilon in task.budgets],
+        "priors": [None if prior is None else prior.tolist() for prior in task.priors],
+        "solver": task.solver,
+        "time_limit": task.time_limit,
+    }
+    return Checkpoint(path, statement, f"sweep of {points} points of {problem!r}", pack=_packed, unpack=_unpacked)
+
+
+def _packed(row: Row) -> list[Any]:
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(row)]
+
+
+def _unpacked(plain: list[Any]) -> Row:
+    values: list[Any] = [math.nan if value is None else value for value in plain]
+    return Row(*values)
 
 
 def _restate(problem: Problem, privacy: Any, prior: Float | None) -> Problem:

@@ -331,6 +331,15 @@ def test_sweep_writes_table_and_curves(folder: Path) -> None:
     assert Path("out.png").stat().st_size > 1000
 
 
+def test_a_sweep_goes_on_from_its_checkpoint(folder: Path) -> None:
+    args = ("sweep", "coin.toml", "--epsilon", "0.5:2:4", "--checkpoint", "points")
+    first = record(*args)
+    assert record(*args) == first  # the seconds, too: nothing was solved again
+    other = run_cli("sweep", "coin.toml", "--epsilon", "0.5:2:5", "--checkpoint", "points")
+    assert other.exit_code == 2
+    assert "another run: 'sweep of 4 points" in other.stderr
+
+
 def test_sweep_over_priors(folder: Path) -> None:
     data = record("sweep", "coin.toml", "--epsilon", "0.5,log(3)", "--prior-grid", "3", "--plot", "surface.png")
     assert len(data["rows"]) == 6

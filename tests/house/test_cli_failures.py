@@ -223,6 +223,6 @@ def test_help_starts_fast() -> None:
         return best
 
     assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(sys.executable, "-c", "import numpy")
-    heavy = ("scipy", "networkx", "pandas", "highspy", "matplotlib", "cvxpy", "pulp", "pydantic", "rich", "joblib")
+    heavy = ("scipy", "networkx", "pandas", "highspy", "matplotlib", "cvxpy", "pulp", "pydantic", "rich", "cloudpickle")
     code = f"import sys, ldpopt.cli; print([m for m in {heavy!r} if m in sys.modules])"
     assert run_python(code).stdout.strip() == "[]"

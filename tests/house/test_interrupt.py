@@ -127,7 +127,6 @@ def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
 
 
 def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
-    pytest.importorskip("joblib")
     args = ("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-j", "2", "-o", "out.csv")
     out, last = Command(*args).interrupt(r"[1-9]\d*/20000")
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))

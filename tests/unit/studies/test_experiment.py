@@ -58,40 +58,40 @@ def test_theory_is_the_average_over_the_users(kind, method, chosen):
 
 
 def test_resumed_is_the_same(tmp_path):
-    path = tmp_path / "runs.csv"
+    path = tmp_path / "runs.jsonl"
 
     def stop(done, _):
         if done == 13:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        small(sets=3, path=path, progress=stop)
-    assert len(path.read_text().splitlines()) == 2 + 13
+        small(sets=3, checkpoint=path, progress=stop)
+    assert len(path.read_text().splitlines()) == 1 + 13
     calls = []
-    resumed = small(sets=3, path=path, progress=lambda done, total: calls.append((done, total)))
+    resumed = small(sets=3, checkpoint=path, progress=lambda done, total: calls.append((done, total)))
     assert calls == [(done, 30) for done in range(14, 31)]
     whole = small(sets=3)
     assert (resumed.rmse == whole.rmse).all()
     assert (resumed.theory == whole.theory).all()
-    again = small(sets=3, path=path, progress=lambda *_: pytest.fail("nothing was left to run"))
+    again = small(sets=3, checkpoint=path, progress=lambda *_: pytest.fail("nothing was left to run"))
     assert (again.rmse == whole.rmse).all()
-    assert [entry.name for entry in tmp_path.iterdir()] == ["runs.csv"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["runs.jsonl"]
 
 
 def test_a_file_of_another_experiment_is_refused(tmp_path):
-    path = tmp_path / "runs.csv"
-    small(sets=1, path=path)
+    path = tmp_path / "runs.jsonl"
+    small(sets=1, checkpoint=path)
     before = path.read_text()
-    with pytest.raises(ModelFileError, match="has runs of"):
-        small(sets=1, path=path, seed=5)
-    with pytest.raises(ModelFileError, match="has runs of"):
+    with pytest.raises(ModelFileError, match="another run: 'means of"):
+        small(sets=1, checkpoint=path, seed=5)
+    with pytest.raises(ModelFileError, match="another run: 'means of"):
         experiment.compare_means(
-            algorithms(6), lambda n, rng: 1 - crowd(n, rng), epsilons=[0.8], sets=1, users=3000, seed=4, path=path
+            algorithms(6), lambda n, rng: 1 - crowd(n, rng), epsilons=[0.8], sets=1, users=3000, seed=4, checkpoint=path
         )
     assert path.read_text() == before
     path.write_text("something else\n")
-    with pytest.raises(ModelFileError, match="cannot read the runs"):
-        small(sets=1, path=path)
+    with pytest.raises(ModelFileError, match="is no checkpoint"):
+        small(sets=1, checkpoint=path)
 
 
 def test_friedman_by_hand():
@@ -195,3 +195,9 @@ def test_hhar_names_what_is_missing(tmp_path):
     phones(tmp_path, header=HHAR.replace("gt", "label"))
     with pytest.raises(ModelFileError, match="not x, y, z and gt"):
         motion.hhar(tmp_path)
+
+
+def test_processes_make_the_same_runs():
+    found, plain = small(sets=2, jobs=2), small(sets=2)
+    assert (found.rmse == plain.rmse).all()
+    assert (found.theory == plain.theory).all()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ldpopt import Mechanism, Problem, PureLDP, Utility, solve
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.studies.simulate import simulate
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -34,6 +35,28 @@ def test_seeds_repeat() -> None:
     first, second = (simulate(COIN, [0.5, 0.5], population=100, repeats=3, rng=1) for _ in range(2))
     assert first.utilities.tolist() == second.utilities.tolist()
     assert simulate(COIN, [0.5, 0.5], population=100, repeats=2).repeats == 2
+
+
+def test_surveys_are_the_same_in_processes_and_from_a_checkpoint(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"population": 100, "repeats": 5, "rng": 1}
+    plain = simulate(COIN, [0.5, 0.5], **options)
+    file = tmp_path / "surveys"
+
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="3 of 5 surveys"):
+        simulate(COIN, [0.5, 0.5], **options, checkpoint=file, progress=stop)
+    for extra in ({"jobs": 2}, {"checkpoint": file}):
+        found = simulate(COIN, [0.5, 0.5], **options, **extra)
+        assert found.utilities.tolist() == plain.utilities.tolist()
+        assert np.array_equal(found.estimates, plain.estimates)
+        assert np.array_equal(found.frequencies, plain.frequencies)
+    with pytest.raises(ModelFileError, match="another run: 'surveys of 100 people, rng = 1'"):
+        simulate(COIN, [0.5, 0.5], **options | {"rng": 2}, checkpoint=file)
+    with pytest.raises(StatementError, match="have to be those of the next start"):
+        simulate(COIN, [0.5, 0.5], **options | {"rng": None}, checkpoint=file)
 
 
 def test_other_utilities_and_shapes() -> None:

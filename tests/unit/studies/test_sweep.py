@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import math
 from pathlib import Path
@@ -12,8 +11,11 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.budget import Budget
 from ldpopt.studies.sweep import sweep
+from ldpopt.workers.board import Lost
+from ldpopt.workers.run import Finished
 
 BINARY = Problem([0.3, 0.7], "identity", PureLDP(1.0), inputs=["no", "yes"])
 
@@ -56,11 +58,40 @@ def test_every_notion_is_swept(privacy: Any) -> None:
 
 
 def test_processes_give_the_same_table() -> None:
-    pytest.importorskip("joblib")
     calls: list[tuple[int, int]] = []
     found = sweep(BINARY, [0.5, 1.0, 2.0], jobs=2, progress=lambda done, total: calls.append((done, total)))
     assert found.column("value").tolist() == sweep(BINARY, [0.5, 1.0, 2.0]).column("value").tolist()
     assert calls == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    file, epsilons, priors = tmp_path / "points", [0.5, "log(2)"], [[0.5, 0.5], [0.2, 0.8]]
+    part = sweep(BINARY, epsilons, priors, checkpoint=file, progress=stop)
+    assert len(part.rows) == 2
+    calls: list[int] = []
+    whole = sweep(BINARY, epsilons, priors, checkpoint=file, progress=lambda done, total: calls.append(done))
+    assert calls == [3, 4]
+    assert whole.rows[:2] == part.rows
+    assert whole.grid().tolist() == sweep(BINARY, epsilons, priors).grid().tolist()
+    for grid in ([epsilons], [[0.5], priors]):
+        with pytest.raises(ModelFileError, match="of another run: 'sweep of 4 points"):
+            sweep(BINARY, *grid, checkpoint=file)
+    with pytest.raises(StatementError, match="a form in a file"):
+        sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0,), (1,)]), [1.0], checkpoint=tmp_path / "new")
+
+
+def test_a_point_whose_workers_died_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ldpopt.studies import sweep as module
+
+    ended = Finished({0: Lost("3 workers died"), 2: module._point(BINARY, Budget(1.0), 0, "auto", None)}, True)
+    monkeypatch.setattr(module, "run", lambda *_, **__: ended)
+    found = sweep(BINARY, [0.5, 0.7, 1.0])
+    assert [row.status for row in found.rows] == ["failed: 3 workers died", "optimal"]
+    assert np.isnan(found.grid()[:, 0]).tolist() == [True, True, False]
 
 
 def test_the_table_as_csv_reads_back(tmp_path: Path) -> None:
@@ -127,16 +158,3 @@ def test_a_notion_without_epsilon_is_refused() -> None:
 
     with pytest.raises(StatementError, match="no epsilon"):
         sweep(Problem([0.5, 0.5], "identity", Odd()), [1.0])
-
-
-def test_joblib_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("joblib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(LdpoptError, match="joblib"):
-        sweep(BINARY, [1.0], jobs=2)

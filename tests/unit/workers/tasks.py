@@ -1,0 +1,33 @@
+"""Tasks that worker processes import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+
+def square(x: int) -> int:
+    time.sleep(0.005)
+    return x * x
+
+
+def deadly(x: int) -> int:
+    """Kills its worker at 30, and once at 31."""
+    if x == 30 or (x == 31 and not os.path.exists("died")):
+        if x == 31:
+            open("died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.01)
+    return x
+
+
+def picky(x: int) -> int:
+    time.sleep(0.01)
+    if x == 20:
+        raise ValueError("x is 20")
+    return x
+
+
+def large(x: int) -> bytes:
+    return bytes(200_000) if x < 50 else bytes(1)
