@@ -277,7 +277,9 @@ def _record(path: str | os.PathLike[str], task: _Points, problem: Problem, point
         "solver": task.solver,
         "time_limit": task.time_limit,
     }
-    return Checkpoint(path, statement, f"sweep of {points} points of {problem!r}", pack=_packed, unpack=_unpacked)
+    low, high = min(float(epsilon) for _, epsilon in task.budgets), max(float(epsilon) for _, epsilon in task.budgets)
+    title = f"sweep of {points} points, {len(problem.inputs)} inputs, {type(problem.privacy).__name__}"
+    return Checkpoint(path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked)
 
 
 def _packed(row: Row) -> list[Any]:
