@@ -313,10 +313,14 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
 
 
 def generators(rng: Random, count: int) -> list[Random]:
-    """Independent sources for as many columns: one column has the source itself, several have spawned ones."""
-    if rng is None or count == 1:
-        return [rng] * count
-    return list(generator_of(rng).spawn(count))
+    """Independent sources for as many columns: one column has the generator itself, several have spawned ones.
+
+    A seed becomes a generator here, once: a column that is drawn in batches must not begin again with each.
+    """
+    if rng is None:
+        return [None] * count
+    source = generator_of(rng)
+    return [source] if count == 1 else list(source.spawn(count))
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:

@@ -39,6 +39,15 @@ def through_files(folder, frame, ending, rules, **options):
     return read(target, **({"keep_default_na": False} if ending == "csv" else {}))
 
 
+def test_batches_of_one_seed_are_drawn_on_and_never_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("ldpopt.tables.parquet.ROWS", 1000)
+    frame = pd.DataFrame({"a": ["no"] * 3000})
+    for seed in (7, np.random.SeedSequence(7)):
+        found = through_files(tmp_path, frame, "parquet", {"a": Rule(COIN)}, rng=seed)["a"]
+        assert found.tolist() == COIN.sample(frame["a"].tolist(), rng=7).tolist()
+        assert found[:1000].tolist() != found[1000:2000].tolist()
+
+
 @cases(20)
 @given(st.lists(st.sampled_from(["no", "yes"]), min_size=1, max_size=50), st.integers(0, 2**32))
 def test_one_seed_one_result_in_every_kind_of_table(tmp_path_factory, answers, seed):
