@@ -1,9 +1,8 @@
 """Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE ...``.
 
-This file shares nothing with ldpopt. From the statement, masses and multipliers in a file it proves (1) that the
-mechanism is private, for the real number ``e**epsilon``; (2) its value; (3) a bound that no private mechanism exceeds
-(for a loss: falls below). It prints what it proved; a file that claims more is refused. Exit code: 0 if every file
-holds, 1 if one does not, 2 if one is no certificate. Proofs: docs, "Certificates". All arithmetic is of integers.
+This file shares nothing with ldpopt. From statement, masses and multipliers it proves, in integers, that a mechanism is
+private for the real ``e**epsilon``, its value, and a bound on all private ones; it prints that, and refuses a file that
+claims more. Exit code: 0 if every file holds, 1 if one does not, 2 if one is no certificate. Proofs: docs, "Certificates".
 """
 
 import json
@@ -14,8 +13,7 @@ from fractions import Fraction
 from itertools import accumulate, permutations
 from pathlib import Path
 
-S, UNIT = 2**1074, 2**53  # doubles are integers over S, masses over UNIT
-TOLERANCE = Fraction(1, 10**9)  # of a claimed bound, over the stake: both round; what is printed is proved
+S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**9)  # doubles are over S, masses over UNIT; of a claimed bound
 
 
 class ClaimError(Exception):
@@ -57,9 +55,10 @@ def double(value, *shape):
 
 
 def labels(names):
-    """Distinct labels."""
-    need(isinstance(names, list) and 0 < len(names) == len(set(names)), "labels are missing, or one stands twice")
-    return names
+    """Distinct labels, as JSON text."""
+    texts = [json.dumps(name) for name in names]
+    need(isinstance(names, list) and len(set(texts)) == len(texts), "labels are no list, or one stands twice")
+    return texts
 
 
 def masses(table, n, m):
@@ -70,17 +69,16 @@ def masses(table, n, m):
 
 
 def power(stated, distance):
-    """A rational at most ``e**(epsilon d)``, and ``e**(-epsilon d)`` over ``S``, rounded down to it."""
-    need(type(stated) in (int, float, str), "epsilon is neither nats nor log(p/q)")
+    """A rational at most ``e**(epsilon d)``, over and under; ``e**(-epsilon d)`` over ``S``, rounded down."""
     logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", str(stated).strip().lower())
     ratio = Fraction(logarithm[1].strip()) if logarithm else None
     low, high = [near("ln", ratio, up) for up in (False, True)] if logarithm else [Fraction(stated)] * 2
-    need(high >= 0, "epsilon is negative")
+    need(high >= 0 and type(stated) is not bool, "epsilon is no number >= 0")
     if ratio and distance == int(distance) <= 64:
         low = high = ratio ** int(distance)
     else:  # 1 / S is about e**-744
         low, high = (near("exp", min(end * distance, Fraction(750)), up) for end, up in ((low, False), (high, True)))
-    return max(low, Fraction(1)), high.denominator * S // high.numerator
+    return *max(low, Fraction(1)).as_integer_ratio(), high.denominator * S // high.numerator
 
 
 def near(function, x, up):
@@ -104,26 +102,30 @@ class Notion:
     def __init__(self, table, inputs, outputs):
         n, kind, place = len(inputs), table["kind"], {name: x for x, name in enumerate(inputs)}
         need(set(table) <= {"kind", "epsilon", *KEYS[kind].split()}, f"unknown key among {sorted(table)}")
-        secret = set(labels(table["sensitive"])) if table.get("sensitive") else set()
-        need(secret <= set(place), "a sensitive label is no input")
+        secret = {place[name] for name in labels(table["sensitive"] if "sensitive" in KEYS[kind] else [])}
         self.delta, self.single = 0, table.get("form") == "entry"
-        self.capped = {place[name] for name in secret} if kind == "one_sided" else set(range(n))
+        self.capped = secret if kind == "one_sided" else set(range(n))
         self.ties, self.owner = {(i, k): 1 for i in self.capped for k in range(n) if i != k}, [None] * len(outputs)
         if kind == "approximate":
             self.delta = double(table["delta"])
             need(0 <= self.delta <= S and table.get("form", "event") in ("event", "entry"), "delta or form is wrong")
         elif kind == "graph":
             edges = [(range(n).index(a), range(n).index(b)) for a, b in table["edges"]]
-            self.ties = {pair: 1 for edge in edges for pair in permutations(edge)}
+            self.ties, reached, size = {pair: 1 for edge in edges for pair in permutations(edge)}, {0}, 0
+            while len(reached) > size:
+                size, reached = len(reached), reached | {k for i, k in self.ties if i in reached}
+            whole = len(reached) == n or table.get("parts") == "separate"
+            need(whole and all(i != k for i, k in edges), "the graph has loops, or falls into parts")
         elif kind == "metric":
             rows = double(table["distance"], n, n)
             self.ties = {(i, k): Fraction(rows[i][k], S) for i, k in self.ties}
             symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in self.ties)
             need(symmetric and not any(rows[x][x] for x in range(n)), "it is no distance")
         elif kind == "utility_optimized":  # an unprotected report belongs to the input of the same label
-            own, kept = set(place) - secret, table.get("protected")
-            need(kept is None or set(outputs) - own <= set(kept), "an unprotected report has no owner")
-            self.owner = [None if (y not in own if kept is None else y in kept) else place[y] for y in outputs]
+            rest = set(outputs) - {name for name, x in place.items() if x not in secret}
+            kept = set(labels(table["protected"])) if "protected" in table else rest
+            need(rest <= kept, "an unprotected report has no owner")
+            self.owner = [None if y in kept else place[y] for y in outputs]
         alike = len(set(self.ties.values())) < 2 and len(self.ties) == len(self.capped) * (n - 1)
         self.unit = max(self.ties.values(), default=1) if alike else None
         self.powers = {distance: power(table["epsilon"], distance) for distance in {*self.ties.values()}}
@@ -132,17 +134,16 @@ class Notion:
     def audit(self, rows):
         """Refuse masses that break an inequality."""
         for y, owner in enumerate(self.owner):
-            stray = owner is not None and any(row[y] for x, row in enumerate(rows) if x != owner)
-            need(not stray, f"not private: report {y} is given by an input that does not own it", ClaimError)
-        ratios = {distance: low.as_integer_ratio() for distance, (low, _) in self.powers.items()}
-        if self.unit in ratios and not self.delta:  # many pairs, one ratio: compare the ends of each column
-            over, under = ratios[self.unit]
+            own = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
+            need(own, f"not private: report {y} is given by an input that does not own it", ClaimError)
+        if self.unit in self.powers and not self.delta:  # many pairs, one ratio: compare the ends of each column
+            over, under, _ = self.powers[self.unit]
             for y in self.tied:
                 top, least = max(rows[x][y] for x in self.capped), min(row[y] for row in rows)
                 need(top * under <= over * least, f"not private: report {y}", ClaimError)
             return
         for (i, k), distance in self.ties.items():
-            over, under = ratios[distance]
+            over, under, _ = self.powers[distance]
             excess = [under * rows[i][y] - over * rows[k][y] for y in self.tied]
             beyond = max(excess, default=0) if self.single else sum(entry for entry in excess if entry > 0)
             need(beyond * S <= self.delta * UNIT * under, f"not private: input {i} against input {k}", ClaimError)
@@ -160,8 +161,8 @@ class Problem:
         need((prior is None) == (self.objective == "worst_case"), "a worst case has no prior")
         self.utility = double(utility, self.n, self.m)
         self.prior = None if prior is None else double(prior, self.n)
-        if self.prior:
-            need(min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30, "the prior does not sum to 1")
+        fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
+        need(fits, "the prior does not sum to 1")
         self.notion = Notion(privacy, inputs, outputs)
         need(len({block["name"] for block in blocks}) == len(blocks), "two constraints have one name")
         self.blocks = {}  # name -> rows: terms (input, output, coefficient), and their sides
@@ -215,10 +216,9 @@ class Problem:
         """Move a row ``b P(i, E) - P(k, E) <= b delta``, ``b <= e**(-epsilon d)``, into the costs."""
         i, k, event, value = row
         need((i, k) in self.notion.ties, f"inputs {i} and {k} are not tied, but a multiplier says so")
-        known = event == sorted(set(event)) and set(event) <= set(self.notion.tied)
-        need(known and (len(event) == 1 or not (self.notion.single and self.notion.delta)), "an event is none here")
-        value, b = double(value) * total, self.notion.powers[self.notion.ties[i, k]][1]
-        need(value > 0, "a multiplier is not positive")
+        known = event == sorted(set(event)) and set(event) <= set(self.notion.tied) and double(value) > 0
+        need(known and (len(event) == 1 or not (self.notion.single and self.notion.delta)), "no multiplier of an event")
+        value, b = double(value) * total, self.notion.powers[self.notion.ties[i, k]][2]
         for y in event:
             costs[i][y] -= value * b
             costs[k][y] += value * S
@@ -232,7 +232,7 @@ class Problem:
         """
         notion, n = self.notion, self.n
         need(notion.unit is not None, "only notions that treat all pairs alike have a compact form")
-        b = notion.powers.get(notion.unit, (1, S))[1]
+        b = notion.powers.get(notion.unit, (1, 1, S))[2]
         for x in range(n):  # entries without a cap must not cost more than their multiplier
             free = [y for y, own in enumerate(notion.owner) if own == x or (own is None and x not in notion.capped)]
             duals[x] = max([duals[x], *(costs[x][y] for y in free)])
