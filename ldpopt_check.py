@@ -2,7 +2,7 @@
 
 This file shares nothing with ldpopt. From statement, masses and multipliers it proves, in integers, that a mechanism is
 private for the real ``e**epsilon``, its value, and a bound on all private ones; it prints that, and refuses a file that
-claims more. Exit code: 0 if every file holds, 1 if one does not, 2 if one is no certificate. Proofs: docs, "Certificates".
+claims more. Exit code: 0 if every file holds, 1 if one does not, 2 if one is no certificate. Proofs: docs.
 """
 
 import json
