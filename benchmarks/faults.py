@@ -97,7 +97,7 @@ def interrupts() -> Iterator[str]:
 
     for n in (6, 40, 60, 100, 320):
         save_model(problem(n), f"n{n}.toml")
-    lo.Mechanism(np.full((100, 100), 0.01)).to_json("m.json")
+    lo.Mechanism(np.full((100, 100), 0.01)).save("m.json")
     Path("answers.csv").write_text("a\n" + "1\n2\n50\n99\n" * 1_000_000)
     yield "| command | ends after SIGINT, s | exit code | says |\n|---|---|---|---|"
     for what, (pause, command) in COMMANDS.items():

@@ -64,7 +64,7 @@ def standard_scores(protocol: mean.Protocol, seed: int) -> tuple[float, float]:
     """Largest distance of the sample's mean and variance from the closed forms, in standard errors."""
     scores = []
     for x in places(protocol):
-        values = (protocol.randomize(np.full(DRAWS, x), rng=seed) - protocol.offset) / protocol.slope
+        values = (protocol.privatize(np.full(DRAWS, x), rng=seed) - protocol.offset) / protocol.slope
         variance, squares = protocol.variance(x), (values - x) ** 2
         spread = max(squares.std(), 1e-12 * variance)
         scores.append((abs(values.mean() - x) / math.sqrt(variance), abs(squares.mean() - variance) / spread))
@@ -97,7 +97,7 @@ def small_design(epsilon: float) -> mean.Designed:
 def vector_scores(protocol: mean.DuchiVector, seed: int) -> float:
     """Largest distance of an attribute's estimate, in standard errors; signs have no variance of their own."""
     x = np.linspace(-1, 1, protocol.attributes)
-    found = protocol.estimate(protocol.randomize(np.broadcast_to(x, (DRAWS, len(x))), rng=seed))
+    found = protocol.estimate(protocol.privatize(np.broadcast_to(x, (DRAWS, len(x))), rng=seed))
     return float(np.max(np.abs(found.values - x) / np.sqrt(protocol.variance(x) / DRAWS)))
 
 
@@ -120,7 +120,7 @@ def seconds(protocol: mean.VectorProtocol, x: np.ndarray) -> tuple[float, float]
     found = []
     for seed in range(RUNS):
         began = time.process_time()
-        protocol.estimate(protocol.randomize(x, rng=seed))
+        protocol.estimate(protocol.privatize(x, rng=seed))
         found.append(time.process_time() - began)
     return statistics.median(found), min(found)
 

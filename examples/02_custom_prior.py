@@ -49,8 +49,8 @@ print(f"the optimum lies between two rationals {float(high - low):.0e} apart")
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
 folder.mkdir(parents=True, exist_ok=True)
-solution.mechanism.to_json(folder / "smoking.json")
-again = Mechanism.from_json(folder / "smoking.json")
+solution.mechanism.save(folder / "smoking.json")
+again = Mechanism.load(folder / "smoking.json")
 print(again.audit(PureLDP(1.0)))
 print(again.sample(["daily", "never", "never"], rng=7))
 

@@ -45,7 +45,7 @@ for name, make in SHELF.items():
     protocols = [make(party.labels, epsilon) for epsilon in epsilons]
     errors[name] = np.sqrt([protocol.total_variance / (7 * party.rows) for protocol in protocols])
     rng = np.random.default_rng(1)
-    found = [[p.estimate(p.randomize(party.sample, rng=rng)).values for _ in range(20)] for p in protocols]
+    found = [[p.estimate(p.privatize(party.sample, rng=rng)).values for _ in range(20)] for p in protocols]
     tried[name] = np.sqrt(np.mean((np.array(found) - party.prior) ** 2, axis=(1, 2)))
     print(f"{name:20}", *(f"{error:.4f}" for error in errors[name]))
 

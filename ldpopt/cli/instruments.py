@@ -117,7 +117,7 @@ def read_instrument(path: str) -> Instrument:
     if is_design(path):
         design: Any = load_design(path)
         return Listed(design.mechanism, design)
-    return Listed(Mechanism.from_json(path))
+    return Listed(Mechanism.load(path))
 
 
 def read_mechanism(path: str) -> Mechanism:
@@ -134,7 +134,7 @@ def read_mechanism(path: str) -> Mechanism:
     from ldpopt.estimation.designs.subset_proof import is_frequency_design
     from ldpopt.mechanism.mechanism import Mechanism
 
-    return load_design(path).mechanism if is_frequency_design(path) else Mechanism.from_json(path)
+    return load_design(path).mechanism if is_frequency_design(path) else Mechanism.load(path)
 
 
 def _require_unbiased(method: str) -> None:

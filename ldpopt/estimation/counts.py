@@ -93,7 +93,7 @@ class Counts:
         reports : sequence of labels, mapping or Series label -> count, table, or iterator
             Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, in what
             ``value_counts()`` gives in these libraries, or in `Counts`; a dataframe or a file, CSV or Parquet, with
-            ``column``; an iterator of labels, which is counted as it comes. For a protocol: what ``randomize`` gives.
+            ``column``; an iterator of labels, which is counted as it comes. For a protocol: what ``privatize`` gives.
         column : str, optional
             Column of a table.
         weights : array_like, shape (N,), or Series or column name, optional
@@ -122,7 +122,7 @@ class Counts:
                 f"a {type(source).__name__} draws no reports", where="Counts.of", do="pass a mechanism or a protocol"
             )
         if column is not None:
-            raise StatementError("a protocol's reports are no column of a table", do="pass what randomize gave")
+            raise StatementError("a protocol's reports are no column of a table", do="pass what privatize gave")
         return source.count(reports, weights=weights)
 
     def __add__(self, other: Any) -> Counts:

@@ -53,7 +53,7 @@ class SetRule(Rule):
             raise StatementError("reports that are sets have no draws from a key", do=do)
         answered = np.flatnonzero(codes != MISSING)
         answers = [self.inputs[code] for code in codes[answered].tolist()]
-        rows = self.mechanism.randomize(answers, rng=source)
+        rows = self.mechanism.privatize(answers, rng=source)
         starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.mechanism.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)

@@ -137,10 +137,10 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
     return array
 
 
-def label_numbers(names: Iterable[Any]) -> list[float] | None:
+def label_numbers(names: Iterable[Any]) -> list[Any] | None:
     """Numbers that labels are, also where they are written as text, as in a table; None if one is no number.
 
-    Truth values are 0 and 1; a span of time is no number.
+    Truth values are 0 and 1; a span of time is no number. Whole numbers may be beyond floats.
 
     Examples
     --------
@@ -153,11 +153,8 @@ def label_numbers(names: Iterable[Any]) -> list[float] | None:
         is_number = isinstance(name, (int, float, np.integer, np.floating)) and not isinstance(name, np.timedelta64)
         if not (is_text or is_number):
             return None
-        found.append(name if is_text else +name)
-    try:
-        return [float(number) for number in found]
-    except OverflowError:
-        return None
+        found.append(float(name) if is_text else +name)
+    return found
 
 
 def listed(names: Sequence[Hashable]) -> str:

@@ -45,7 +45,7 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
-    """Write a mechanism and where it comes from; see `Mechanism.to_json`."""
+    """Write a mechanism and where it comes from; see `Mechanism.save`."""
     from ldpopt.mechanism.origins import of_mechanism
 
     data = {**mechanism.to_dict(), **of_mechanism(mechanism, title, audit)}
@@ -54,7 +54,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: 
 
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read a mechanism, and compare it with the digest that is stated; see `Mechanism.from_json`."""
+    """Read a mechanism, and compare it with the digest that is stated; see `Mechanism.load`."""
     from ldpopt.mechanism.mechanism import Mechanism
 
     try:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
-from ldpopt.errors import MechanismError
+from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, frozen, require_kind
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labelled import is_series
@@ -21,15 +20,12 @@ from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
-from ldpopt.mechanism.files import load, plain_labels, save
+from ldpopt.mechanism.written import Written
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-class Mechanism(AdversaryMeasures):
+class Mechanism(AdversaryMeasures, Written):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
     A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
@@ -201,7 +197,7 @@ class Mechanism(AdversaryMeasures):
     def privatize(
         self,
         table: Any,
-        columns: Hashable | Sequence[Hashable],
+        columns: Hashable | Sequence[Hashable] | None = None,
         *,
         rng: sampling.Random = None,
         key: Any = None,
@@ -213,10 +209,10 @@ class Mechanism(AdversaryMeasures):
 
         Parameters
         ----------
-        table : dataframe of pandas, polars or pyarrow
-            One row for each person.
-        columns : label or list of labels
-            Columns of answers. Each is drawn by itself: for several, a person's budgets add up.
+        table : dataframe of pandas, polars or pyarrow, or sequence of labels
+            One row for each person. A list or Series of answers, without ``columns``, gives what `sample` does.
+        columns : label or list of labels, optional
+            Columns of answers of a dataframe. Each is drawn by itself: for several, a person's budgets add up.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; several columns draw from spawned generators. Default: the operating system's
             generator.
@@ -248,10 +244,22 @@ class Mechanism(AdversaryMeasures):
         from ldpopt.mechanism.keyed import Keyed
         from ldpopt.mechanism.privatizing import Rule, privatize_frame
 
+        if columns is None:
+            return self._privatize_list(table, rng, key, id, missing, missing_answer)
         names = list(columns) if isinstance(columns, list) else [columns]
         return privatize_frame(
             table, dict.fromkeys(names, Rule(self, missing, missing_answer)), rng, Keyed.read(key, id, rng)
         )
+
+    def _privatize_list(
+        self, answers: Any, rng: sampling.Random, key: Any, id: Any, missing: str, missing_answer: Any
+    ) -> Any:
+        """Draw reports for answers that are no table."""
+        if hasattr(answers, "columns"):
+            raise StatementError("no column of the table is named", do='name them: privatize(table, "question")')
+        if missing != "refuse" or missing_answer is not None:
+            raise StatementError("missing answers are for columns of a table", do='pass a table, and "question"')
+        return self.sample(answers, rng=rng, key=key, id=id)
 
     def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
         r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.
@@ -300,57 +308,3 @@ class Mechanism(AdversaryMeasures):
         counts = counts + lost
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The channel as a labelled table: inputs as rows, outputs as columns."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            self.channel,
-            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
-
-    def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
-        return html
-
-    def to_json(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
-        """Write labels, channel and origin atomically; every float reads back as the same float.
-
-        Parameters
-        ----------
-        path : path-like
-            A JSON file.
-        title : str
-            What the mechanism is for; default: ``""``.
-        privacy : privacy notion, optional
-            Audited and named in the file; default: none, the smallest pure epsilon is.
-
-        Raises
-        ------
-        MechanismError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written; an existing file stays unchanged.
-        """
-        save(self, path, title, self.audit(privacy))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the keys inputs, outputs and channel, with plain Python values."""
-        return {
-            "inputs": plain_labels(self.inputs),
-            "outputs": plain_labels(self.outputs),
-            "channel": self.channel.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read what `to_json` wrote (or ``ldpopt solve MODEL --json -``), or a file of ``ldpopt design MODEL -o FILE``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, or does not contain a mechanism.
-        """
-        return load(path)

@@ -1,9 +1,12 @@
 """Pictures: every function draws one object on the given or new axes and returns them; it does not call ``show``.
 
 In: a mechanism, an audit, a sweep, regions, an estimate or a design. Out: matplotlib axes.
+The module can be called: ``ldpopt.plot(thing)`` is `draw`, which chooses the picture.
 """
 
+from ldpopt.foundation.callable_modules import make_callable
 from ldpopt.plot.axes import MAX_AXIS_LABELS
+from ldpopt.plot.choosing import draw
 from ldpopt.plot.estimates import design, estimate
 from ldpopt.plot.pictures import delta_curve, mechanism, polytope, regions, surface, sweep
 
@@ -11,6 +14,7 @@ __all__ = [
     "MAX_AXIS_LABELS",
     "delta_curve",
     "design",
+    "draw",
     "estimate",
     "mechanism",
     "polytope",
@@ -18,3 +22,5 @@ __all__ = [
     "surface",
     "sweep",
 ]
+
+make_callable(__name__, "draw")

@@ -303,7 +303,7 @@ def _difference(x: Hashable, other: Hashable) -> float:
     if numbers is None:
         what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is none"
         raise StatementError(what, do="pass points={label: number, ...}")
-    return abs(numbers[0] - numbers[1])
+    return float(abs(numbers[0] - numbers[1]))
 
 
 def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:

@@ -80,6 +80,34 @@ class Solution:
         """Status, value and solver."""
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
+    def summary(self) -> str:
+        """What was found, in a few lines: value, privacy, how it was solved, and remarks.
+
+        Examples
+        --------
+        >>> from ldpopt import Problem, PureLDP, solve
+        >>> print(solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).summary().split("solver")[0].strip())
+        Problem(2 inputs, 2 outputs, expected gain, PureLDP(epsilon='log(3)'))
+        status:     optimal
+        value:      0.75 (expected gain)
+        mechanism:  2 inputs, 2 outputs, 2 of them in use
+        privacy:    epsilon 1.09861, delta 0: certified
+        """
+        worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
+        lines = [("status", self.status.value)]
+        if self.repaired is not None:
+            mechanism, audit = self.repaired.mechanism, self.repaired.audit
+            n, m = mechanism.channel.shape
+            used = int(mechanism.channel.any(axis=0).sum())
+            lines += [
+                ("value", f"{self.value:.12g} ({worst} {self.problem.utility.sense})"),
+                ("mechanism", f"{n} inputs, {m} outputs, {used} of them in use"),
+                ("privacy", f"epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g}: {audit.verdict}"),
+            ]
+        lines.append(("solver", f"{self.solver}, {self.runtime:.3g} s"))
+        lines += [("note", text) for text in self.notes]
+        return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in lines)])
+
     def no_solution(self) -> NoSolutionError:
         """Error that says why there is no mechanism; it carries this solution."""
         what = f"{self.solver} ended with {self.raw_status!r}"

@@ -10,6 +10,7 @@ from typing import Any
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, positive_seconds, real_number
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
+from ldpopt.foundation.log import LOG, shown
 from ldpopt.mechanism.repair import Repaired, repair
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy.answers import notes_of
@@ -39,6 +40,7 @@ def solve(
     gap: float | None = None,
     form: SolveForm | None = None,
     limits: Limits = LIMITS,
+    verbose: bool = False,
     **options: Any,
 ) -> Solution:
     r"""Find the best private mechanism for a problem.
@@ -60,6 +62,8 @@ def solve(
         prices the others.
     limits : Limits, optional
         Measured thresholds for the choice of a method; default: ``LIMITS``.
+    verbose : bool
+        Print plan, rounds and gaps to stderr; the logger ``ldpopt`` has them in any case. Default: ``False``.
     **options
         Options of the solver under its own names; with ``"auto"`` the solver is then HiGHS.
 
@@ -86,19 +90,40 @@ def solve(
     >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
-    began = time.perf_counter()
     deadline = Deadline.after(positive_seconds(time_limit))
+    began = time.perf_counter()
     if not isinstance(problem, Problem):
         raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
         raise StatementError(f"gap = {gap} is not between 0 and 1", do="state a relative gap such as 1e-3")
+    with shown(verbose):
+        LOG.info("%r", problem)
+        solution = replace(
+            _solve(problem, solver, time_limit, gap, form, limits, deadline, options),
+            runtime=time.perf_counter() - began,
+        )
+        LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, solution.runtime)
+    return solution
+
+
+def _solve(
+    problem: Problem,
+    solver: str,
+    time_limit: float | None,
+    gap: float | None,
+    form: SolveForm | None,
+    limits: Limits,
+    deadline: Deadline,
+    options: dict[str, Any],
+) -> Solution:
+    """Plan, solve, repair."""
     try:
         steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
         form_of = ProblemForm.of(problem, deadline)
         raw, step_notes = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
     except OutOfTimeError as error:
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
-        return replace(with_constant_report(ended, problem), runtime=time.perf_counter() - began)
+        return with_constant_report(ended, problem)
     solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
@@ -109,7 +134,7 @@ def solve(
         solution = replace(solution, repaired=fixed, notes=notes)
     else:
         solution = with_constant_report(solution, problem)
-    return replace(solution, runtime=time.perf_counter() - began)
+    return solution
 
 
 def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str]]:
@@ -135,25 +160,31 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
     notes: list[str] = []
     best: RawSolution | None = None
     for step in steps:
-        notes.append(str(step))
+        _note(notes, str(step))
         try:
             raw = _run_step(step, steps, task, notes)
         except NotRepresentableError as error:
             if step is steps[-1]:
                 raise
-            notes.append(f"{step.method} refused the problem: {error.what}")
+            _note(notes, f"{step.method} refused the problem: {error.what}")
             continue
         except OutOfTimeError as error:
             if best is None or best.channel is None:
                 raise
-            notes.append(f"{step.method}: time was over while {error}")
+            _note(notes, f"{step.method}: time was over while {error}")
             return _as_limit(best), notes
         if _is_last(raw, task) or step is steps[-1]:
             break
-        notes.append(f"{step.method} ended with {raw.outcome.raw_status!r}")
+        _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = _better(raw, best)
     notes += _rounds_note(raw, step)
     return _as_limit(raw if raw.outcome.status in SETTLED else _better(raw, best)), notes
+
+
+def _note(notes: list[str], text: str) -> None:
+    """Add a note, and log it."""
+    notes.append(text)
+    LOG.info("%s", text)
 
 
 def _is_last(raw: RawSolution, task: Task) -> bool:
@@ -187,10 +218,10 @@ def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str])
     methods = {other.method.name: other.method for other in steps}
     raw = step.method.solve(task)
     while isinstance(raw, Switch):
-        notes.append(f"handed over to the {raw.to}: {raw.because}")
+        _note(notes, f"handed over to the {raw.to}: {raw.because}")
         answer = methods[raw.to].solve(task, raw)
         if isinstance(answer, RawSolution) and answer.outcome.status is Status.FAILED:
-            notes.append(f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} goes on")
+            _note(notes, f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} goes on")
             answer = raw.resume()
         raw = answer
     return raw

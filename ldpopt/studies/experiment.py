@@ -306,7 +306,7 @@ def _measure(protocol: Any, population: _Population, rng: np.random.Generator) -
     low, high = protocol.domain
     answers = population.answers(float(low))
     start = time.process_time()
-    found = protocol.estimate(protocol.randomize(answers, rng=rng)).values
+    found = protocol.estimate(protocol.privatize(answers, rng=rng)).values
     seconds = time.process_time() - start
     width = high - low
     truth = low + width * population.means

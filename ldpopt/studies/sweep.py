@@ -1,4 +1,7 @@
-"""Grids of problems: the same problem at many budgets and priors, in one table."""
+"""Grids of problems: the same problem at many budgets and priors, in one table.
+
+The module can be called: ``ldpopt.sweep(problem, epsilons)`` is `sweep`.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from ldpopt.certificate.statement import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.callable_modules import make_callable
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.files import replacing
 from ldpopt.privacy.notion import with_epsilon
@@ -307,3 +311,6 @@ def _priors(priors: Any, problem: Problem) -> Float:
     if problem.prior is None:
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
     return read_priors(priors, problem.inputs)[0]
+
+
+make_callable(__name__, "sweep")

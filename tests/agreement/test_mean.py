@@ -155,7 +155,7 @@ def test_simulation(kind, epsilon):
     low, high = protocol.domain
     n = 100_000
     for x in (low, low + 0.37 * (high - low), high):
-        reports = protocol.randomize(np.full(n, x), rng=11)
+        reports = protocol.privatize(np.full(n, x), rng=11)
         values = (reports - protocol.offset) / protocol.slope
         variance = protocol.variance(x)
         assert abs(values.mean() - x) <= 5 * math.sqrt(variance / n) + 1e-12
@@ -184,7 +184,7 @@ def test_designed_is_better_than_all_on_the_same_grid(epsilon):
 def test_the_black_box_audit_agrees(kind, epsilon):
     protocol = kind(epsilon)
     low, high = protocol.domain
-    box = lambda x, size, rng: protocol.randomize(np.full(size, x), rng=rng)  # noqa: E731
+    box = lambda x, size, rng: protocol.privatize(np.full(size, x), rng=rng)  # noqa: E731
     bound = lo.audit_sampler(box, low, high, draws=100_000, confidence=0.999, rng=3)
     assert 0.5 * epsilon < bound <= epsilon
 
@@ -193,7 +193,7 @@ def test_the_black_box_audit_agrees(kind, epsilon):
 def test_the_black_box_audit_finds_the_optimized_intervals_out(epsilon, delta1, share):
     """Points of the paper's range, delta2 from delta1 / E to delta1: both audits are above the nominal budget."""
     protocol = mean.RandomCensoring(epsilon, delta1, delta1 * (math.exp(-epsilon) * (1 - share) + share))
-    box = lambda x, size, rng: protocol.randomize(np.full(size, x), rng=rng)  # noqa: E731
+    box = lambda x, size, rng: protocol.privatize(np.full(size, x), rng=rng)  # noqa: E731
     found = lo.audit_sampler(box, 0.0, 1.0, draws=100_000, confidence=0.999, rng=3)
     assert epsilon < found <= protocol.audit().epsilon
     assert protocol.audit().verdict == "violated"
@@ -223,7 +223,7 @@ def test_sampled_error_is_the_predicted_one(kind, method):
     x = np.array([low, low + 0.4 * (high - low), high])
     users, runs = 2000, 200
     rng = np.random.default_rng(5)
-    found = [protocol.estimate(protocol.randomize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
+    found = [protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
     values = np.array([f.values for f in found])
     variance = np.array([protocol.variance(v) for v in x]) / users
     assert np.all(np.abs(values.mean(axis=0) - x) < 5 * np.sqrt(variance / runs))

@@ -87,7 +87,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a table of no dimension for labels": lambda: lo.Mechanism([[1.0], [1.0]], np.array(1)),
     "a quiet refusal to compare": lambda: lo.Mechanism([[1.0], [1.0]], [Decimal("sNaN"), "b"]),
     "squares beyond floats": lambda: lo.mean.designed([1e300, -1e300], [1e308, -1e308], 1.0),
-    "ragged answers": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize([[0.1, 0.2], [0.3]], rng=0),
+    "ragged answers": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).privatize([[0.1, 0.2], [0.3]], rng=0),
     "a confidence in words": lambda: lo.audit_sampler(
         lambda x, k, rng: rng.random(k), 0, 1, draws=99, confidence="high"
     ),
@@ -124,10 +124,10 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a distance beyond floats": lambda: utility.absolute_error([-1.5e308], [1.5e308]),
     "a square beyond floats": lambda: utility.squared_error([0.0], [1e308]),
     "a masked label": lambda: lo.Mechanism([[1.0]]).sample([np.ma.masked]),
-    "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).randomize(
+    "a masked answer among lists": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=1).privatize(
         [[np.ma.masked]]
     ),
-    "a masked answer": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).randomize(MASKED),
+    "a masked answer": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).privatize(MASKED),
     "masked reports": lambda: lo.mean.Duchi(1.0).estimate(MASKED[1]),
     "ragged reports": lambda: lo.mean.Duchi(1.0).estimate([[1.0], [1.0, 2.0]]),
     "a number beyond floats for the shape": lambda: lo.mean.RandomCensoring(1.0, 10**400, 0.1),
@@ -186,7 +186,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a count of a million digits": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: Decimal("1e999999")}),
     "a masked count": lambda: lo.estimate_frequencies(lo.Mechanism(np.eye(2)), {0: np.ma.masked}),
     "a masked code": lambda: closed_forms.top_k(HALF, 1.0).sampler.sample([np.ma.masked]),
-    "masked answers": lambda: lo.frequencies.UnaryEncoding(2, 1.0).randomize(np.ma.masked_equal([0, 1], 1)),
+    "masked answers": lambda: lo.frequencies.UnaryEncoding(2, 1.0).privatize(np.ma.masked_equal([0, 1], 1)),
     "a masked budget of no dimension": lambda: lo.PureLDP(np.ma.array(1.0, mask=True)),
     "a table of no dimension for an alphabet": lambda: lo.frequencies.UnaryEncoding(np.array(2.0), 1.0),
     "a trillion draws to audit": lambda: lo.audit_sampler(lambda x, k, rng: rng.random(k), 0, 1, draws=10**12),

@@ -114,7 +114,7 @@ def test_model_files(answers_or_refuses: Any, text: bytes) -> None:
 def read_and_audited(folder: Path, text: bytes) -> None:
     path = folder / "mechanism.json"
     path.write_bytes(text)
-    mechanism = lo.Mechanism.from_json(path)
+    mechanism = lo.Mechanism.load(path)
     assert abs(mechanism.channel.sum(axis=1) - 1).max() <= 1e-9
     assert mechanism.audit().epsilon >= 0
 

@@ -256,7 +256,7 @@ def mean_of(protocol: Any, *args: Any) -> None:
     *shape, x, confidence = args
     protocol = protocol(*shape)
     plain(protocol.variance(0.3))
-    reports = protocol.randomize(x, rng=0)
+    reports = protocol.privatize(x, rng=0)
     plain(reports)
     if len(reports):
         plain(protocol.estimate(reports, confidence).values)
@@ -342,7 +342,7 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
         (epsilons, deltas, deltas, lists, maybe(st.just(0.9))),
     ),
     "sampled": (
-        lambda _, e, k, x: plain(mean.sampled(mean.Duchi(e), attributes=k).randomize(x, rng=0)["report"]),
+        lambda _, e, k, x: plain(mean.sampled(mean.Duchi(e), attributes=k).privatize(x, rng=0)["report"]),
         (epsilons, sizes_or_odd, matrices),
     ),
     "designed": (lambda _, *a: plain(mean.designed(*a).worst_case_variance), (lists, lists, epsilons)),

@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("survey.toml").write_text(SURVEY)
     Path("expects.toml").write_text(COIN + "[expect]\nvalue = 0.7\n")
     Path("impossible.toml").write_text(IMPOSSIBLE)
-    Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).to_json("coin.json")
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
     Path("answers.csv").write_text('\ufeffname,answer\r\nann,yes\r\nbob,"no"\r\neve,yes\r\n', encoding="utf-8")
     return tmp_path
 

@@ -79,8 +79,8 @@ def test_solve_prints_mechanism_and_certificate(folder: Path) -> None:
     text = good("solve", "coin.toml", "-o", "out.json", "--plot", "out.png", "--json", "out2.json")
     for part in ("Two coins", "0.7500", "expected gain:", "relative gap", "certified"):
         assert part in text
-    assert Mechanism.from_json("out.json").channel[0, 0] == pytest.approx(0.75)
-    assert Mechanism.from_json("out2.json").inputs == ("no", "yes")
+    assert Mechanism.load("out.json").channel[0, 0] == pytest.approx(0.75)
+    assert Mechanism.load("out2.json").inputs == ("no", "yes")
     assert Path("out.png").read_bytes().startswith(b"\x89PNG")
     assert not [name for name in os.listdir() if name.startswith(".")]
 
@@ -201,7 +201,7 @@ def test_audit_decides_claims(folder: Path) -> None:
 
 
 def test_audit_json_of_a_channel_without_privacy(folder: Path) -> None:
-    Mechanism([[1.0, 0.0], [0.0, 1.0]]).to_json("truth.json")
+    Mechanism([[1.0, 0.0], [0.0, 1.0]]).save("truth.json")
     data = record("audit", "truth.json")
     assert data["epsilon"] is None
     assert data["verdict"] == "violated"
@@ -210,7 +210,7 @@ def test_audit_json_of_a_channel_without_privacy(folder: Path) -> None:
 
 
 def test_audit_of_a_constant_channel(folder: Path) -> None:
-    Mechanism([[0.5, 0.5], [0.5, 0.5]]).to_json("constant.json")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]]).save("constant.json")
     assert "all rows are equal" in good("audit", "constant.json")
     assert record("audit", "constant.json", "--epsilon", "0")["verdict"] == "certified"
 
@@ -237,7 +237,7 @@ def test_privatize_is_repeatable_with_a_seed_and_streams(folder: Path) -> None:
 
 
 def test_numbers_as_labels_are_matched_as_text(folder: Path) -> None:
-    Mechanism([[0.75, 0.25], [0.25, 0.75]], [1, 2.5]).to_json("numbers.json")
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], [1, 2.5]).save("numbers.json")
     out = good("privatize", "numbers.json", "-", "-c", "x", "-o", "-", stdin="x\n1\n2.5\n")
     assert set(out.split()[1:]) <= {"1", "2.5"}
 

@@ -31,7 +31,7 @@ def test_design_prints_errors_bound_and_audit(folder: Path) -> None:
     assert data["value"] == data["average_variance"] == best.value
     assert (data["bound"], data["reports"], data["bits"]) == (best.bound, best.n_reports, best.bits)
     assert [entry["answer"] for entry in data["variances"]] == ["no", "perhaps", "yes"]
-    assert Mechanism.from_json("out.json").channel.tolist() == best.mechanism.channel.tolist()
+    assert Mechanism.load("out.json").channel.tolist() == best.mechanism.channel.tolist()
     assert data["audit"]["verdict"] == "certified"
     assert Path("out.png").read_bytes().startswith(b"\x89PNG")
 

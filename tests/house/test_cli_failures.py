@@ -119,8 +119,8 @@ def test_bad_input_is_one_line_and_exit_2(folder: Path, args: tuple[str, ...]) -
     Path("other.json").write_text('{"channel": 3}')
     Path("list.json").write_text("[1, 2]")
     Path("latin.csv").write_bytes(b"answer\nyes\nn\xf6\n")
-    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).to_json("constant.json")
-    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).to_json("twins.json")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).save("constant.json")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).save("twins.json")
     before = sorted(os.listdir())
     result = run_cli(*args)
     assert result.exit_code == 2, result.output

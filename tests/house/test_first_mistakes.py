@@ -26,7 +26,7 @@ def refused(*args: object) -> str:
 @pytest.fixture(scope="module")
 def coin(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("coin") / "coin.json"
-    lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["FULL-TIME", "none"]).to_json(path)
+    lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["FULL-TIME", "none"]).save(path)
     return str(path)
 
 
@@ -45,7 +45,7 @@ def test_a_table_with_semicolons_and_a_label_in_small_letters(tmp_path: Path, co
     path.write_text("job\nfull-time\n")
     assert "did you mean 'FULL-TIME'?" in refused("privatize", coin, path, "-c", "job", "-o", tmp_path / "reports.csv")
     with pytest.raises(StatementError, match="did you mean 'FULL-TIME'"):
-        lo.Mechanism.from_json(coin).sample(["full-time"])
+        lo.Mechanism.load(coin).sample(["full-time"])
 
 
 def test_kinds_of_privacy_are_listed_once(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_another_budget_than_the_models() -> None:
 
 def test_estimates_as_a_table(tmp_path: Path) -> None:
     mechanism, reports = tmp_path / "coin.json", tmp_path / "reports.csv"
-    lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no, never", "yes"]).to_json(mechanism)
+    lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no, never", "yes"]).save(mechanism)
     reports.write_text('q\n"no, never"\nyes\nyes\n')
     for name in ("table.csv", "table.parquet"):
         good("estimate", mechanism, reports, "-c", "q", "-o", tmp_path / name)

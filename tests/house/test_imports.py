@@ -37,7 +37,7 @@ MEMBERS = {
     "testing": "check_notion check_solver Tolerances checks",
     "Mechanism": "channel inputs outputs masses denominator audit digest sample privatize expected posterior remapped "
     "leakage inference_error bayes_capacity mutual_information shannon_capacity then to_frame "
-    "to_json from_json _repr_html_",
+    "save load plot _repr_html_",
     "Solution": "problem status raw_status value mechanism duals reduced_costs solver runtime",
     "Certificate": "achieved bound gap relative_gap exact audit",
     "Audit": "epsilon delta witness verdict delta_at",

@@ -45,7 +45,7 @@ forever(lambda: text("a"), lambda: text("b"))
 """,
     "mechanism": """
 one, other = (lo.Mechanism(rng.dirichlet(np.ones(150), size=150)) for _ in range(2))
-forever(lambda: one.to_json("out"), lambda: other.to_json("out"))
+forever(lambda: one.save("out"), lambda: other.save("out"))
 """,
     "model": """
 from ldpopt.statement.modelfile import save_model
@@ -62,7 +62,7 @@ forever(lambda: one.to_csv("out"), lambda: other.to_csv("out"))
     "reports": """
 from typer.testing import CliRunner
 from ldpopt.cli.verbs import app
-lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).to_json("../coin.json")
+lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("../coin.json")
 for name, size in (("short", 20000), ("long", 30000)):
     with open(f"../{name}.csv", "w") as stream:
         stream.write("answer\\n" + "yes\\n" * size)
@@ -77,7 +77,7 @@ forever(lambda: privatize("short"), lambda: privatize("long"))
 def is_whole(kind: str, path: Path) -> bool:
     """Whether the file is one of the two that are written."""
     if kind == "mechanism":
-        return Mechanism.from_json(path).channel.shape == (150, 150)
+        return Mechanism.load(path).channel.shape == (150, 150)
     if kind == "model":
         return load_model(path).utility.shape == (80, 80)
     text = path.read_text()

@@ -208,8 +208,8 @@ def test_files_read_back_the_same(channel, data):
     mechanism = lo.Mechanism(channel, inputs, outputs)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.json"
-        mechanism.to_json(path)
-        twin = lo.Mechanism.from_json(path)
+        mechanism.save(path)
+        twin = lo.Mechanism.load(path)
     assert (twin.inputs, twin.outputs) == (mechanism.inputs, mechanism.outputs)
     assert twin.channel.tobytes() == mechanism.channel.tobytes()
     assert (twin.masses == mechanism.masses).all()

@@ -58,7 +58,7 @@ def test_theorem_2_is_not_private(epsilon, delta1, true_epsilon, delta):
     assert (1 - low) - math.exp(epsilon) * (1 - high) == pytest.approx(delta, abs=5e-5)
     # By what is reported: 0 is beyond the budget, at eight standard deviations.
     draws = 400_000
-    zeros = [np.mean(protocol.randomize(np.full(draws, x), rng=5) == 0) for x in (0.0, 1.0)]
+    zeros = [np.mean(protocol.privatize(np.full(draws, x), rng=5) == 0) for x in (0.0, 1.0)]
     deviation = math.sqrt(sum(w**2 * z * (1 - z) for w, z in zip((1.0, math.exp(epsilon)), zeros, strict=True)) / draws)
     assert zeros[0] - math.exp(epsilon) * zeros[1] > 8 * deviation
 
@@ -174,7 +174,7 @@ def test_censoring_without_privacy():
     # Bits of the stated mean, each answer by itself.
     draws = 100_000
     for answer in (0.1, 0.3, 0.9):
-        bits = protocol.randomize(np.full(draws, answer), rng=3)
+        bits = protocol.privatize(np.full(draws, answer), rng=3)
         assert set(bits) == {0.0, 1.0}
         assert abs(bits.mean() - answer) < 5 * math.sqrt(answer * (1 - answer) / draws)
 
@@ -184,6 +184,6 @@ def test_the_papers_lower_bound_is_none(ones):
     """Answers of 0 and 1 are reported as they are, without error; the "lower bound" is (mu - mu**2) / n."""
     protocol, answers = mean.NoPrivacy(), np.repeat([1.0, 0.0], [ones, 10_000 - ones])
     for seed in range(3):
-        reports = protocol.randomize(answers, rng=seed)
+        reports = protocol.privatize(answers, rng=seed)
         assert (reports == answers).all()
         assert protocol.estimate(reports).values[0] == ones / 10_000

@@ -25,7 +25,7 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str]) -
     found : Design or FrequencyDesign
         What `design` returned.
     path : path-like
-        `load_design`, `Mechanism.from_json` and the command line read it.
+        `load_design`, `Mechanism.load` and the command line read it.
 
     Raises
     ------

@@ -27,6 +27,7 @@ from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.deprecation import renamed
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
@@ -130,9 +131,11 @@ class FrequencyDesign(ReportSource):
         """Tell the exact privacy of what is drawn."""
         return self.protocol.audit()
 
-    def randomize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
-        return self.protocol.randomize(x, rng=rng)
+        return self.protocol.privatize(x, rng=rng)
+
+    randomize = renamed("randomize", "privatize")
 
     @property
     def digest(self) -> str:

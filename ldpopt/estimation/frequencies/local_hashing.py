@@ -96,7 +96,7 @@ class LocalHashing(FrequencyProtocol):
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
-            raise StatementError("the reports need the fields a, b and bucket", do="pass what randomize returned")
+            raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
         a, bucket = array["a"].astype(np.uint64), array["bucket"]
         value = array["b"].astype(np.uint64)
         if array.size and not (

@@ -20,6 +20,7 @@ from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
+from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
 from ldpopt.mechanism.mechanism import Mechanism
@@ -92,7 +93,7 @@ class FrequencyProtocol(ReportSource):
         """Kind, number of labels and budget."""
         return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
 
-    def randomize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
 
         Parameters
@@ -114,6 +115,8 @@ class FrequencyProtocol(ReportSource):
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
+    randomize = renamed("randomize", "privatize")
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of kind, labels, ``p`` and ``q``: what counts are checked against."""
@@ -125,7 +128,7 @@ class FrequencyProtocol(ReportSource):
         Parameters
         ----------
         reports : array_like, N rows
-            What `randomize` returned; parts of it may be counted by themselves, and their counts added.
+            What `privatize` returned; parts of it may be counted by themselves, and their counts added.
         weights : array_like, shape (N,), or Series, optional
             Weight of each report, finite and ``>= 0``; default: all 1.
 
@@ -158,7 +161,7 @@ class FrequencyProtocol(ReportSource):
         Parameters
         ----------
         reports : Counts, or array_like, N rows
-            What `count` or `randomize` returned, ``N >= 1``.
+            What `count` or `privatize` returned, ``N >= 1``.
         confidence : float
             Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
         simultaneous : bool
@@ -244,7 +247,7 @@ class FrequencyProtocol(ReportSource):
             If there are too many possible reports.
         """
         raise NotRepresentableError(
-            f"{self!r} has too many possible reports to list", do="use randomize and estimate, which need no channel"
+            f"{self!r} has too many possible reports to list", do="use privatize and estimate, which need no channel"
         )
 
     def _codes(self, x: Any, kind: str) -> Positions:

@@ -122,7 +122,7 @@ class SubsetSelection(FrequencyProtocol):
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
                 f"reports are {array.dtype} of shape {array.shape}; expected positions of shape (N, {self.size})",
-                do="pass what randomize returned",
+                do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):

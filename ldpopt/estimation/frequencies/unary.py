@@ -111,11 +111,11 @@ class UnaryEncoding(FrequencyProtocol):
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
                 f"reports are {array.dtype} of shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
-                do="pass what randomize returned",
+                do="pass what privatize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
             raise StatementError(
-                "a report contains a number that is neither 0 nor 1", do="pass what randomize returned"
+                "a report contains a number that is neither 0 nor 1", do="pass what privatize returned"
             )
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 

@@ -39,8 +39,8 @@ class Banded(Protocol):
 
     _is_ternary = True
 
-    def __init__(self, epsilon: float | str, fraction: float) -> None:
-        super().__init__(epsilon)
+    def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
         self.cells = 1 << self.cell_bits
         self.band_cells = min(max(round(fraction * self.cells), 1), self.cells // 2)
         self.law = TwoLevel(self.epsilon, Fraction(self.band_cells, self.cells))
@@ -49,7 +49,7 @@ class Banded(Protocol):
 
     def _scale(self, gain: float) -> None:
         """Place the cells' centers: answers scaled by ``gain`` around the middle of the domain."""
-        low, high = self.domain
+        low, high = self.natural_domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
         self.offset = self.middle * (1 - self.slope)
@@ -57,12 +57,12 @@ class Banded(Protocol):
         self.report_range = (self.middle - reach, self.middle + reach)
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Half the distance between two adjacent points to which answers are rounded."""
-        return (self.domain[1] - self.domain[0]) / (2 * self.steps)
+        return (self.natural_domain[1] - self.natural_domain[0]) / (2 * self.steps)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        low, high = self.domain
+        low, high = self.natural_domain
         start = np.rint((x - low) * (self.steps / (high - low))).astype(np.int64)
         start += uniform_below(self.band_cells, x.size, source)
         anywhere = (source(x.size) >> np.uint64(BITS - self.cell_bits)).view(np.int64)
@@ -70,7 +70,7 @@ class Banded(Protocol):
         return np.asarray(self.middle + (2 * cell - (self.cells - 1)) * self.half_cell)
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        low, high = self.domain
+        low, high = self.natural_domain
         position, in_band = uniforms(source, x.size), below(self.law.mass, x.size, source)
         fraction = self.band_cells / self.cells
         start = (x - low) / (high - low) * (1 - fraction)
@@ -79,12 +79,12 @@ class Banded(Protocol):
 
     def _variance(self, x: Any) -> Any:
         # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.
-        band, rest, half = self.band, self.rest, (self.domain[1] - self.domain[0]) / 2
+        band, rest, half = self.band, self.rest, (self.natural_domain[1] - self.natural_domain[0]) / 2
         noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (3 * (band * self.steps) ** 2)
         return (x - self.middle) ** 2 * (rest / band) + half**2 * noise
 
     def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
-        low, high = self.domain
+        low, high = self.natural_domain
         epsilon, verdict = self.law.privacy()
         return epsilon, (high, low, "the largest reports"), verdict
 

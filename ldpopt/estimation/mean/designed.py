@@ -55,7 +55,7 @@ class Designed(Protocol):
             raise StatementError("a designed protocol is found for a grid, not made by hand", do=do)
         super().__init__(epsilon)
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
-        self.domain = float(values[0]), float(values[-1])
+        self.natural_domain = float(values[0]), float(values[-1])
         self.report_range = float(outputs.min()), float(outputs.max())
         found = solution.mechanism
         self.mechanism = Mechanism(found.channel, values.tolist(), outputs.tolist())
@@ -67,7 +67,7 @@ class Designed(Protocol):
         return f"Designed(epsilon={self.epsilon!r}, {len(self.values)} inputs, {len(self.outputs)} outputs)"
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Largest distance of a report's mean from its answer, caused by rounding to masses of ``2**-53``."""
         return float(np.abs(self._means - self.values).max())
 
@@ -109,7 +109,7 @@ class Designed(Protocol):
         known = np.sort(self.outputs)
         left = cells(known, array)
         if not ((known[left] == array) | (known[left + 1] == array)).all():
-            raise StatementError("a report is not among the outputs", do="pass the reports that randomize returned")
+            raise StatementError("a report is not among the outputs", do="pass the reports that privatize returned")
         return array
 
     def _variance(self, x: Any) -> Any:

@@ -50,14 +50,14 @@ class Duchi(Protocol):
 
     _is_ternary = True
 
-    def __init__(self, epsilon: float | str) -> None:
-        super().__init__(epsilon)
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
         self.bit = RandomCensoring(self.epsilon)
         self.size = 1 / self.bit.slope
         self.report_range = (-self.size, self.size)
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Half the distance between two adjacent points to which answers are rounded."""
         return 2 * self.bit.bias
 

@@ -58,7 +58,7 @@ class DuchiVector(VectorProtocol):
     mechanism as first published is **not** epsilon-LDP, because of the corners on the border. This is the correction of
     Nguyen et al. Theory: docs, "Means".
 
-    `randomize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
+    `privatize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
 
     References
     ----------
@@ -71,8 +71,8 @@ class DuchiVector(VectorProtocol):
     (3.0, 'certified')
     """
 
-    def __init__(self, epsilon: float | str, attributes: int) -> None:
-        super().__init__(whole_number(attributes, "attributes", 1, MAX_ATTRIBUTES))
+    def __init__(self, epsilon: float | str, attributes: int, *, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(whole_number(attributes, "attributes", 1, MAX_ATTRIBUTES), domain)
         budget, m = read_budget(epsilon), self.attributes
         # m / E|sum of m fair signs| as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))
@@ -90,7 +90,7 @@ class DuchiVector(VectorProtocol):
         Parameters
         ----------
         reports : array_like of int, shape (N, m)
-            The signs that `randomize` returned.
+            The signs that `privatize` returned.
         confidence : float
             Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
@@ -109,19 +109,19 @@ class DuchiVector(VectorProtocol):
         fits = signs.ndim == 2 and signs.shape[1] == self.attributes and len(signs) and signs.dtype.kind in "if"
         if not fits or not (np.abs(signs) == 1).all():
             raise StatementError(
-                f"the reports are not signs of shape (users, {self.attributes})", do="pass what randomize returned"
+                f"the reports are not signs of shape (users, {self.attributes})", do="pass what privatize returned"
             )
         n = len(signs)
         means = signs.sum(axis=0, dtype=np.float64) / n
         spread = (1 - means) * (1 + means) * n / max(1, n - 1)
-        variance = np.where(spread > 0, spread * self.size**2, self.worst_case_variance)
-        return Estimate(means * self.size, np.sqrt(variance / n), n, float(confidence), repr(self))
+        variance = np.where(spread > 0, spread * (self._unit * self.size) ** 2, self.worst_case_variance)
+        return Estimate(self._in_units(means * self.size), np.sqrt(variance / n), n, float(confidence), repr(self))
 
     def audit(self) -> Audit:
         """Return the true privacy of the whole report, in closed form."""
         epsilon, verdict = self.law.privacy()
-        ones = (1.0,) * self.attributes
-        witness, claim = (ones, tuple(-x for x in ones), ones), f"{float(self.epsilon):.6g}-LDP"
+        ones, (low, high) = (1.0,) * self.attributes, self.domain
+        witness, claim = ((high,) * self.attributes, (low,) * self.attributes, ones), f"{float(self.epsilon):.6g}-LDP"
         return Audit(epsilon, 0.0, witness, verdict, claim, curve=lambda budget: self.law.delta(float(budget)))
 
     @property

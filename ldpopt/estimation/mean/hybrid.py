@@ -50,8 +50,8 @@ class Hybrid(Protocol):
     0.0
     """
 
-    def __init__(self, epsilon: float | str) -> None:
-        super().__init__(epsilon)
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
         self.piecewise, self.duchi = Piecewise(self.epsilon), Duchi(self.epsilon)
         self.mass = round(TOTAL * -math.expm1(-self.epsilon / 2)) if self.epsilon > THRESHOLD else 0
         self.weight, self._duchi_weight = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
@@ -64,7 +64,7 @@ class Hybrid(Protocol):
         return math.isclose(self.piecewise._privacy()[0], self.duchi._privacy()[0], rel_tol=1e-12)
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """The larger of the two biases."""
         return max(self.piecewise.bias, self.duchi.bias)
 

@@ -56,8 +56,8 @@ class Laplace(Protocol):
     bits: int = BITS
     """Binary digits of ``T``; fewer if there would be more than ``2**61`` points."""
 
-    def __init__(self, epsilon: float | str) -> None:
-        super().__init__(epsilon)
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
         self.bits = min(self.bits, 61 - math.ceil(math.log2(max(self.epsilon, 1.0))))
         self.scale = 1 << self.bits
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
@@ -66,7 +66,7 @@ class Laplace(Protocol):
             raise StatementError(f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits")
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Half the distance between two adjacent points to which answers are rounded."""
         return 1 / self.points
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.estimation.mean.protocol import Protocol
-from ldpopt.estimation.mean.randomizer import uniforms
+from ldpopt.estimation.mean.randomizer import read_domain, uniforms
 from ldpopt.foundation.checks import Float
 
 
@@ -36,18 +36,19 @@ class NoPrivacy(Protocol):
     (0.25, 1.0)
     """
 
-    domain = (0.0, 1.0)
+    natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
 
-    def __init__(self) -> None:
-        """Take no arguments: there is no budget."""
+    def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
+        """Take the domain only: there is no budget."""
+        self._stated_domain = read_domain(domain)
 
     def __repr__(self) -> str:
         """Name."""
-        return "NoPrivacy()"
+        return "NoPrivacy()" if self._stated_domain is None else f"NoPrivacy(domain={self._stated_domain})"
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Bias from rounding answers to multiples of ``2**-53``."""
         return 2.0**-54
 

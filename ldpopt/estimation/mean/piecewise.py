@@ -37,8 +37,8 @@ class Piecewise(Banded):
     5.223597452
     """
 
-    def __init__(self, epsilon: float | str) -> None:
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
         inverse = math.exp(-Budget(epsilon) / 2)
-        super().__init__(epsilon, inverse / (1 + inverse))
+        super().__init__(epsilon, inverse / (1 + inverse), domain)
         self._scale(1 / self.band)
         self.size = self.report_range[1]

@@ -15,7 +15,7 @@ from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
-from ldpopt.estimation.mean.randomizer import Random, Randomizer, chunks
+from ldpopt.estimation.mean.randomizer import Random, Randomizer, chunks, read_domain
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import Float, real_array
 from ldpopt.mechanism.sampling import bit_source
@@ -35,17 +35,20 @@ class Protocol(Randomizer):
     ----------
     epsilon : float or str
         Budget in nats, positive; ``"log(p/q)"`` is read exactly.
+    domain : tuple of float, optional
+        Least and largest answer, in the unit of the data, such as ``(0, 120)`` for ages: answers, estimates, variances
+        and bias have this unit, reports keep the protocol's own scale. Default: the natural domain.
 
     Attributes
     ----------
     epsilon : Budget
         The nominal budget; `audit` finds the true one.
-    domain : tuple of float
-        Least and largest answer.
+    domain, natural_domain : tuple of float
+        Least and largest answer, in the unit of the data and on the protocol's own scale.
     report_range : tuple of float
         Least and largest report; infinite if unbounded.
     offset, slope : float
-        The numbers ``o`` and ``s`` above.
+        The numbers ``o`` and ``s`` above, on the protocol's own scale.
     bias : float
         Bound on the bias that rounding answers to the grid causes.
     knots : tuple of float
@@ -54,7 +57,7 @@ class Protocol(Randomizer):
     Raises
     ------
     StatementError
-        If epsilon is not positive.
+        If epsilon is not positive, or the domain is no interval.
 
     Notes
     -----
@@ -68,7 +71,6 @@ class Protocol(Randomizer):
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
-    domain: tuple[float, float] = (-1.0, 1.0)
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
@@ -76,24 +78,25 @@ class Protocol(Randomizer):
     _is_ternary = False
     """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
 
-    @property
-    @abstractmethod
-    def bias(self) -> float:
-        """Bound on the bias that rounding answers to the grid causes."""
-
-    def __init__(self, epsilon: float | str) -> None:
-        self.epsilon = read_budget(epsilon)
+    def __init__(self, epsilon: float | str, domain: tuple[float, float] | None = None) -> None:
+        self.epsilon, self._stated_domain = read_budget(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
-        """Kind and budget."""
-        return f"{type(self).__name__}(epsilon={self.epsilon!r})"
+        """Kind, budget, and the domain if one was stated."""
+        domain = "" if self._stated_domain is None else f", domain={self._stated_domain}"
+        return f"{type(self).__name__}(epsilon={self.epsilon!r}{domain})"
 
     @property
-    def knots(self) -> tuple[float, ...]:
-        """Answers between which the variance is a quadratic."""
-        return self.domain
+    def bias(self) -> float:
+        """Bound on the bias that rounding answers to the grid causes, in the unit of the data."""
+        return self._unit * self._bias
 
-    def randomize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+    @property
+    @abstractmethod
+    def _bias(self) -> float:
+        """The same on the natural scale."""
+
+    def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
 
         Parameters
@@ -118,7 +121,7 @@ class Protocol(Randomizer):
     def simulate(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw from the continuous law of the literature, in floats: **for simulation only**.
 
-        The low bits of its floats reveal the answers. Arguments and reports are those of `randomize`; the draws differ
+        The low bits of its floats reveal the answers. Arguments and reports are those of `privatize`; the draws differ
         only if reports are real numbers.
         """
         return self._draw(x, rng, self._simulate)
@@ -132,7 +135,7 @@ class Protocol(Randomizer):
         Parameters
         ----------
         reports : array_like, shape (N,)
-            What `randomize` returned, ``N >= 1``.
+            What `privatize` returned, ``N >= 1``.
         confidence : float
             Coverage of the normal interval, ``0 < confidence < 1``; default: ``0.95``.
 
@@ -153,9 +156,10 @@ class Protocol(Randomizer):
         """
         normal_quantile(confidence)
         array = self._reports(reports)
-        sample_variance = float(array.var(ddof=1)) / self.slope**2 if len(array) > 1 else 0.0
+        scale = self._unit / self.slope
+        sample_variance = float(array.var(ddof=1)) * scale**2 if len(array) > 1 else 0.0
         error = math.sqrt((sample_variance if sample_variance > 0 else self.worst_case_variance) / len(array))
-        value = (float(array.mean()) - self.offset) / self.slope
+        value = self._in_units((float(array.mean()) - self.offset) / self.slope)
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
     def audit(self) -> Audit:
@@ -168,6 +172,8 @@ class Protocol(Randomizer):
             the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
         """
         epsilon, witness, verdict = self._privacy()
+        if witness is not None and self._stated_domain is not None:
+            witness = (float(self._in_units(witness[0])), float(self._in_units(witness[1])), witness[2])
         delta = 0.0 if verdict == "certified" else self._delta(float(self.epsilon))
         claim = f"{float(self.epsilon):.6g}-LDP"
         return Audit(epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget)))

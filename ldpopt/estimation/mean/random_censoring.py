@@ -70,11 +70,18 @@ class RandomCensoring(Protocol):
     inf
     """
 
-    domain = (0.0, 1.0)
+    natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
 
-    def __init__(self, epsilon: float | str, delta1: float = 0.0, delta2: float = 0.0) -> None:
-        super().__init__(epsilon)
+    def __init__(
+        self,
+        epsilon: float | str,
+        delta1: float = 0.0,
+        delta2: float = 0.0,
+        *,
+        domain: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__(epsilon, domain)
         self.delta1, self.delta2 = _shift(delta1, "delta1"), _shift(delta2, "delta2")
         ratio = self.epsilon.enclosure()[0]
         lower = math.ceil(TOTAL * (1 + Fraction(self.delta2)) / (ratio + 1))
@@ -100,7 +107,7 @@ class RandomCensoring(Protocol):
         return self.counts[0] + self.counts[1] == TOTAL
 
     @property
-    def bias(self) -> float:
+    def _bias(self) -> float:
         """Half the distance between two adjacent points to which answers are rounded."""
         return 0.5 / (self.counts[1] - self.counts[0])
 
@@ -134,7 +141,7 @@ class RandomCensoring(Protocol):
     def _reports(self, reports: Any) -> Float:
         array = super()._reports(reports)
         if not ((array == 0) | (array == 1)).all():
-            raise StatementError("a report is neither 0 nor 1", do="pass the bits that randomize returned")
+            raise StatementError("a report is neither 0 nor 1", do="pass the bits that privatize returned")
         return array
 
     def _variance(self, x: Any) -> Any:

@@ -14,6 +14,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.checks import Float, real_array, whole_number
+from ldpopt.foundation.deprecation import renamed
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 
 Random = np.random.Generator | int | None
@@ -28,10 +29,37 @@ class Randomizer(ABC):
     Attributes
     ----------
     domain : tuple of float
-        Least and largest answer.
+        Least and largest answer, in the unit of the data.
+    natural_domain : tuple of float
+        The same on the protocol's own scale, which its reports have; the domain unless another was stated.
     """
 
-    domain: tuple[float, float] = (-1.0, 1.0)
+    natural_domain: tuple[float, float] = (-1.0, 1.0)
+    _stated_domain: tuple[float, float] | None = None
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Least and largest answer, in the unit of the data."""
+        return self._stated_domain or self.natural_domain
+
+    @property
+    def _unit(self) -> float:
+        """How many units of the data one of the natural scale is."""
+        if self._stated_domain is None:
+            return 1.0
+        (low, high), (least, most) = self._stated_domain, self.natural_domain
+        return (high - low) / (most - least)
+
+    def _in_units(self, x: Any) -> Any:
+        """Numbers of the natural scale in the unit of the data."""
+        return x if self._stated_domain is None else self.domain[0] + self._unit * (x - self.natural_domain[0])
+
+    def _natural(self, x: Any) -> Any:
+        """Numbers within the domain on the natural scale."""
+        if self._stated_domain is None:
+            return x
+        least, most = self.natural_domain
+        return np.clip(least + (x - self.domain[0]) / self._unit, least, most)
 
     @property
     def knots(self) -> tuple[float, ...]:
@@ -39,8 +67,10 @@ class Randomizer(ABC):
         return self.domain
 
     @abstractmethod
-    def randomize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+    def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the reports of all users."""
+
+    randomize = renamed("randomize", "privatize")
 
     @abstractmethod
     def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
@@ -64,18 +94,20 @@ class Randomizer(ABC):
             In the shape of ``x``.
         """
         array = self._answers(x)
-        return self._variance(array) if array.ndim else float(self._variance(array))
+        found = self._unit**2 * self._variance(array)
+        return found if array.ndim else float(found)
 
     @property
     def worst_case_variance(self) -> float:
         """Largest `variance` over the whole domain."""
-        return quadratic_maximum(self._variance, self.knots)
+        return self._unit**2 * quadratic_maximum(self._variance, tuple(self._natural(x) for x in self.knots))
 
     @abstractmethod
     def _variance(self, x: Any) -> Any:
-        """See `variance`; ``x`` is within the domain."""
+        """See `variance`; ``x`` is within the natural domain, and so is the unit."""
 
     def _answers(self, x: ArrayLike) -> Float:
+        """Read answers, and put them on the natural scale."""
         array = real_array(x, "list of answers")
         low, high = self.domain
         # Two reductions without temporaries; nan fails both comparisons.
@@ -84,9 +116,9 @@ class Randomizer(ABC):
             raise StatementError(
                 f"answer {float(array.ravel()[bad])!r} lies outside [{low:g}, {high:g}]",
                 where=f"entry {bad}",
-                do="scale the answers into the domain; nothing is clipped",
+                do="state domain=(low, high) that holds all answers; nothing is clipped",
             )
-        return array
+        return np.asarray(self._natural(array))
 
 
 class VectorProtocol(Randomizer):
@@ -96,17 +128,20 @@ class VectorProtocol(Randomizer):
     ----------
     attributes : int
         Number of attributes ``m``, at least 1.
+    domain : tuple of float, optional
+        Least and largest answer of every attribute; default: the natural domain.
 
     Raises
     ------
     StatementError
-        If ``attributes`` is not a whole number >= 1.
+        If ``attributes`` is not a whole number >= 1, or the domain is no interval.
     """
 
-    def __init__(self, attributes: int) -> None:
+    def __init__(self, attributes: int, domain: tuple[float, float] | None = None) -> None:
         self.attributes = whole_number(attributes, "attributes", 1)
+        self._stated_domain = read_domain(domain)
 
-    def randomize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+    def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the report of each user.
 
         Parameters
@@ -147,6 +182,22 @@ class VectorProtocol(Randomizer):
     @abstractmethod
     def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
         """Write the reports of some users."""
+
+
+def read_domain(domain: Any) -> tuple[float, float] | None:
+    """Read a stated domain; None if there is none.
+
+    Raises
+    ------
+    StatementError
+        If it is not two finite numbers, the smaller one first.
+    """
+    if domain is None:
+        return None
+    ends = real_array(domain, "domain")
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1] or not np.isfinite(ends[1] - ends[0]):
+        raise StatementError(f"the domain {domain!r} is no interval", do="state domain=(least answer, largest answer)")
+    return float(ends[0]), float(ends[1])
 
 
 def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:

@@ -65,7 +65,7 @@ class Sampled(VectorProtocol):
     --------
     >>> from ldpopt.mean.duchi import Duchi
     >>> harmony = sampled(Duchi(1.0), attributes=3)
-    >>> len(harmony.estimate(harmony.randomize(np.zeros((900, 3)), rng=1)).values)
+    >>> len(harmony.estimate(harmony.privatize(np.zeros((900, 3)), rng=1)).values)
     3
     """
 
@@ -74,7 +74,8 @@ class Sampled(VectorProtocol):
         require_kind(protocol, Protocol, "sampled()")
         if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
             raise StatementError(f"method {short_repr(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
-        self.protocol, self.method, self.domain = protocol, method, protocol.domain
+        self.protocol, self.method = protocol, method
+        self.natural_domain, self._stated_domain = protocol.natural_domain, protocol._stated_domain
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 
     def __repr__(self) -> str:
@@ -117,7 +118,7 @@ class Sampled(VectorProtocol):
         Parameters
         ----------
         reports : structured ndarray, shape (N,) or (N, k)
-            What `randomize` returned.
+            What `privatize` returned.
         confidence : float
             Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
 
@@ -136,7 +137,7 @@ class Sampled(VectorProtocol):
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
             raise StatementError(
-                "the reports have no fields 'attribute' and 'report'", do="pass what randomize returned"
+                "the reports have no fields 'attribute' and 'report'", do="pass what privatize returned"
             )
         values = self.protocol._reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
@@ -152,13 +153,14 @@ class Sampled(VectorProtocol):
         if self.method == "ratio":
             means = np.where(counts > 0, alone, math.nan)
             spread = squares / np.maximum(counts - 1, 1) / slope**2
-            spread = np.where(spread > 0, spread, self.protocol.worst_case_variance)
+            spread = np.where(spread > 0, spread, self.protocol.worst_case_variance / self._unit**2)
             error = np.where(counts > 0, np.sqrt(spread / np.maximum(counts, 1)), math.nan)
         else:
             means = sums / (n * share)
             spread = ((squares + counts * alone**2) / (n * share**2) - means**2) / max(1, n - 1) / slope**2
-            error = np.sqrt(np.where(spread > 0, spread, self.worst_case_variance / n))
-        return Estimate((means - offset) / slope, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
+            error = np.sqrt(np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2)))
+        values, error = self._in_units((means - offset) / slope), self._unit * error
+        return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
 
     def audit(self) -> Audit:
         """Return the true privacy of one user's report, for users who may differ in all attributes.

@@ -45,17 +45,17 @@ class SquareWave(Banded):
     (0.256083, 0.5)
     """
 
-    domain = (0.0, 1.0)
+    natural_domain = (0.0, 1.0)
 
-    def __init__(self, epsilon: float | str) -> None:
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
         width = half_width(float(Budget(epsilon)))
-        super().__init__(epsilon, 2 * width / (1 + 2 * width))
+        super().__init__(epsilon, 2 * width / (1 + 2 * width), domain)
         self._scale(1.0)
         self.width = self.band_cells * self.half_cell
         self.low_density = self.rest / (1 + 2 * self.width)
 
     def estimate_distribution(self, reports: ArrayLike, *, bins: int = 8, confidence: float = 0.95) -> Estimate:
-        r"""Estimate the distribution of the answers in equal bins of [0, 1], by maximum likelihood.
+        r"""Estimate the distribution of the answers in equal bins of the domain, by maximum likelihood.
 
         .. math:: \hat\pi = \arg\max_\pi \sum_j n_j \ln \sum_i \pi_i P(j \mid i), \qquad
                   P(j \mid i) = q |B_j| + (p - q) \, E_{x \sim i} |B_j \cap [x - w, x + w]|
@@ -63,7 +63,7 @@ class SquareWave(Banded):
         Parameters
         ----------
         reports : array_like, shape (N,)
-            What `randomize` returned.
+            What `privatize` returned.
         bins : int
             Number of bins ``i``, 2 to 512, in which answers are assumed uniform; reports are counted in twice as many
             bins ``B_j`` of ``[-w, 1 + w]``; default: ``8``.
@@ -92,7 +92,7 @@ class SquareWave(Banded):
         Examples
         --------
         >>> wave = SquareWave(3.0)
-        >>> reports = wave.randomize(np.repeat([0.125, 0.625], [30_000, 10_000]), rng=1)
+        >>> reports = wave.privatize(np.repeat([0.125, 0.625], [30_000, 10_000]), rng=1)
         >>> np.abs(wave.estimate_distribution(reports, bins=4).values - [0.75, 0, 0.25, 0]).max() < 0.02
         np.True_
         """
@@ -104,7 +104,7 @@ class SquareWave(Banded):
         ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
         likely = np.diff((ramp[:-1] - ramp[1:]) * bins, axis=1)
         channel = np.maximum(q * np.diff(edges) + self.slope * likely, 0.0)
-        centers = (cuts[:-1] + cuts[1:]) / 2
+        centers = self._in_units((cuts[:-1] + cuts[1:]) / 2)
         bin_of_report = np.clip(np.searchsorted(edges, self._reports(reports), side="right") - 1, 0, 2 * bins - 1)
         counts = dict(enumerate(np.bincount(bin_of_report, minlength=2 * bins).tolist()))
         model = Mechanism(channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.newton import Iterate, Newton
@@ -192,6 +193,7 @@ class CentralPath(Iterate):
                 break
             self.steps_taken, steps = self.steps_taken + 1, steps - 1
             stale = self._keep_best(gap, stale)
+            LOG.debug("interior point, step %d: gap %.2e", self.steps_taken, self.best.gap)
         return self._final_status(gap, stalled=stale >= NON_IMPROVING_STEPS)
 
     def _final_status(self, gap: float, *, stalled: bool) -> Status:

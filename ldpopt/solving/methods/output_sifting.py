@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.log import LOG
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.interior.pricing import project_to_private
 from ldpopt.solving.limits import Limits
@@ -122,6 +123,7 @@ class _Sifting:
             if isinstance(now, Outcome):
                 return self._unfinished(now)
             added = self.whole.helpful(now.duals, self.chosen)
+            LOG.info("outputs, program %d: %d of them, gap %.2e", solves + 1, len(self.chosen), now.gap)
             is_accurate = not self.has_gap or self.round_gap <= self.final_gap / 2
             is_last = solves == self.task.limits.sifting_rounds
             if now.gap <= self.final_gap or (is_accurate and not len(added)) or (is_last and now.gap <= ACCEPTED_GAP):

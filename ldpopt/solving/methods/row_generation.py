@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.answers import separated
 from ldpopt.solvers import Feature, Outcome, Status
@@ -109,6 +110,7 @@ class _Generation:
             if switch is not None:
                 return switch
             self._add(blocks)
+            LOG.info("rows, round %d: %d rows", self.rounds, self.program.shape[0])
         message = f"{self.task.limits.generation_rounds} rounds of row generation"
         return self._unfinished(Outcome(Status.LIMIT, message))
 

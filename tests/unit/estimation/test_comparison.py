@@ -63,7 +63,7 @@ def test_a_saved_design_estimates_alike(make, tmp_path) -> None:
     assert (again.value, again.bound) == (best.value, best.bound)
     answers = [best.workload.inputs[k % 3] for k in range(99)]
     draw = (
-        type(best).randomize if isinstance(best, FrequencyDesign) else lambda d, x, rng: d.mechanism.sample(x, rng=rng)
+        type(best).privatize if isinstance(best, FrequencyDesign) else lambda d, x, rng: d.mechanism.sample(x, rng=rng)
     )
     reports = draw(best, answers, rng=1)
     assert np.array_equal(draw(again, answers, rng=1), reports)

@@ -35,7 +35,7 @@ def test_counts_of_parts_are_those_of_the_whole(reports, cut):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
 def test_counts_of_protocols(protocol, tmp_path):
-    reports = protocol.randomize(["a", "b", "e", "e"] * 50, rng=1)
+    reports = protocol.privatize(["a", "b", "e", "e"] * 50, rng=1)
     parts = protocol.count(reports[:70]) + Counts.of(protocol, reports[70:])
     assert parts == protocol.count(reports)
     assert protocol.estimate(parts).values.tolist() == protocol.estimate(reports).values.tolist()
@@ -48,7 +48,7 @@ def test_counts_of_protocols(protocol, tmp_path):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
 def test_whole_weights_are_repetitions(protocol):
-    reports, weights = protocol.randomize(["a", "b", "e", "e"], rng=1), np.array([1, 2, 0, 3])
+    reports, weights = protocol.privatize(["a", "b", "e", "e"], rng=1), np.array([1, 2, 0, 3])
     found, repeated = protocol.count(reports, weights=weights), protocol.count(np.repeat(reports, weights, axis=0))
     assert found.values.tolist() == repeated.values.tolist()
     assert (found.total, found.n_reports) == (6, 4)

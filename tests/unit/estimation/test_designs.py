@@ -71,7 +71,7 @@ def test_frequencies_of_a_million_answers():
     made = design(Workload.frequencies(10**6), PureLDP(12.0))
     assert made.audit().verdict == "certified"
     assert made.relative_gap <= 1e-9
-    found = made.estimate(made.randomize(np.arange(4) * 1000, rng=1))
+    found = made.estimate(made.privatize(np.arange(4) * 1000, rng=1))
     assert len(found.values) == 10**6
 
 

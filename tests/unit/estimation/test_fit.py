@@ -33,11 +33,11 @@ def test_honest_reports_are_hardly_ever_flagged(people, outputs):
 def test_protocols(kind):
     protocol, rng = kind(["a", "b", "c", "d"], 1.0), np.random.default_rng(1)
     values = [
-        goodness_of_fit(protocol, protocol.randomize(rng.choice(["a", "b", "c", "d"], size=300), rng=rng))
+        goodness_of_fit(protocol, protocol.privatize(rng.choice(["a", "b", "c", "d"], size=300), rng=rng))
         for _ in range(40)
     ]
     assert sum(value < 0.05 for value in values) <= 2
-    everyone = protocol.count(protocol.randomize(["a"] * 3000, rng=2))
+    everyone = protocol.count(protocol.privatize(["a"] * 3000, rng=2))
     assert goodness_of_fit(protocol, everyone) > 1e-3
     foreign = Counts(*(everyone.source, everyone.labels, 0 * everyone.values, 0 * everyone.squares, 3000, 3000, 3000))
     assert goodness_of_fit(protocol, foreign) < 1e-6

@@ -70,7 +70,7 @@ def test_certified_and_tight(kind, epsilon):
     assert audit.delta_at(0.0) >= audit.delta_at(budget / 2) >= 0.0
     assert 0 < protocol.variance() < math.inf
     x = np.arange(9).repeat(3)
-    assert np.isfinite(protocol.estimate(protocol.randomize(x, rng=1)).values).all()
+    assert np.isfinite(protocol.estimate(protocol.privatize(x, rng=1)).values).all()
 
 
 def rows(protocol):
@@ -140,7 +140,7 @@ def test_simulation_agrees(kind, epsilon):
     crowd = np.repeat(np.arange(6), [900, 500, 300, 200, 100, 0])
     shares, n, repeats = np.bincount(crowd, minlength=6) / len(crowd), len(crowd), 60
     protocol, rng = KINDS[kind](6, epsilon), np.random.default_rng(11)
-    found = [protocol.estimate(protocol.randomize(crowd, rng=rng)) for _ in range(repeats)]
+    found = [protocol.estimate(protocol.privatize(crowd, rng=rng)) for _ in range(repeats)]
     values = np.array([estimate.values for estimate in found])
     variance = protocol.variance(shares) / n
     assert (np.abs(values.mean(axis=0) - shares) < 5 * np.sqrt(variance / repeats)).all()
@@ -177,7 +177,7 @@ def test_collisions_counted(g):
 def test_estimates_from_hashes_try_every_label():
     """The additions in place of products: support counts as the plain loop has them."""
     protocol = frequencies.LocalHashing(40, 1.0)
-    reports = protocol.randomize(np.arange(40).repeat(5), rng=3)
+    reports = protocol.privatize(np.arange(40).repeat(5), rng=3)
     plain = [
         sum(
             (int(a) * x + int(b)) % PRIME % protocol.buckets == bucket
@@ -192,7 +192,7 @@ def test_subsets_are_uniform():
     """Given whether the truth is inside, every set is as likely: all 15 of 6 choose 2 by chi-square."""
     protocol = SubsetSelection(6, 1.0, size=2)
     n = 60_000
-    sets, counts = np.unique(protocol.randomize(np.zeros(n, int), rng=5), axis=0, return_counts=True)
+    sets, counts = np.unique(protocol.privatize(np.zeros(n, int), rng=5), axis=0, return_counts=True)
     p = float(protocol.p)
     expected = n * np.array([p / 5 if 0 in row else (1 - p) / 10 for row in sets.tolist()])
     assert len(sets) == 15
@@ -219,7 +219,7 @@ def test_counts_and_labels():
     estimate = protocol.estimate({"yes": 30, "no": 70})
     assert estimate.labels == ("no", "yes")
     assert estimate.values[1] == pytest.approx(0.1)
-    assert set(protocol.randomize(["no", "yes"], rng=1)) <= {"no", "yes"}
+    assert set(protocol.privatize(["no", "yes"], rng=1)) <= {"no", "yes"}
 
 
 @given(kind=st.sampled_from(list(KINDS)), d=st.integers(2, 300), epsilon=st.floats(1e-6, 60))
@@ -238,7 +238,7 @@ def test_the_black_box_agrees(kind):
     protocol = KINDS[kind](4, 1.0)
 
     def randomize(x, size, rng):
-        reports = protocol.randomize(np.full(size, x), rng=rng)
+        reports = protocol.privatize(np.full(size, x), rng=rng)
         if kind == "oue":
             return reports[:, 0] * 2 + reports[:, 1]
         return reports if kind == "grr" else (reports == 0).any(axis=1) * 2 + (reports == 1).any(axis=1)
@@ -250,7 +250,7 @@ def test_the_black_box_agrees(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_of_any_kind(kind):
     protocol = KINDS[kind](["a", ("b", 1), 3], 6.0)
-    estimate = protocol.estimate(protocol.randomize([3] * 400 + ["a"] * 100, rng=2))
+    estimate = protocol.estimate(protocol.privatize([3] * 400 + ["a"] * 100, rng=2))
     assert estimate.labels == ("a", ("b", 1), 3)
     assert estimate.values == pytest.approx([0.2, 0.0, 0.8], abs=0.15)
     assert (estimate.interval[:, 0] < estimate.values + 1e-12).all()
@@ -259,8 +259,8 @@ def test_labels_of_any_kind(kind):
 def test_same_seed_same_reports():
     for make in KINDS.values():
         protocol, x = make(5, 1.0), np.arange(5).repeat(20)
-        assert (protocol.randomize(x, rng=7) == protocol.randomize(x, rng=7)).all()
-        assert len(protocol.randomize(x)) == 100
+        assert (protocol.privatize(x, rng=7) == protocol.privatize(x, rng=7)).all()
+        assert len(protocol.privatize(x)) == 100
 
 
 @pytest.mark.parametrize(
@@ -269,13 +269,13 @@ def test_same_seed_same_reports():
         (lambda: frequencies.RandomizedResponse(1, 1.0), "1 labels"),
         (lambda: frequencies.RandomizedResponse("abc", 1.0), "are not labels"),
         (lambda: frequencies.RandomizedResponse(10**15, 1.0), "GiB of memory"),
-        (lambda: frequencies.UnaryEncoding(10**15, 1.0).randomize([0, 1]), "GiB of memory"),
+        (lambda: frequencies.UnaryEncoding(10**15, 1.0).privatize([0, 1]), "GiB of memory"),
         (lambda: frequencies.UnaryEncoding(3, 0.0), "epsilon = 0"),
         (lambda: frequencies.UnaryEncoding(3, 1.0, kind="best"), "'optimized' or 'symmetric'"),
         (lambda: frequencies.UnaryEncoding(3, 1e-16), "too small"),
         (lambda: frequencies.SubsetSelection(4, 1.0, size=4), "from 1 to 3"),
         (lambda: frequencies.LocalHashing(4, 1.0, buckets=1), "from 2"),
-        (lambda: frequencies.RandomizedResponse(3, 1.0).randomize([0, 5]), "answer 5"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).privatize([0, 5]), "answer 5"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([0, 7]), "report 7"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate({0: -1}), "whole number"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([]), "no reports"),

@@ -28,7 +28,7 @@ def test_extreme_budgets(kind, epsilon):
     assert 0 < audit.delta_at(0.0) <= 1
     assert np.isfinite(protocol.variance([low, (low + high) / 2, high])).all()
     assert protocol.worst_case_variance > 0
-    reports = protocol.randomize(np.linspace(low, high, 1000), rng=1)
+    reports = protocol.privatize(np.linspace(low, high, 1000), rng=1)
     assert np.isfinite(reports).all()
     assert abs(protocol.estimate(reports).values[0] - (low + high) / 2) < 6 * math.sqrt(
         protocol.worst_case_variance / 1000 + (high - low) ** 2 / 12 / 1000
@@ -75,16 +75,16 @@ def test_worst_case_is_the_largest_variance(kind):
 def test_reports_repeat_with_a_seed_and_only_with_it(kind):
     protocol = kind(1.0)
     x = np.full(100, 0.4)
-    assert np.array_equal(protocol.randomize(x, rng=7), protocol.randomize(x, rng=np.random.default_rng(7)))
-    assert not np.array_equal(protocol.randomize(x), protocol.randomize(x))
-    assert len(protocol.randomize([], rng=1)) == 0
+    assert np.array_equal(protocol.privatize(x, rng=7), protocol.privatize(x, rng=np.random.default_rng(7)))
+    assert not np.array_equal(protocol.privatize(x), protocol.privatize(x))
+    assert len(protocol.privatize([], rng=1)) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("x", [[1.5], [-2.0], [math.nan], [0.1, math.inf], ["a"]])
 def test_answers_outside_the_domain_are_refused(kind, x):
     with pytest.raises(StatementError):
-        kind(1.0).randomize(x, rng=1)
+        kind(1.0).privatize(x, rng=1)
     with pytest.raises(StatementError):
         kind(1.0).variance(x)
 
@@ -100,12 +100,12 @@ def test_impossible_reports_are_refused(kind, reports):
 def test_answers_are_a_vector(kind):
     for x in (0.5, [[0.5, 0.5]]):
         with pytest.raises(StatementError, match="vector"):
-            kind(1.0).randomize(x, rng=1)
+            kind(1.0).privatize(x, rng=1)
 
 
 def test_reports_of_another_budget_are_refused():
     with pytest.raises(StatementError, match="cannot come from"):
-        mean.Duchi(2.0).estimate(mean.Duchi(1.0).randomize([0.0, 0.5], rng=1))
+        mean.Duchi(2.0).estimate(mean.Duchi(1.0).privatize([0.0, 0.5], rng=1))
     with pytest.raises(StatementError, match="neither"):
         mean.Duchi(1.0).estimate([0.5])
     with pytest.raises(StatementError, match="neither"):
@@ -144,7 +144,7 @@ def test_intervals_cover(kind):
     rng = np.random.default_rng(3)
     hits = 0
     for _ in range(200):
-        low, high = protocol.estimate(protocol.randomize(x, rng=rng), confidence=0.9).interval[0]
+        low, high = protocol.estimate(protocol.privatize(x, rng=rng), confidence=0.9).interval[0]
         hits += low <= 0.4 <= high
     assert 0.83 <= hits / 200 <= 0.96
 
@@ -198,7 +198,7 @@ class TestDesigned:
         with pytest.raises(StatementError, match="outputs"):
             made.estimate([0.5])
         with pytest.raises(StatementError, match="outside"):
-            made.randomize([1.2])
+            made.privatize([1.2])
 
 
 class TestDistribution:
@@ -208,7 +208,7 @@ class TestDistribution:
         shares = np.array([0.1, 0.4, 0.3, 0.2])
         x = (rng.choice(4, size=100_000, p=shares) + rng.random(100_000)) / 4
         wave = mean.SquareWave(epsilon)
-        estimate = wave.estimate_distribution(wave.randomize(x, rng=1), bins=4)
+        estimate = wave.estimate_distribution(wave.privatize(x, rng=1), bins=4)
         assert estimate.values.sum() == pytest.approx(1)
         assert np.all(np.abs(estimate.values - shares) < 5 * estimate.std_error)
         assert estimate.labels == (0.125, 0.375, 0.625, 0.875)

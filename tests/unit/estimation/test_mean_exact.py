@@ -86,7 +86,7 @@ class TestBanded:
         low, high = protocol.domain
         for start in (0, protocol.steps // 3, protocol.steps):
             x = low + (high - low) * start / protocol.steps
-            reports = protocol.randomize(np.full(40_000, x), rng=2)
+            reports = protocol.privatize(np.full(40_000, x), rng=2)
             cells = np.rint(((reports - protocol.middle) / protocol.half_cell + protocol.cells - 1) / 2).astype(int)
             expected = np.array(band_rows(protocol)[start], dtype=float) * 40_000
             assert chisquare(np.bincount(cells, minlength=protocol.cells), expected).pvalue > 1e-6
@@ -117,7 +117,7 @@ class TestLaplace:
 
     def test_draws_follow_the_law(self, epsilon):
         protocol = SmallLaplace(epsilon)
-        reports = protocol.randomize(np.full(40_000, -1.0), rng=2)
+        reports = protocol.privatize(np.full(40_000, -1.0), rng=2)
         places = np.rint((reports + 1) * protocol.points / 2 - 0.5).astype(int)
         kept = places[np.abs(places) <= 60]
         law = np.array(laplace_rows(protocol, 60)[0][:121])
@@ -132,7 +132,7 @@ def test_rounded_answers_stay_among_the_points():
         assert protocol.points * (1 - 1e-15) <= protocol._nearest_point(np.array([1.0]))[0] <= protocol.points
         for banded in (mean.Piecewise(epsilon), mean.SquareWave(epsilon)):
             high = np.full(2000, banded.domain[1])
-            assert banded.randomize(high, rng=1).max() <= banded.report_range[1]
+            assert banded.privatize(high, rng=1).max() <= banded.report_range[1]
 
 
 @pytest.mark.parametrize("bits", [1, 3, 6])
@@ -178,7 +178,7 @@ def test_simulated_reports_have_the_same_moments(kind, epsilon):
 def test_the_operating_systems_bits_serve():
     for kind in (mean.Laplace, mean.Piecewise, mean.Hybrid, mean.SquareWave):
         protocol = kind(1.0)
-        assert protocol.estimate(protocol.randomize(np.full(2000, 0.5))).values[0] == pytest.approx(0.5, abs=1)
+        assert protocol.estimate(protocol.privatize(np.full(2000, 0.5))).values[0] == pytest.approx(0.5, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ class TestSampled:
         x = np.random.default_rng(1).random((200_000, 4))
         for method in ("ratio", "horvitz_thompson"):
             protocol = mean.sampled(mean.RandomCensoring(2.0), attributes=4, method=method)
-            estimate = protocol.estimate(protocol.randomize(x, rng=2))
+            estimate = protocol.estimate(protocol.privatize(x, rng=2))
             assert np.all(np.abs(estimate.values - x.mean(axis=0)) < 5 * estimate.std_error)
             assert estimate.n_reports == 200_000
 
     def test_an_attribute_without_reports_is_nan(self):
         protocol = mean.sampled(mean.Duchi(1.0), attributes=50)
-        estimate = protocol.estimate(protocol.randomize(np.zeros((2, 50)), rng=1))
+        estimate = protocol.estimate(protocol.privatize(np.zeros((2, 50)), rng=1))
         assert np.isnan(estimate.values).sum() >= 48
 
     @pytest.mark.parametrize("method", ["ratio", "horvitz_thompson"])
@@ -47,7 +47,7 @@ class TestSampled:
         protocol = mean.sampled(mean.Duchi(1.0), attributes=3)
         for x in (np.zeros(3), np.zeros((2, 4)), np.full((2, 3), 1.5), np.full((2, 3), math.nan)):
             with pytest.raises(StatementError):
-                protocol.randomize(x, rng=1)
+                protocol.privatize(x, rng=1)
         for attributes in (0, 1.5, True):
             with pytest.raises(StatementError):
                 mean.sampled(mean.Duchi(1.0), attributes=attributes)
@@ -55,7 +55,7 @@ class TestSampled:
             mean.sampled(mean.Duchi(1.0), attributes=2, method="best")
         with pytest.raises(StatementError, match="fields"):
             protocol.estimate(np.zeros(3))
-        reports = protocol.randomize(np.zeros((5, 3)), rng=1)
+        reports = protocol.privatize(np.zeros((5, 3)), rng=1)
         reports["attribute"][0] = 3
         with pytest.raises(StatementError, match="attribute"):
             protocol.estimate(reports)
@@ -65,7 +65,7 @@ class TestSeveral:
     @pytest.mark.parametrize("k", [1, 2, 4])
     def test_sets_of_attributes_are_distinct_and_equally_likely(self, k):
         protocol = mean.sampled(mean.Duchi(1.0), attributes=4, chosen=k)
-        reports = protocol.randomize(np.zeros((12_000, 4)), rng=1)["attribute"].reshape(-1, k)
+        reports = protocol.privatize(np.zeros((12_000, 4)), rng=1)["attribute"].reshape(-1, k)
         sets = [tuple(sorted(row)) for row in reports.tolist()]
         assert all(len(set(row)) == k for row in sets)
         counts = [sets.count(choice) for choice in itertools.combinations(range(4), k)]
@@ -76,7 +76,7 @@ class TestSeveral:
     def test_errors_are_the_predicted_ones(self, method):
         protocol = mean.sampled(mean.Piecewise(1.5), attributes=5, method=method, chosen=3)
         x, users, runs, rng = np.array([-1.0, -0.5, 0.0, 0.2, 1.0]), 500, 300, np.random.default_rng(5)
-        found = [protocol.estimate(protocol.randomize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
+        found = [protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
         values, variance = np.array([f.values for f in found]), protocol.variance(x) / users
         assert np.all(np.abs(values.mean(axis=0) - x) < 5 * np.sqrt(variance / runs))
         assert np.allclose(values.var(axis=0) / variance, 1, atol=5 * math.sqrt(2 / runs))
@@ -130,8 +130,8 @@ class TestSeveral:
     def test_rows_may_lie_in_any_order(self):
         x = np.random.default_rng(1).random((1000, 3))
         protocol = mean.sampled(mean.SquareWave(1.0), attributes=3)
-        assert np.array_equal(protocol.randomize(x, rng=1), protocol.randomize(np.asfortranarray(x), rng=1))
-        assert len(protocol.randomize(x.astype(np.float32), rng=1)) == 1000
+        assert np.array_equal(protocol.privatize(x, rng=1), protocol.privatize(np.asfortranarray(x), rng=1))
+        assert len(protocol.privatize(x.astype(np.float32), rng=1)) == 1000
 
 
 def signs(m):
@@ -166,7 +166,7 @@ class TestDuchiVector:
     def test_draws_follow_the_law(self, m):
         protocol, n = mean.DuchiVector(1.0, m), 40_000
         for v, row in zip(signs(m), corner_rows(protocol), strict=True):
-            reports = protocol.randomize(np.tile(v, (n, 1)), rng=3)
+            reports = protocol.privatize(np.tile(v, (n, 1)), rng=3)
             codes = (reports == 1) @ (1 << np.arange(m))[::-1]
             assert chisquare(np.bincount(codes, minlength=2**m), [float(mass) * n for mass in row]).pvalue > 1e-6
 
@@ -178,7 +178,7 @@ class TestDuchiVector:
     def test_mean_and_variance(self, m):
         protocol, n, rng = mean.DuchiVector(2.0, m), 40_000, np.random.default_rng(m)
         x = np.linspace(-1, 1, m)
-        found = protocol.estimate(protocol.randomize(np.tile(x, (n, 1)), rng=rng))
+        found = protocol.estimate(protocol.privatize(np.tile(x, (n, 1)), rng=rng))
         assert np.all(np.abs(found.values - x) < 5 * np.sqrt(protocol.variance(x) / n))
         assert np.allclose(found.std_error**2 * n / protocol.variance(x), 1, atol=0.1)
         assert protocol.worst_case_variance == pytest.approx(protocol.variance(0.0))
@@ -191,20 +191,20 @@ class TestDuchiVector:
         assert audit.verdict == "certified"
         assert min(epsilon, 36.0) * (1 - 1e-4) <= audit.epsilon <= epsilon
         assert 0 <= audit.delta_at(epsilon) < 1e-15 < audit.delta_at(0.0) <= 1
-        found = protocol.estimate(protocol.randomize(np.full((1000, m), 0.5), rng=1))
+        found = protocol.estimate(protocol.privatize(np.full((1000, m), 0.5), rng=1))
         assert np.all(np.abs(found.values - 0.5) <= 6 * np.sqrt(protocol.variance(0.5) / 1000))
 
     def test_thousands_of_attributes(self):
         protocol = mean.DuchiVector(1.0, 3000)
         # 4**h / binom(2h, h) is near sqrt(pi h), and the share on the border is its inverse.
         assert protocol.size * math.tanh(0.5) == pytest.approx(math.sqrt(math.pi * 1500) - math.tanh(0.5), rel=1e-3)
-        assert protocol.randomize(np.zeros((50, 3000)), rng=1).shape == (50, 3000)
+        assert protocol.privatize(np.zeros((50, 3000)), rng=1).shape == (50, 3000)
 
     def test_bad_statements(self):
         protocol = mean.DuchiVector(1.0, 2)
         for x in (np.zeros(2), np.zeros((3, 3)), [[0.0, 1.5]], [[0.0, math.nan]]):
             with pytest.raises(StatementError):
-                protocol.randomize(x, rng=1)
+                protocol.privatize(x, rng=1)
         for reports in (np.zeros((0, 2)), np.ones((3, 3)), np.zeros((3, 2)), [["a", "b"]], np.ones(2)):
             with pytest.raises(StatementError):
                 protocol.estimate(reports)

@@ -163,7 +163,7 @@ def test_files_of_keys_are_private_never_replaced_and_read_back(tmp_path: Path) 
 
 def test_the_command_line_repeats_and_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    COIN.to_json("coin.json")
+    COIN.save("coin.json")
     pd.DataFrame({"a": ANSWERS, "person": IDS}).to_csv("in.csv", index=False)
     made = run_cli("key", "secret.key")
     assert made.exit_code == 0

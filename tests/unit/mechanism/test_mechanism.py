@@ -150,8 +150,8 @@ def test_sampling_is_of_labels():
 )
 def test_json_reads_back_the_same(tmp_path, inputs):
     mechanism = Mechanism([[0.1, 0.9], [1 / 3, 2 / 3]], inputs)
-    mechanism.to_json(tmp_path / "m.json")
-    twin = Mechanism.from_json(tmp_path / "m.json")
+    mechanism.save(tmp_path / "m.json")
+    twin = Mechanism.load(tmp_path / "m.json")
     assert (twin.inputs, twin.outputs) == (mechanism.inputs, mechanism.outputs)
     assert (twin.channel == mechanism.channel).all()
     assert (twin.masses == mechanism.masses).all()
@@ -160,11 +160,11 @@ def test_json_reads_back_the_same(tmp_path, inputs):
 
 def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path):
     path = tmp_path / "m.json"
-    Mechanism(COIN).to_json(path)
+    Mechanism(COIN).save(path)
     before = path.read_text()
     for label in (None, (0, (1, 2)), frozenset({1}), ("a", None)):
         with pytest.raises(MechanismError, match="no JSON form"):
-            Mechanism(COIN, ["b", label]).to_json(path)
+            Mechanism(COIN, ["b", label]).save(path)
         assert path.read_text() == before
 
 
@@ -194,19 +194,19 @@ def test_files_that_are_no_mechanism(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_text(text)
     with pytest.raises(ModelFileError, match=r"m\.json") as caught:
-        Mechanism.from_json(path)
+        Mechanism.load(path)
     assert len(caught.value.one_line) < 600
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ModelFileError, match="cannot read the mechanism"):
-        Mechanism.from_json(tmp_path / "none.json")
+        Mechanism.load(tmp_path / "none.json")
 
 
 def test_a_mechanism_inside_a_larger_object_is_found(tmp_path):
     path = tmp_path / "solution.json"
     path.write_text(json.dumps({"status": "optimal", "mechanism": Mechanism(COIN, ["a", "b"]).to_dict()}))
-    assert Mechanism.from_json(path).inputs == ("a", "b")
+    assert Mechanism.load(path).inputs == ("a", "b")
 
 
 def test_tables_carry_the_labels():
@@ -222,7 +222,7 @@ def test_a_file_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "twice.json"
     path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
     with pytest.raises(ModelFileError, match="duplicate key"):
-        Mechanism.from_json(path)
+        Mechanism.load(path)
 
 
 def test_a_mechanism_is_frozen():
@@ -241,8 +241,8 @@ def test_a_mechanism_is_frozen():
 
 def test_equal_mechanisms(tmp_path):
     coin = Mechanism(COIN, ["no", "yes"])
-    coin.to_json(tmp_path / "coin.json")
-    copies = [Mechanism.from_json(tmp_path / "coin.json"), pickle.loads(pickle.dumps(coin)), copy.deepcopy(coin)]
+    coin.save(tmp_path / "coin.json")
+    copies = [Mechanism.load(tmp_path / "coin.json"), pickle.loads(pickle.dumps(coin)), copy.deepcopy(coin)]
     copies += [copy.copy(coin), Mechanism(coin.to_frame()), Mechanism(np.asfortranarray(COIN), ["no", "yes"])]
     for other in copies:
         assert other == coin

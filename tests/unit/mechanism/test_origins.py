@@ -23,23 +23,23 @@ FRAME = pd.DataFrame({"a": ["no", "yes"] * 50, "b": ["yes", None] * 50, "age": r
 
 def test_a_mechanism_file_names_title_notion_budget_and_digest(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
-    COIN.to_json(path, title="a coin", privacy=PureLDP("log(3)"))
+    COIN.save(path, title="a coin", privacy=PureLDP("log(3)"))
     data = json.loads(path.read_text())
     told = {key: data[key] for key in ("title", "delta", "digest", "made_by")}
     assert told == {"title": "a coin", "delta": 0.0, "digest": COIN.digest, "made_by": f"ldpopt {__version__}"}
     assert math.log(3) <= data["epsilon"] < math.log(3) + 1e-12
     assert "log(3)" in data["notion"]
-    assert Mechanism.from_json(path) == COIN
-    Mechanism([[1.0, 0.0], [0.5, 0.5]]).to_json(path)
+    assert Mechanism.load(path) == COIN
+    Mechanism([[1.0, 0.0], [0.5, 0.5]]).save(path)
     assert json.loads(path.read_text())["epsilon"] is None  # no budget is large enough
 
 
 def test_a_mechanism_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
-    COIN.to_json(path)
+    COIN.save(path)
     path.write_text(path.read_text().replace("0.75", "0.5").replace("0.25", "0.5"))
     with pytest.raises(ModelFileError, match="the digest is another"):
-        Mechanism.from_json(path)
+        Mechanism.load(path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -83,8 +83,8 @@ def test_the_command_line_refuses_foreign_reports_in_plain_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    COIN.to_json("coin.json")
-    OTHER.to_json("other.json")
+    COIN.save("coin.json")
+    OTHER.save("other.json")
     FRAME.to_csv("in.csv", index=False)
     assert run_cli("privatize", "coin.json", "in.csv", "-c", "a", "-o", "out.parquet").exit_code == 0
     assert run_cli("estimate", "coin.json", "out.parquet", "-c", "a").exit_code == 0
@@ -98,5 +98,5 @@ def test_a_graph_notion_is_named(tmp_path: Path) -> None:
     import networkx as nx
 
     problem = Problem([0.2, 0.3, 0.5], "identity", GraphDP(1.0, nx.path_graph(3)))
-    solve(problem).mechanism.to_json(tmp_path / "m.json", privacy=problem.privacy)
+    solve(problem).mechanism.save(tmp_path / "m.json", privacy=problem.privacy)
     assert json.loads((tmp_path / "m.json").read_text())["notion"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.methods.rays.cone import Cone
@@ -157,6 +158,7 @@ class Generation:
             while not ended and not deadline.is_over:
                 master = self._round(master, gap, deadline)
                 self.rounds += 1
+                LOG.info("rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
                 ended = self._ending(gap, patience)
         return self._result(ended or "time")
 

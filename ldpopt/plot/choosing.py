@@ -1,0 +1,58 @@
+"""The picture that suits an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.errors import StatementError
+from ldpopt.estimation.designs import Design, FrequencyDesign
+from ldpopt.estimation.designs.comparison import DesignComparison
+from ldpopt.estimation.inversion import Estimate
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plot.estimates import design, estimate
+from ldpopt.plot.pictures import delta_curve, mechanism, sweep
+from ldpopt.solving.solution import Solution
+from ldpopt.studies.sweep import SweepResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(thing: Any, ax: Axes | None = None) -> Axes:
+    """Draw an object in the way that suits it; ``ldpopt.plot(thing)`` is the same.
+
+    Parameters
+    ----------
+    thing : Mechanism, Solution, Audit, SweepResult, Estimate, Design or DesignComparison
+        A mechanism and a solution as a heat map, an audit as its delta curve, the others as their own pictures.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+
+    Returns
+    -------
+    matplotlib Axes
+        With the picture; nothing is shown or saved.
+
+    Raises
+    ------
+    StatementError
+        If there is no picture for it.
+    LdpoptError
+        If matplotlib is not installed.
+    """
+    if isinstance(thing, Solution):
+        thing = thing.mechanism
+    pictures: tuple[tuple[Any, Any], ...] = (
+        (Mechanism, mechanism),
+        (Audit, delta_curve),
+        (SweepResult, sweep),
+        (Estimate, estimate),
+        ((Design, FrequencyDesign, DesignComparison), design),
+    )
+    for kind, picture in pictures:
+        if isinstance(thing, kind):
+            found: Axes = picture(thing, ax)
+            return found
+    do = "pass a mechanism, solution, audit, sweep, estimate or design; or use a function of ldpopt.plot"
+    raise StatementError(f"there is no picture for a {type(thing).__name__}", do=do)

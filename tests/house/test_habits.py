@@ -1,0 +1,121 @@
+"""Habits of users of other libraries: verbose and a log, save and load, callable modules, units, one verb."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpopt as lo
+from ldpopt.errors import StatementError
+
+PROBLEM = lo.Problem({"no": 0.4, "yes": 0.6}, "identity", lo.PureLDP("log(3)"))
+
+
+def test_verbose_prints_and_leaves_the_log_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    lo.solve(PROBLEM)
+    before = logging.getLogger("ldpopt").handlers[:]
+    assert capsys.readouterr() == ("", "")
+    lo.solve(PROBLEM, verbose=True)
+    text = capsys.readouterr().err
+    assert "ldpopt: direct" in text
+    assert "optimal: value 0.75" in text
+    assert logging.getLogger("ldpopt").handlers == before
+
+
+def test_the_log_tells_rounds_and_gaps(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ldpopt")
+    prior = np.arange(1.0, 41) / 820
+    loss = lo.utility.absolute_error(np.arange(40))
+    lo.solve(lo.Problem(prior, loss, lo.PureLDP(1.0)), form="sifted", solver="interior")
+    assert "outputs, program 1:" in caplog.text
+    caplog.clear()
+    lo.solve(lo.Problem([0.1, 0.2, 0.3, 0.4], loss.matrix[:4, :4] * -1, lo.ApproximateLDP(1.0, 0.05)))
+    assert "rows, round 1:" in caplog.text
+
+
+def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
+    solution = lo.solve(PROBLEM)
+    coin = solution.mechanism
+    coin.save(tmp_path / "coin.json")
+    assert lo.Mechanism.load(tmp_path / "coin.json") == coin
+    with pytest.warns(DeprecationWarning, match=r"Mechanism\.save\(\)"):
+        coin.to_json(tmp_path / "old.json")
+    with pytest.warns(DeprecationWarning, match=r"Mechanism\.load\(\)"):
+        assert lo.Mechanism.from_json(tmp_path / "old.json") == coin
+    assert "epsilon 1.09861, delta 0: certified" in solution.summary()
+    pytest.importorskip("matplotlib")
+    for ax in (coin.plot(), lo.plot(solution), lo.plot(coin.audit()), lo.plot(lo.sweep(PROBLEM, [0.5, 1.0]))):
+        assert ax.get_xlabel()
+    with pytest.raises(StatementError, match="no picture"):
+        lo.plot(PROBLEM)
+
+
+def test_sweep_is_a_module_and_can_be_called() -> None:
+    from ldpopt.sweep import SweepResult
+
+    found = lo.sweep(PROBLEM, ["log(3)"])
+    assert isinstance(found, SweepResult)
+    assert found.rows[0].value == lo.sweep.sweep(PROBLEM, ["log(3)"]).rows[0].value
+    assert "Solve and certify a problem at many budgets" in (type(lo.sweep).__call__.__doc__ or "")
+
+
+def test_one_verb_makes_an_answer_a_report() -> None:
+    coin, people = lo.solve(PROBLEM).mechanism, ["no", "yes", "no"]
+    reports = coin.privatize(people, rng=1)
+    assert reports.tolist() == coin.sample(people, rng=1).tolist()
+    series = coin.privatize(pd.Series(people, index=[5, 7, 9]), rng=1)
+    assert (series.index.tolist(), series.tolist()) == ([5, 7, 9], reports.tolist())
+    with pytest.raises(StatementError, match="no column"):
+        coin.privatize(pd.DataFrame({"q": people}))
+    for protocol in (lo.mean.Duchi(1.0), lo.frequencies.RandomizedResponse(["no", "yes"], 1.0)):
+        answers = [0.5, -1.0] if hasattr(protocol, "domain") else people
+        assert len(protocol.privatize(answers, rng=1)) == len(answers)
+        with pytest.warns(DeprecationWarning, match="privatize"):
+            protocol.randomize(answers, rng=1)
+
+
+KINDS = {
+    "Duchi": lambda **how: lo.mean.Duchi(1.0, **how),
+    "Piecewise": lambda **how: lo.mean.Piecewise(1.0, **how),
+    "Hybrid": lambda **how: lo.mean.Hybrid(1.0, **how),
+    "Laplace": lambda **how: lo.mean.Laplace(1.0, **how),
+    "RandomCensoring": lambda **how: lo.mean.RandomCensoring(1.0, **how),
+    "SquareWave": lambda **how: lo.mean.SquareWave(1.0, **how),
+    "NoPrivacy": lambda **how: lo.mean.NoPrivacy(**how),
+    "Sampled": lambda **how: lo.mean.sampled(lo.mean.Duchi(1.0, **how), attributes=2),
+    "DuchiVector": lambda **how: lo.mean.DuchiVector(1.0, 2, **how),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_in_the_unit_of_the_data(kind: str) -> None:
+    """A stated domain is a change of unit: same draws, and estimates, errors and variances in the unit of the data."""
+    plain = KINDS[kind]()
+    low, high = plain.domain
+    years = KINDS[kind](domain=(18, 98))
+    unit = 80 / (high - low)
+    shares = np.random.default_rng(1).random((300, 2) if kind in ("Sampled", "DuchiVector") else 300)
+    natural, ages = low + (high - low) * shares, 18 + 80 * shares
+    reports = years.privatize(ages, rng=2)
+    drawn = (plain.privatize(natural, rng=2), reports)
+    drawn = tuple(given["report"] if given.dtype.names else given for given in drawn)
+    assert np.isclose(*drawn, rtol=1e-9).mean() > 0.99  # rounding may move an answer to the next point of a grid
+    found, expected = years.estimate(reports), plain.estimate(reports)
+    assert found.values == pytest.approx(18 + unit * (expected.values - low))
+    assert found.std_error == pytest.approx(unit * expected.std_error)
+    assert years.worst_case_variance == pytest.approx(unit**2 * plain.worst_case_variance)
+    assert years.variance(58.0) == pytest.approx(unit**2 * plain.variance((low + high) / 2))
+    assert years.audit().epsilon == plain.audit().epsilon
+    assert years.domain == (18, 98)
+    with pytest.raises(StatementError, match="domain="):
+        years.privatize(ages + 50)
+
+
+@pytest.mark.parametrize("domain", [(1, 1), (2, 1), (0, np.inf), 5, ("a", "b")])
+def test_a_domain_is_an_interval(domain: object) -> None:
+    with pytest.raises(StatementError, match="domain"):
+        lo.mean.Duchi(1.0, domain=domain)
