@@ -21,6 +21,9 @@ MAX_CANDIDATES = 64
 BLOCK = 1 << 17
 """Number of entries that are compared at once; a megabyte of floats stays near the processor."""
 
+COMPILED_ENTRIES = 2e7
+"""Number of entries, in all pairs, from which compiled loops are worth the time in which they are loaded."""
+
 
 class Pairs(NamedTuple):
     """Ordered pairs of tied inputs, and their distance: the factor of epsilon."""
@@ -60,8 +63,10 @@ def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, 
     lower = upper = left_out = 0.0
     rounding = ULPS if matrix.is_rounded else 0.0
     near: list[_Candidate] = []
+    is_compiled = len(pairs.first) * matrix.shape[1] >= COMPILED_ENTRIES
+    floats = np.ascontiguousarray(matrix.floats)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
-        loss = _largest_losses(matrix.floats[x], matrix.floats[others])
+        loss = _largest_losses(floats, x, others, is_compiled=is_compiled)
         at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
         lower = max(lower, float(((loss * (1 - 4 * ULPS) - rounding) / distance).max()))
         upper = max(upper, float(at_most.max()))
@@ -90,13 +95,22 @@ def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, ro
         yield _Candidate(float(at_most[y]), x, k, int(y), distance)
 
 
-def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_losses(
+    floats: NDArray[np.float64], x: int, others: NDArray[np.int64], *, is_compiled: bool
+) -> NDArray[np.float64]:
     """Largest loss of one row over each of some others; at least 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        excess = np.fmax.reduce((over - under) / under, axis=1, initial=0.0)  # 0 / 0 does not count
+    if is_compiled:
+        from ldpopt.auditing.pair_loops import largest_excesses
+
+        excess = np.empty(len(others))
+        largest_excesses(floats, x, others, excess)
+    else:
+        over, under = floats[x], floats[others]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            excess = np.fmax.reduce((over - under) / under, axis=1, initial=0.0)  # 0 / 0 does not count
     loss = np.log1p(excess)
     for row in np.flatnonzero(np.isinf(loss)):  # a ratio may overflow, its logarithm does not
-        loss[row] = _losses(over, under[row]).max()
+        loss[row] = _losses(floats[x], floats[others[row]]).max()
     return np.asarray(loss)
 
 
@@ -112,18 +126,38 @@ def decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
     """Screen in floats, then decide entries near the bound in integers."""
     verdict: Verdict = "certified"
     used = np.asarray(matrix.whole != 0)
+    is_compiled = len(pairs.first) * matrix.shape[1] >= COMPILED_ENTRIES
+    floats = np.ascontiguousarray(matrix.floats)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         exponent = float(budget) * distance
         factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
-        near = matrix.floats[others] <= factor[:, None] * matrix.floats[x]
-        near &= used[x]
-        for row in np.flatnonzero(near.any(axis=1)):
-            u, v = matrix.whole[x, near[row]].tolist(), matrix.whole[others[row], near[row]].tolist()
+        for row in _near_rows(floats, x, others, factor, used[x], is_compiled=is_compiled):
+            near = used[x] & (floats[others[row]] <= factor[row] * floats[x])
+            u, v = matrix.whole[x, near].tolist(), matrix.whole[others[row], near].tolist()
             found = _decide_entries(u, v, budget, float(distance[row]))
             if found == "violated":
                 return found
             verdict = "undecided" if found == "undecided" else verdict
     return verdict
+
+
+def _near_rows(
+    floats: NDArray[np.float64],
+    x: int,
+    others: NDArray[np.int64],
+    factor: NDArray[np.float64],
+    used: NDArray[np.bool_],
+    *,
+    is_compiled: bool,
+) -> NDArray[np.int64]:
+    """Which other rows have an entry near the bound or beyond it, where the row ``x`` has mass."""
+    if not is_compiled:
+        return np.flatnonzero(((floats[others] <= factor[:, None] * floats[x]) & used).any(axis=1))
+    from ldpopt.auditing.pair_loops import count_near
+
+    count = np.empty(len(others), np.int64)
+    count_near(floats, x, others, factor, used, count)
+    return np.flatnonzero(count)
 
 
 def _decide_entries(over: list[int], under: list[int], budget: Budget, distance: float) -> Verdict:

@@ -20,6 +20,7 @@ from ldpopt.foundation.checks import Float, summed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.raising import raised
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import ties_of
 
@@ -281,7 +282,7 @@ class _Cone:
         if self.ties.is_compact and self.is_uniform:
             floor = round_up((values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack) * ratio)
             return np.asarray(np.maximum(values, floor * self.ties.tied_outputs(values.shape[1])))
-        return self._raise_by_sweeps(values.copy(), ratio, slack, round_up)
+        return raised(values, self.ties, ratio, slack, is_whole=bool(total))
 
     def _integer_slack(self, total: float, m: int) -> Any:
         """Slack in units of the grid; rounded up, which keeps zeros, if the scaling leaves enough of delta."""
@@ -289,27 +290,6 @@ class _Cone:
         if self.ties.delta * (ROW_TOTAL - total) >= 3 * m:
             return np.ceil(units) + 1
         return np.floor(units * (1 - 2.0**-52))
-
-    def _raise_by_sweeps(self, values: Float, ratio: Float, slack: Any, round_up: Any) -> Float:
-        """Raise the rows in order and in reverse order, until nothing changes."""
-        first, second = self.ties.pairs()
-        ratio = np.broadcast_to(ratio, first.shape)
-        tied = self.ties.tied_outputs(values.shape[1])
-        by_target = np.argsort(second, kind="stable")
-        ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
-        order = list(range(len(values)))
-        for _ in range(2 * len(values) + 2):
-            before = values.copy()
-            for x in order:
-                pairs = by_target[ends[x] : ends[x + 1]]
-                if len(pairs):
-                    room = slack if self.is_uniform else slack[first[pairs], x]
-                    floor = round_up((values[first[pairs]] - room) * ratio[pairs, None]).max(axis=0)
-                    np.maximum(values[x], floor * tied, out=values[x])
-            order.reverse()
-            if np.array_equal(before, values):
-                break
-        return values
 
 
 def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:

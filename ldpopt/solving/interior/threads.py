@@ -1,8 +1,7 @@
-"""How many threads may be used: for small matrices of linear algebra, one thread is fastest."""
+"""How many threads the linear algebra may use: for small matrices, one thread is fastest."""
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import Any
 
@@ -15,13 +14,6 @@ THREADED = 1500
 def few_threads(order: int) -> Any:
     """Limit BLAS to one thread if matrices are of a lower order than `THREADED`; used in a ``with`` statement."""
     return _libraries().limit(limits=1 if order < THREADED else None, user_api="blas")
-
-
-def cores() -> int:
-    """Number of cores that this process may use; ``OMP_NUM_THREADS`` may allow fewer."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    stated = os.environ.get("OMP_NUM_THREADS", "")
-    return min(allowed, int(stated)) if stated.isdigit() and int(stated) else allowed
 
 
 @cache

@@ -25,6 +25,9 @@ TABLE_SHARE = 0.1
 BLOCK = 1 << 16
 """Entries of kernel columns that are computed between two looks at the clock."""
 
+CHECKED = 100
+"""Number of inputs for which a table of losses is checked to fulfil the triangle inequality."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cone:
@@ -95,8 +98,10 @@ class Cone:
         OutOfTimeError
             If the deadline is over.
         """
+        if len(self.lengths.table) and self._has_shortest_ties():
+            return self._from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
-        parents = np.empty((len(roots), self.n), np.int16 if self.n < 1 << 15 else np.int32)
+        parents = self._no_parents(roots)
         depth, size = 0.0, max(1, BLOCK // self.n)
         for begin in range(0, len(roots), size):
             deadline.check("looking for shortest chains of ties")
@@ -104,4 +109,34 @@ class Cone:
             distance, parent = dijkstra(graph, indices=roots[part], return_predecessors=True)
             depth = max(depth, float(distance.max()))
             parents[part] = np.where(parent < 0, np.arange(self.n), parent)
+        return depth, parents
+
+    def _no_parents(self, roots: Int) -> NDArray[Any]:
+        """Room for the parents of all trees, in as few bytes as the inputs' numbers need."""
+        return np.empty((len(roots), self.n), np.int16 if self.n < 1 << 15 else np.int32)
+
+    def _has_shortest_ties(self) -> bool:
+        """Whether the ties of an input are shortest chains, as in a metric: checked for `CHECKED` inputs.
+
+        Where it is wrong about other inputs, their kernels lie outside of the cone, which repair mends at a cost.
+        """
+        from ldpopt.solving.methods.rays.kernel_loops import is_shortest, kernel_tree
+
+        table, reached = self.lengths.table, np.empty(self.n)
+        parent = self._no_parents(np.zeros(1, np.int64))[0]
+        for root in np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist():
+            kernel_tree(root, table, parent, reached)
+            if not is_shortest(reached, table):
+                return False
+        return True
+
+    def _from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
+        """Kernel trees where the ties of a root are shortest chains."""
+        from ldpopt.solving.methods.rays.kernel_loops import kernel_tree
+
+        parents, reached = self._no_parents(roots), np.empty(self.n)
+        depth = 0.0
+        for root, parent in zip(roots.tolist(), parents, strict=True):
+            deadline.check("looking for shortest chains of ties")
+            depth = max(depth, kernel_tree(root, self.lengths.table, parent, reached))
         return depth, parents

@@ -7,22 +7,17 @@ positive where it holds it from above. Then these costs are the pairs' multiplie
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
-from ldpopt.solving.interior.threads import cores
 from ldpopt.solving.methods.rays.cone import Cone
-
-T = TypeVar("T")
 
 CHUNK = 1 << 14
 """Entries of the outputs that a thread takes at once; it looks at the clock in between."""
@@ -142,7 +137,7 @@ class Trees:
                 return 0
             return improve(outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, limit, is_best)
 
-        self.pivots += sum(self._in_threads(work))
+        self.pivots += sum(in_threads(work, self._chunks))
         return is_best
 
     def prices(self, costs: Float, priced: Float, sums: Float) -> Prices:
@@ -164,7 +159,7 @@ class Trees:
             price(outputs, self.roots, costs, priced, sums, self.parent, self.side, self.cone.lengths, share, found)
             return share
 
-        share = np.min(self._in_threads(work), axis=0)
+        share = np.min(in_threads(work, self._chunks), axis=0)
         return Prices(share, *found)
 
     def multipliers(self, costs: Float, sums: Float) -> TreeMultipliers:
@@ -183,11 +178,8 @@ class Trees:
         first, second, outputs, values = (np.concatenate(part) for part in zip(*parts, strict=True))
         return TreeMultipliers(first, second, outputs, self.cone.losses(first, second), values)
 
-    def _in_threads(self, work: Callable[[Int], T]) -> list[T]:
-        """Share the outputs among the cores, a chunk at a time."""
+    @property
+    def _chunks(self) -> list[Int]:
+        """Outputs in parts that are computed one after the other."""
         m = len(self.roots)
-        chunks = np.array_split(np.arange(m), max(1, m * self.cone.n // CHUNK))
-        if len(chunks) == 1 or cores() == 1:
-            return [work(chunk) for chunk in chunks]
-        with ThreadPoolExecutor(cores()) as pool:
-            return list(pool.map(work, chunks))
+        return np.array_split(np.arange(m), max(1, min(m, m * self.cone.n // CHUNK)))

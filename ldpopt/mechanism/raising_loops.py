@@ -1,0 +1,54 @@
+"""Compiled loops that raise columns into the cone of their ties; numpy does the same for few of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.rows import Int
+
+
+@compiled
+def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> bool:
+    """Raise one input's entries to what its ties ask for; returns whether any was below."""
+    row, changed = block[x], 0
+    for k in range(ends[x], ends[x + 1]):
+        other, factor = block[partner[k]], ratio[k]
+        for y in range(len(row)):
+            floor = (other[y] - room) * factor
+            if is_whole:
+                floor = np.ceil(floor)
+            changed += floor > row[y]
+            row[y] = max(row[y], floor)
+    return changed > 0
+
+
+@compiled
+def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
+    """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``.
+
+    Parameters
+    ----------
+    block : float array, shape (n, some outputs)
+        Few columns, so that all their entries stay near the processor.
+    ends, partner, ratio : arrays
+        Tied inputs of each input and their ratios, as compressed rows.
+    room : float
+        Slack of every entry.
+    is_whole : bool
+        Whether to raise to the next integer.
+
+    Notes
+    -----
+    Rows are raised in order and in reverse order, at most ``2 n + 2`` times.
+    """
+    n = len(block)
+    for sweep in range(2 * n + 2):
+        changed = False
+        for at in range(n):
+            x = at if sweep % 2 == 0 else n - 1 - at
+            if _raise_row(x, block, ends, partner, ratio, room, is_whole):
+                changed = True
+        if not changed:
+            break

@@ -1,0 +1,74 @@
+"""Compiled loops against numpy: audits of pairs, columns raised into their cone, trees of kernels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import shortest_path
+
+import ldpopt as lo
+from builders import cases
+from ldpopt.auditing import tied_pairs
+from ldpopt.mechanism import raising
+from ldpopt.mechanism.repair import repair
+from ldpopt.solving.methods.rays.cone import Cone
+
+
+def random_channel(n, m, seed):
+    """Near a private channel for a line, with some entries that break it, and zeros."""
+    rng = np.random.default_rng(seed)
+    channel = np.exp(-np.abs(np.subtract.outer(np.arange(n), np.linspace(0, n, m))) * rng.uniform(0.2, 0.6))
+    channel *= rng.choice([1.0, 1.1, 0.0], p=[0.8, 0.15, 0.05], size=(n, m)) if seed % 2 else 1.0
+    channel[:, 0] += 0.01
+    return channel / channel.sum(axis=1, keepdims=True)
+
+
+@cases(20)
+@given(st.integers(2, 12), st.integers(2, 9), st.integers(0, 10**6))
+def test_audits_of_pairs_agree(n, m, seed):
+    channel = random_channel(n, m, seed)
+    privacy = lo.MetricDP.of_points(0.7, np.arange(n)[:, None])
+    found = []
+    for entries in (0, np.inf):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tied_pairs, "COMPILED_ENTRIES", entries)
+            found.append(lo.audit(channel, privacy))
+    assert (found[0].epsilon, found[0].verdict) == (found[1].epsilon, found[1].verdict)
+
+
+@cases(20)
+@given(st.integers(2, 12), st.integers(2, 9), st.integers(0, 10**6))
+def test_repairs_agree(n, m, seed):
+    channel = random_channel(n, m, seed)
+    privacy = lo.MetricDP.of_points(0.7, np.arange(n)[:, None])
+    found = []
+    for entries in (0, np.inf):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(raising, "COMPILED_ENTRIES", entries)
+            found.append(repair(channel, privacy).mechanism.channel)
+    assert (found[0] == found[1]).all()
+
+
+@cases(20)
+@given(st.integers(2, 14), st.integers(0, 10**6), st.booleans())
+def test_kernel_trees_are_shortest_chains(n, seed, is_metric):
+    rng = np.random.default_rng(seed)
+    if is_metric:
+        places = rng.permutation(30)[:n]
+        distance = np.abs(np.subtract.outer(places // 6, places // 6)) + np.abs(np.subtract.outer(places, places) % 6.0)
+    else:
+        distance = rng.random((n, n)) ** 3 + 0.001
+    distance = np.triu(distance, 1) + np.triu(distance, 1).T
+    distance[distance == 0] = 1.0
+    np.fill_diagonal(distance, 0.0)
+    ties = lo.MetricDP(1.0, distance).ties(range(n))
+    cone = Cone.of(ties)
+    graph = np.full((n, n), np.inf)
+    graph[ties.first, ties.second] = ties.distance
+    expected = shortest_path(graph)
+    depth, parents = cone.kernels(np.arange(n))
+    assert depth == pytest.approx(expected.max())
+    for root, parent in enumerate(parents):
+        for x in range(n):
+            if x != root:
+                assert expected[root, x] == pytest.approx(expected[root, parent[x]] + graph[parent[x], x])
