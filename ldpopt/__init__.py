@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ldpopt.statement.problem import Problem
     from ldpopt.statement.utility import Utility
     from ldpopt.statement.workloads import Workload
-    from ldpopt.studies import experiment, simulate, sweep
+    from ldpopt.studies import experiment, folders, simulate, sweep
 
 __version__ = "0.1.0"
 
@@ -115,6 +115,7 @@ _MODULES = {
     "datasets": "statement.datasets",
     "divergence": "auditing.divergence",
     "experiment": "studies.experiment",
+    "folders": "studies.folders",
     "frequencies": "estimation.frequencies",
     "layers": "noise.layers",
     "mean": "estimation.mean",
@@ -174,6 +175,7 @@ __all__ = [
     "experiment",
     "extreme_points",
     "find_refinement",
+    "folders",
     "formulate",
     "frequencies",
     "goodness_of_fit",

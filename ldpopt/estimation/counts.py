@@ -22,6 +22,7 @@ from ldpopt.foundation.labels import plain_label
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.tables.coding import Missing
+from ldpopt.tables.partitions import gathered, is_partitioned
 
 FORMAT = "ldpopt counts 1"
 
@@ -280,6 +281,8 @@ def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weight
             raise StatementError("a stream takes no weights", do="count lists of reports with their weights, and add")
         parts = iter(lambda: list(islice(reports, STREAM)), [])
         return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), _empty(mechanism))
+    if is_partitioned(reports):
+        return _of_partitions(mechanism, reports, column, weights, missing)
     if isinstance(reports, (str, os.PathLike)) and column is not None:
         require_drawn_by(os.fspath(reports), column, mechanism.digest)
     seen = None if column is not None else counted(reports, mechanism.outputs)
@@ -289,6 +292,15 @@ def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weight
         return _counts(mechanism, seen, seen, int(seen.sum()))
     chunks = chunks_of(reports, mechanism.outputs, column, weights, missing)
     return sum((_count_chunk(mechanism, chunk) for chunk in chunks), _empty(mechanism))
+
+
+def _of_partitions(mechanism: Mechanism, table: Any, column: str | None, weights: Any, missing: Missing) -> Counts:
+    """Counts of each partition of a dataframe of Dask, added up."""
+    if column is None or not isinstance(weights, (str, type(None))):
+        do = "state column=, and weights= by name"
+        raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
+    parts = gathered(table, lambda part, _: _of_mechanism(mechanism, part, column, weights, missing))
+    return sum(parts, _empty(mechanism))
 
 
 def _count_chunk(mechanism: Mechanism, chunk: Chunk) -> Counts:

@@ -209,13 +209,14 @@ class Mechanism(AdversaryMeasures, Written):
 
         Parameters
         ----------
-        table : dataframe of pandas, polars or pyarrow, or sequence of labels
-            One row for each person. A list or Series of answers, without ``columns``, gives what `sample` does.
+        table : dataframe of pandas, polars, pyarrow or Dask, or sequence of labels
+            One row for each person. One of Dask gives a lazy one, and needs a key or a seed: whenever it is computed,
+            the reports are the same. A list or Series of answers, without ``columns``, gives what `sample` does.
         columns : label or list of labels, optional
             Columns of answers of a dataframe. Each is drawn by itself: for several, a person's budgets add up.
         rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; several columns draw from spawned generators. Default: the operating system's
-            generator.
+            Makes the draws repeatable; several columns, and the partitions of Dask, draw from spawned generators.
+            Default: the operating system's generator.
         key : SecretKey or bytes, optional
             Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
             every table and on every machine. The key must stay secret. Default: none.

@@ -14,12 +14,14 @@ from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
 from ldpopt.mechanism.origins import of_reports
+from ldpopt.mechanism.partitions import privatize_partitions
 from ldpopt.mechanism.sampling import Random, generators
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
 from ldpopt.tables.files import Rows, place_of, reading, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
 from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.kinds import kind_of, require_other_file
+from ldpopt.tables.partitions import is_partitioned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,6 +117,8 @@ class Rule:
 
 def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None, keyed: Keyed | None = None) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
+    if is_partitioned(table):
+        return privatize_partitions(table, rules, rng, keyed)
     frame = as_frame(table)
     drawn = {}
     sources: list[Draws] = list(generators(rng, len(rules)))

@@ -31,7 +31,7 @@ def submit_all(task: Task, board: Board, executor: Any, gather: Callable[..., No
     LdpoptError
         If the executor has broken down.
     """
-    pool = executor.get_executor() if hasattr(executor, "get_executor") else executor
+    pool = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     if not hasattr(pool, "submit"):
         what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
         raise StatementError(what, do="pass a concurrent.futures.Executor or a dask.distributed.Client")

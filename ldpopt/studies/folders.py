@@ -1,0 +1,273 @@
+"""Surveys in folders of Parquet files: privatized and counted file by file, in worker processes or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.designs.subsets import FrequencyDesign
+from ldpopt.estimation.set_tables import SetRule, count_sets
+from ldpopt.estimation.survey import Survey
+from ldpopt.mechanism.keyed import Keyed
+from ldpopt.mechanism.origins import of_reports
+from ldpopt.mechanism.partitions import seed_of, spawned
+from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.sampling import Random
+from ldpopt.tables.origin import read_origin
+from ldpopt.workers.board import Lost
+from ldpopt.workers.run import Finished, run
+
+ENDINGS = (".parquet", ".pq")
+
+PARTS = ".parts"
+"""Folder in the target of the files that are being written."""
+
+Progress = Callable[[int, int], None]
+
+
+def privatize_folder(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    questions: Mapping[str, Any] | Survey,
+    *,
+    keep: Sequence[str] = (),
+    rng: Random = None,
+    key: Any = None,
+    id: str | None = None,
+    jobs: int = 1,
+    executor: Any = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write the reports of a folder of answers, file by file, once.
+
+    A file appears in the target whole or not at all, and is never replaced: after whatever ended the run, the same call
+    draws for the files that are missing, so that nobody's answer is drawn twice.
+
+    Parameters
+    ----------
+    source, target : path
+        Folders; every file of the source that ends in ``.parquet`` or ``.pq`` has one of the same name in the target.
+        On a cluster, every worker has to see both.
+    questions : mapping column -> Mechanism, design, Problem or Rule, or Survey
+        How each column becomes reports.
+    keep : sequence of str
+        Other columns to copy, unprotected; default: ``()``.
+    rng : SeedSequence or int, optional
+        Makes the draws repeatable, for tests only; each file draws from a seed of its own. Default: the operating
+        system's generator, on each worker that of its own.
+    key : SecretKey or bytes, optional
+        Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
+    id : str, optional
+        Column of the ids, with ``key``; none comes twice in a file. Who is in several files gets the same report.
+    jobs : int
+        Processes; default: ``1``. -1 for one on each core.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Works instead of processes of our own.
+    progress : callable, optional
+        Called with (finished, total) after each file.
+
+    Returns
+    -------
+    int
+        Number of rows in the target.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no answer, or as in `Survey`.
+    ModelFileError
+        If a folder or file cannot be read or written, or the target has files of another survey.
+    LdpoptError
+        If worker processes died three times at the same file.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM; the files that are finished stay.
+    """
+    rules = rules_of(questions)
+    keyed = Keyed.read(key, id, rng)
+    folder, goal = Path(source), Path(target)
+    names = _names(folder)
+    if goal.resolve() == folder.resolve():
+        raise ModelFileError("the reports would be among the answers", where=str(goal), do="name another folder")
+    with _told("cannot write the folder", goal):
+        (goal / PARTS).mkdir(parents=True, exist_ok=True)
+    finished = _finished(goal, names, of_reports(rules, keep, keyed))
+    seeds = None if rng is None else seed_of(rng)
+    task = _Privatize(folder.resolve(), goal.resolve(), rules, tuple(keep), seeds, keyed)
+    points = {name: (name, number) for number, name in enumerate(names) if name not in finished}
+    total, done = len(names), len(finished)
+    heard = None if progress is None else lambda now, _: progress(done + now, total)
+    results = _results(run(task, points, jobs=jobs, executor=executor, progress=heard))
+    shutil.rmtree(goal / PARTS, ignore_errors=True)  # with what killed workers have left
+    rows: int = sum(results.values()) + sum(finished.values())
+    return rows
+
+
+def count_folder(
+    folder: str | os.PathLike[str],
+    questions: Mapping[str, Any] | Survey,
+    *,
+    weights: str | None = None,
+    jobs: int = 1,
+    executor: Any = None,
+    progress: Progress | None = None,
+) -> dict[str, Counts]:
+    """Count the reports of each question in a folder of Parquet files; only counts travel.
+
+    Parameters
+    ----------
+    folder : path
+        What `privatize_folder` wrote. On a cluster, every worker has to see it.
+    questions : mapping column -> Mechanism, design, Problem or Rule, or Survey
+        What drew each column.
+    weights : str, optional
+        Column with the weight of each person; default: all 1.
+    jobs, executor, progress
+        As in `privatize_folder`; default: ``1`` and none.
+
+    Returns
+    -------
+    dict column -> Counts
+        For `Survey.estimate`, or one by one for `estimate_frequencies` and the ``estimate`` of a design.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no report of its question.
+    ModelFileError
+        If a file cannot be read, or says that its reports were drawn by another mechanism.
+    LdpoptError
+        If worker processes died three times at the same file.
+    """
+    place = Path(folder)
+    points = {name: name for name in _names(place)}
+    task = _Count(place.resolve(), rules_of(questions), weights)
+    results = _results(run(task, points, jobs=jobs, executor=executor, progress=progress))
+    return {column: sum((found[column] for found in results.values()), 0) for column in task.rules}
+
+
+def rules_of(questions: Mapping[str, Any] | Survey) -> dict[str, Rule]:
+    """How each column becomes reports; designs for frequencies draw sets where their reports are too many to list."""
+    if isinstance(questions, Survey):
+        return questions.rules
+    if not isinstance(questions, Mapping):
+        raise StatementError("there are no questions", do='pass {"column": mechanism, ...} or a Survey')
+    sets = {name: SetRule(one.protocol) for name, one in questions.items() if isinstance(one, FrequencyDesign)}
+    return Survey({**questions, **sets}).rules
+
+
+@dataclass(frozen=True)
+class _Privatize:
+    """Writes the reports of one file; the number of its rows."""
+
+    source: Path
+    target: Path
+    rules: dict[str, Rule]
+    keep: tuple[str, ...]
+    seed: np.random.SeedSequence | None
+    keyed: Keyed | None
+
+    def __call__(self, point: tuple[str, int]) -> int:
+        name, number = point
+        if (self.target / name).exists():  # a cluster does a task again whose result it has lost
+            return _rows(self.target / name)
+        part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
+        rng = None if self.seed is None else spawned(self.seed, number)
+        try:
+            rows = privatize_file(self.source / name, part, self.rules, keep=self.keep, rng=rng, keyed=self.keyed)
+            with _told("cannot write the file", self.target / name):
+                return self._published(part, self.target / name, rows)
+        finally:
+            with suppress(FileNotFoundError):
+                part.unlink()
+
+    def _published(self, part: Path, whole: Path, rows: int) -> int:
+        """Give a file its name, unless another worker, thought dead, has done so before."""
+        try:
+            os.link(part, whole)
+        except FileExistsError:
+            return _rows(whole)
+        except OSError:  # a file system without links
+            if whole.exists():
+                return _rows(whole)
+            os.replace(part, whole)
+        return rows
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Counts the reports of one file."""
+
+    folder: Path
+    rules: dict[str, Rule]
+    weights: str | None
+
+    def __call__(self, name: str) -> dict[str, Counts]:
+        return {column: self._counts(self.folder / name, column, rule) for column, rule in self.rules.items()}
+
+    def _counts(self, path: Path, column: str, rule: Rule) -> Counts:
+        if isinstance(rule, SetRule):
+            return count_sets(rule.mechanism, path, column, self.weights, rule.missing)
+        return Counts.of(rule.mechanism, path, column=column, weights=self.weights, missing=rule.missing)
+
+
+def _names(folder: Path) -> list[str]:
+    """Names of the tables of a folder, sorted."""
+    with _told("cannot read the folder", folder):
+        found = sorted(
+            path.name for path in folder.iterdir() if path.suffix in ENDINGS and not path.name.startswith(".")
+        )
+    if not found:
+        raise ModelFileError("the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}")
+    return found
+
+
+def _finished(target: Path, names: Sequence[str], origin: dict[str, Any]) -> dict[str, int]:
+    """Rows of the files that an earlier start has written; files of another survey are refused."""
+    found = {}
+    for path in sorted(target.iterdir()):
+        if path.suffix not in ENDINGS or path.name.startswith("."):
+            continue
+        stated = read_origin(str(path)) or {}
+        facts = ("questions", "unprotected", "key")
+        if path.name not in names or any(stated.get(fact) != origin[fact] for fact in facts):
+            what = "the folder has a file that this call would not write: it is of other answers, questions or a key"
+            raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
+        found[path.name] = _rows(path)
+    return found
+
+
+def _rows(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    rows: int = pq.read_metadata(path).num_rows
+    return rows
+
+
+def _results(finished: Finished) -> dict[str, Any]:
+    """Results of all files; an error where the run was interrupted, or workers died."""
+    if finished.interrupted:
+        raise KeyboardInterrupt(f"{len(finished.results)} files are finished")
+    for name, found in finished.results.items():
+        if isinstance(found, Lost):
+            raise LdpoptError(found.reason, where=str(name), do="start again; what is finished stays")
+    return finished.results
+
+
+@contextmanager
+def _told(what: str, path: Path) -> Iterator[None]:
+    """Tell errors of the system in our words."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelFileError(f"{what}: {why}", where=str(path), do="check the path") from None
