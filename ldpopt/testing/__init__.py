@@ -1,7 +1,8 @@
-"""What a plug-in must keep, as checks that need no test framework: `check_solver` and `check_notion`."""
+"""Checks of what a plug-in must keep, without a test framework: `check_solver`, `check_notion`; synthetic cities."""
 
+from ldpopt.testing.cities import City, synthetic_city
 from ldpopt.testing.notions import check_notion
 from ldpopt.testing.programs import dense_program
 from ldpopt.testing.solvers import Tolerances, check_solver, checks
 
-__all__ = ["Tolerances", "check_notion", "check_solver", "checks", "dense_program"]
+__all__ = ["City", "Tolerances", "check_notion", "check_solver", "checks", "dense_program", "synthetic_city"]

@@ -16,7 +16,7 @@ EXAMPLES = sorted([*FOLDER.glob("[0-9][0-9]_*.py"), *FOLDER.glob("papers/*.py")]
 QUICK = ("01_survey", "05_places")
 """The usual set runs these two; the house's own run and the thorough set run all."""
 
-NEEDED = {"matplotlib": "matplotlib", "datasets.load": "statsmodels", "cvxpy": "cvxpy"}
+NEEDED = {"matplotlib": "matplotlib", "datasets.load": "statsmodels", "plotly.data": "plotly", "cvxpy": "cvxpy"}
 """Package that a word in a script asks for."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, Mechanism, Problem, PureLDP, estimate_frequencies, neighbors, plot
+from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, Problem, PureLDP, estimate_frequencies, neighbors, plot
 from ldpopt.errors import StatementError
 from ldpopt.polytope.regions import prior_regions
 from ldpopt.studies.sweep import SweepResult, sweep
@@ -149,3 +149,49 @@ def test_regions_names_every_cell(ratio: str) -> None:
         assert sum(text.startswith(cell.label.replace(":", "")) for text in shown) == 1
     with pytest.raises(StatementError, match="three answers"):
         plot.regions(prior_regions(PureLDP(1.0), 2))
+
+
+SQUARE = {"a": (0.0, 0.0), "b": (2.0, 0.0), "c": (0.0, 2.0), "d": (2.0, 2.0)}
+
+
+def test_places_are_where_they_are_with_arrows_to_the_mean_of_their_reports() -> None:
+    metric = MetricDP.of_points(0.5, SQUARE)
+    mechanism = Mechanism(np.full((4, 4), 0.1) + 0.6 * np.eye(4), list("dcba"))
+    prior = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
+    ax = plot.places(mechanism, SQUARE, prior=prior, privacy=metric, unit="miles")
+    drawn(ax)
+    arrows, disks = sorted(ax.collections, key=lambda one: type(one).__name__ != "Quiver")
+    assert np.asarray(disks.get_offsets()).tolist() == [list(SQUARE[name]) for name in "dcba"]
+    assert np.asarray(disks.get_array()) == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert (arrows.U[0], arrows.V[0]) == pytest.approx((-0.4, -0.4))  # type: ignore[attr-defined]
+    assert ax.get_title() == r"metric privacy, $\varepsilon$ = 0.5 per miles"
+    assert ax.get_xlabel() == "east (miles)"
+
+
+def test_places_have_their_loss_and_the_lines_of_an_origin() -> None:
+    mechanism = Mechanism([[0.9, 0.1, 0.0, 0.0], *np.full((3, 4), 0.25)], list("abcd"))
+    ax = plot.places(mechanism, SQUARE, color="loss", origin="a", privacy=GraphDP(1.0, neighbors.path(list("abcd"))))
+    drawn(ax)
+    assert len(ax.collections[0].get_segments()) == 2  # type: ignore[attr-defined]
+    disks = next(one for one in ax.collections if one.get_array() is not None)
+    assert np.asarray(disks.get_array())[:2] == pytest.approx([0.2, (4 + 8**0.5) / 4])
+    assert ax.get_title() == r"privacy along a graph, $\varepsilon$ = 1"
+    hops = plot.places(mechanism, SQUARE, color="loss", loss=1 - np.eye(4))
+    disks = next(one for one in hops.collections if one.get_array() is not None)
+    assert np.asarray(disks.get_array())[:2] == pytest.approx([0.1, 0.75])
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"origin": "e"}, "'e' is not an input"),
+        ({"color": "red"}, "color = 'red'"),
+        ({"points": [(0, 0), (1, 1)]}, r"shape \(2, 2\)"),
+        ({"mechanism": Mechanism(np.full((4, 2), 0.5), list("abcd"), ["x", "y"])}, "report 'x' is not a place"),
+        ({"prior": {"a": 1.0}}, "input 'b'"),
+    ],
+)
+def test_places_refuse_what_does_not_fit(change: dict[str, object], words: str) -> None:
+    plain = {"mechanism": Mechanism(np.full((4, 4), 0.25), list("abcd")), "points": SQUARE}
+    with pytest.raises(StatementError, match=words):
+        plot.places(**plain | change)  # type: ignore[arg-type]

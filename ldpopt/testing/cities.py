@@ -1,0 +1,83 @@
+"""Synthetic cities: clustered places with a prior, for tests and benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float, frozen, whole_number
+from ldpopt.privacy.metric import MetricDP, PointMetric
+from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
+
+RADIUS = 10.0
+"""Kilometers from the middle of the city within which its centers lie."""
+
+SPREAD = 1.0
+"""Standard deviation of the places around a center, in kilometers."""
+
+SCATTERED = 0.2
+"""Share of the places that belong to no center."""
+
+
+@dataclass(frozen=True, eq=False)
+class City:
+    """Places of a city.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n, 2)
+        Kilometers east and north of the middle; distinct.
+    prior : ndarray, shape (n,)
+        Probability of each place; places near a center are more likely.
+    """
+
+    points: Float = field(repr=False)
+    prior: Float = field(repr=False)
+
+    def problem(self, epsilon: float | str, metric: PointMetric = "euclidean") -> Problem:
+        """State metric privacy with ``epsilon`` nats per kilometer, and the distance as the loss."""
+        privacy = MetricDP.of_points(epsilon, self.points, metric)
+        return Problem(self.prior, Utility(privacy.matrix(range(len(self.prior))), "loss"), privacy)
+
+
+def synthetic_city(n: int, rng: Any = None) -> City:
+    r"""Draw a city: places around centers of unequal weight, and some scattered ones.
+
+    Parameters
+    ----------
+    n : int
+        Number of places.
+    rng : numpy.random.Generator or int, optional
+        Makes the city repeatable; default: another city each time.
+
+    Returns
+    -------
+    City
+        Points in kilometers and their prior. There are about :math:`\sqrt{n} / 2` centers.
+
+    Raises
+    ------
+    StatementError
+        If n is not a positive whole number.
+
+    Examples
+    --------
+    >>> city = synthetic_city(100, rng=1)
+    >>> city.points.shape, city.problem(1.0)
+    ((100, 2), Problem(100 inputs, 100 outputs, expected loss, MetricDP(epsilon=1.0, distance=<100 x 100>)))
+    """
+    n, source = whole_number(n, "n", 1), np.random.default_rng(rng)
+    count = max(1, round(n**0.5 / 2))
+    angle, share = source.uniform(0, 2 * np.pi, count), np.sqrt(source.random(count))
+    centers = RADIUS * share[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    weights = source.dirichlet(np.full(count, 4.0))
+    points = centers[source.choice(count, n, p=weights)] + SPREAD * source.standard_normal((n, 2))
+    scattered = source.random(n) < SCATTERED
+    points[scattered] = source.uniform(-RADIUS, RADIUS, (int(scattered.sum()), 2))
+    apart = ((points[:, None] - centers[None]) ** 2).sum(axis=2)
+    liveliness = np.exp(-apart / (2 * SPREAD**2)) @ weights + 0.01
+    prior = liveliness * source.gamma(2.0, size=n)
+    return City(frozen(points), frozen(prior / prior.sum()))
