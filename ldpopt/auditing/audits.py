@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.display import facts_html
 
 Verdict = Literal["certified", "violated", "undecided"]
 
@@ -40,6 +41,11 @@ class Audit:
     verdict: Verdict
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        witness = "none: all rows are equal" if self.witness is None else ", ".join(map(repr, self.witness))
+        facts = [("claim", self.claim or "none"), ("verdict", self.verdict), ("epsilon", self.epsilon)]
+        return facts_html("Audit", [*facts, ("delta", self.delta), ("witness (x, x', y)", witness)])
 
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""

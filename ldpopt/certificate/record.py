@@ -17,6 +17,7 @@ from ldpopt.certificate.grid import exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import real_number, require_kind
+from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.solving.solution import Solution
@@ -26,7 +27,7 @@ STAKE_SHARE = 100
 """The gap is relative to at least the stake divided by this, as the bound of a loss may be 0."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """A proof that a mechanism is private, with a bound on its distance from the best value.
 
@@ -61,6 +62,20 @@ class Certificate:
     problem: Problem | None = field(default=None, repr=False, compare=False)
     mechanism: Mechanism | None = field(default=None, repr=False, compare=False)
     multipliers: Multipliers | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Value, bound and gap as floats; the attributes are exact."""
+        facts = ", ".join(f"{name}={text}" for name, text in self._facts())
+        return f"Certificate({facts})"
+
+    def _repr_html_(self) -> str:
+        return facts_html("Certificate", [(name.replace("_", " "), text) for name, text in self._facts()])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Names and short values."""
+        numbers = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
+        shown = [*numbers, ("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
+        return [*shown, ("audit", self.audit.verdict)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.

@@ -152,22 +152,39 @@ def methods(problem: Problem, time_limit: float | None) -> list[Method]:
         for form in _forms(problem)
         for solver in _installed()
     ]
-    return formulas + programs + _extreme_points(problem)
+    return (
+        (formulas or [_inapplicable("closed form", "no family of closed forms fits")])
+        + programs
+        + _extreme_points(problem)
+    )
+
+
+def _inapplicable(name: str, why: str) -> Method:
+    """A method that this problem is not for."""
+
+    def run() -> Answer:
+        raise NotRepresentableError(why)
+
+    return Method(name, run)
 
 
 def _extreme_points(problem: Problem) -> list[Method]:
     """The best extreme point, if the optimum is one and the list is short."""
     n, m = problem.utility.shape
     ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
-    if ties is None or not ties.is_mutual:
-        return []
-    exact = ties.budget.ratio is not None
-    listed = n * m <= MAX_ENTRIES[ties.delta > 0]
-    plain = problem.prior is not None and not problem.constraints
-    is_pure = ties.is_complete and not ties.delta
-    return (
-        [Method("best extreme point", partial(_best_point, problem))] if plain and listed and (exact or is_pure) else []
-    )
+    why = ""
+    if problem.prior is None or problem.constraints:
+        why = "with a worst case or a side constraint the optimum need not be an extreme point"
+    elif ties is None:
+        why = "there are too many extreme points to list, or the notion ties nothing"
+    elif not ties.is_mutual:
+        why = "extreme points are listed of notions that tie both ways"
+    elif n * m > MAX_ENTRIES[ties.delta > 0]:
+        why = "there are too many extreme points to list"
+    elif ties.budget.ratio is None and (ties.delta or not ties.is_complete):
+        why = 'e^epsilon is not rational: state epsilon as "log(p/q)"'
+    name = "best extreme point"
+    return [_inapplicable(name, why) if why else Method(name, partial(_best_point, problem))]
 
 
 def _best_point(problem: Problem) -> Answer:
@@ -268,9 +285,8 @@ def _best_mechanism(lines: list[Line], best: float) -> Mechanism | None:
 def _show(title: str, data: dict[str, Any]) -> None:
     rows = []
     for row in data["rows"]:
-        if not row["applies"]:
-            continue
-        shown = [row["method"], "failed", "", "", "", f"{row['seconds']:.3f}"]
+        state = "failed" if row["applies"] else "does not apply"
+        shown = [row["method"], state, "", "", "", f"{row['seconds']:.3f}" if row["applies"] else ""]
         if row["value"] is not None:
             away, gap = f"{row['difference']:.1e}", f"{row['relative_gap']:.1e}"
             shown[1:5] = [f"{row['value']:.12g}", away, gap, row["verdict"]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +13,25 @@ from ldpopt.cli.output import Json, ModelPath, label, print_table, report, wait_
 
 if TYPE_CHECKING:
     from ldpopt.polytope.vertices import ExtremePoints
+    from ldpopt.statement.problem import Problem
+
+MAX_ORBITS = 20
+"""Most orbits that are printed."""
 
 
 def vertices(
     model: ModelPath,
-    list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points, exactly.")] = 0,
+    list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")] = 0,
+    fractions: Annotated[
+        bool, typer.Option("--fractions", help="Print exact fractions instead of four digits; JSON always has them.")
+    ] = False,
     json: Json = None,
 ) -> None:
     """List the extreme points of the mechanisms that a model's privacy allows.
 
-    Counts by number of reports in use, orbits under permutations, and on request the points as fractions. Except for
-    pure privacy, epsilon must be stated as "log(p/q)".
+    Counts by number of reports in use, orbits under permutations, and on request the points. For pure privacy each
+    orbit is shown by its levels too: in a column, every entry is its least one, alpha = e^epsilon times that, or
+    what is left of the row (*). A decimal epsilon stands for a rational just below e^epsilon.
     """
     from ldpopt.polytope.vertices import extreme_points
     from ldpopt.statement.modelfile import read_model
@@ -31,7 +41,7 @@ def vertices(
     shape = problem.utility.shape
     points = extreme_points(problem.privacy, *shape, inputs=problem.inputs)
     data = wait_for(lambda: _facts(points, list_all), "extreme points")
-    report(data, json, lambda: _show(stated.title or model, data, problem.inputs, problem.outputs))
+    report(data, json, lambda: _show(stated.title or model, points, data, problem, fractions))
 
 
 def _facts(points: ExtremePoints, most: int) -> dict[str, Any]:
@@ -56,24 +66,46 @@ def _text(vertex: Any) -> list[list[str]]:
     return [[str(value) for value in row] for row in vertex]
 
 
-def _show(title: str, data: dict[str, Any], inputs: Any, outputs: Any) -> None:
+def _show(title: str, points: ExtremePoints, data: dict[str, Any], problem: Problem, fractions: bool) -> None:
     counts = data["counts_by_columns"]
     rows = [[str(columns), f"{count:,}"] for columns, count in counts.items()] + [["all", f"{data['count']:,}"]]
     print_table(["reports in use", "extreme points"], rows, title=title)
     print()
-    orbits = [
-        [str(orbit["columns"]), f"{orbit['size']:,}", " / ".join(" ".join(row) for row in orbit["representative"])]
-        for orbit in data["orbits"]
-    ]
-    shown, rest = orbits[:20], len(orbits) - 20
-    print_table(
-        ["reports in use", "size", "representative, row by row"],
-        shown,
-        title=f"{len(orbits)} orbits under permutations",
-    )
-    if rest > 0:
-        print(f"and {rest} more; use --json - for all")
+    _show_orbits(points, fractions)
     for vertex in data["vertices"]:
         print()
-        table = [[label(name), *row] for name, row in zip(inputs, vertex, strict=True)]
-        print_table(["answer", *(label(name) for name in outputs)], table)
+        table = [
+            [label(name), *(_entry(value, fractions) for value in row)]
+            for name, row in zip(problem.inputs, vertex, strict=True)
+        ]
+        print_table(["answer", *(label(name) for name in problem.outputs)], table)
+
+
+def _show_orbits(points: ExtremePoints, fractions: bool) -> None:
+    """One row for each orbit: how many points it has, the levels of one of them, and its entries."""
+    shown, rest = points.orbits[:MAX_ORBITS], len(points.orbits) - MAX_ORBITS
+    has_levels = any(orbit.pattern for orbit in shown)
+    rows = []
+    for orbit in shown:
+        entries = " / ".join(" ".join(_entry(value, fractions) for value in row) for row in orbit.representative)
+        levels = " / ".join(" ".join(_level(column[x]) for column in orbit.pattern) for x in range(points.shape[0]))
+        rows.append([str(orbit.columns), f"{orbit.size:,}", *([levels] if has_levels else []), entries])
+    headings = ["in use", "size", *(["levels"] if has_levels else []), "representative, row by row"]
+    print_table(headings, rows, title=f"{len(points.orbits)} orbits under permutations", words=headings[2:])
+    if rest > 0:
+        print(f"and {rest} more; use --json - for all")
+    if has_levels:
+        free = "; *: what is left of the row" if any(2 in column for o in shown for column in o.pattern) else ""
+        print(f"levels of a column: 1, and {_level(1)} = e^epsilon times as much{free}")
+
+
+def _level(level: int) -> str:
+    """Symbol of a level: low, high or free."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    high = "\u03b1" if encoding.lower().startswith("utf") else "a"
+    return ("1", high, "*")[level]
+
+
+def _entry(value: Any, fractions: bool) -> str:
+    """A fraction as it is, or with four digits."""
+    return str(value) if fractions else f"{float(Fraction(value)):.4g}"

@@ -50,6 +50,9 @@ MechanismPath = Annotated[
 MAX_SHOWN = 20
 """Largest number of rows and columns of a mechanism in a table."""
 
+LIKELIEST = 3
+"""Reports of each answer that are shown of a large mechanism."""
+
 WORKER = "ldpopt-work"
 
 Result = TypeVar("Result")
@@ -154,46 +157,75 @@ def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = No
     return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
 
 
+def screen_width() -> int:
+    """Columns of the terminal; 80 where stdout is a file or a pipe."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
 def print_table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: Sequence[str] = ()
 ) -> None:
-    """Print a table to stdout: the first column and columns of words are left-aligned, numbers right-aligned."""
+    """Print a table to stdout that fits its width: the first column and columns of words are left-aligned and folded.
+
+    Numbers are right-aligned and never folded; columns move closer together before words are folded.
+    """
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
-    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 400
-    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
-    table = Table(box=_box(), show_edge=False, pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place and heading not in words else "left", no_wrap=width > 100)
-    for row in rows:
+    lines = [list(row) for row in rows]
+    widest = [max(map(cell_len, column)) for column in zip(headings, *lines, strict=True)]
+    room = screen_width()
+    left, right = next(
+        (pad for pad in ((1, 1), (0, 1)) if sum(widest) + (sum(pad) + 1) * (len(widest) - 1) <= room), (0, 0)
+    )
+    folded = [not place or heading in words for place, heading in enumerate(headings)]
+    numbers = sum(width + left + right + 1 for width, fold in zip(widest, folded, strict=True) if not fold)
+    least = numbers + 12 * sum(folded)  # words need some room; a terminal that is too narrow breaks lines by itself
+    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=max(room, least))
+    table = Table(box=_box(), show_edge=False, pad_edge=False, padding=(0, right, 0, left))
+    for heading, fold in zip(headings, folded, strict=True):
+        table.add_column(heading, justify="left" if fold else "right", no_wrap=not fold, overflow="fold")
+    for row in lines:
         table.add_row(*row)
     if title:
         print(printable(title))
     with console.capture() as text:  # else the console ends the program when the pipe is closed
         console.print(table)
-    print(text.get(), end="")
+    print("\n".join(line.rstrip() for line in text.get().splitlines()))
 
 
 def print_mechanism(mechanism: Any) -> None:
-    """Print the part of a channel that fits on the terminal."""
+    """Print a channel, or where it is large the likeliest reports of its first inputs."""
     n, m = mechanism.channel.shape
     head = max([len("answer"), *(len(label(name)) for name in mechanism.inputs[:MAX_SHOWN])])
-    widths = [max(8, len(label(name)) + 2) for name in mechanism.outputs[:MAX_SHOWN]]
-    columns = len(widths)
-    if sys.stdout.isatty():
-        room = shutil.get_terminal_size((80, 24)).columns - head - 10
-        while columns > 1 and sum(widths[:columns]) > room:
-            columns -= 1
-    more = ["..."] if columns < m else []
+    widths = [max(6, len(label(name))) for name in mechanism.outputs[:MAX_SHOWN]]
+    if m > MAX_SHOWN or n > MAX_SHOWN or head + sum(widths) + m > screen_width():
+        _print_likeliest(mechanism)
+        return
     rows = [
-        [label(name), *(_probability(float(p)) for p in mechanism.channel[x, :columns]), *more]
-        for x, name in enumerate(mechanism.inputs[:MAX_SHOWN])
+        [label(name), *(_probability(float(p)) for p in mechanism.channel[x])]
+        for x, name in enumerate(mechanism.inputs)
     ]
+    print_table(["answer", *map(label, mechanism.outputs)], rows, title=f"P(report | answer), {n} x {m}")
+
+
+def _print_likeliest(mechanism: Any) -> None:
+    """The likeliest reports of each answer, and how much the others have together."""
+    n, m = mechanism.channel.shape
+    rows = []
+    for x, name in enumerate(mechanism.inputs[:MAX_SHOWN]):
+        row = mechanism.channel[x]
+        order = row.argsort(kind="stable")[::-1][:LIKELIEST]
+        found = [f"{label(mechanism.outputs[y])}: {_probability(float(row[y]))}" for y in order if row[y] > 0]
+        others = int((row > 0).sum()) - len(found)
+        rest = f"{others} others {_probability(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
+        rows.append([label(name), ", ".join(found), rest])
     if n > MAX_SHOWN:
-        rows.append(["..."] + [""] * (columns + len(more)))
-    headings = ["answer", *map(label, mechanism.outputs[:columns]), *more]
-    print_table(headings, rows, title=f"P(report | answer), {n} x {m}")
+        rows.append(["...", f"and {n - MAX_SHOWN} answers more; -o saves all", ""])
+    used = int(mechanism.channel.any(axis=0).sum())
+    title = f"P(report | answer), {n} x {m}, {used} reports in use"
+    print_table(["answer", "likeliest reports", "together"], rows, title=title, words=["likeliest reports", "together"])
 
 
 def wait_for(work: Callable[[], Result], what: str) -> Result:

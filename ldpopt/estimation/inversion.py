@@ -15,6 +15,7 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.likelihood import most_likely
 from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
+from ldpopt.foundation.display import table_html
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -102,6 +103,17 @@ class Estimate:
         if len(self.values) > 10:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
+
+    def _repr_html_(self) -> str:
+        names = range(len(self.values)) if self.labels is None else self.labels
+        rows = (
+            (name, value, error, low, high)
+            for name, value, error, (low, high) in zip(
+                names, self.values.tolist(), self.std_error.tolist(), self.interval.tolist(), strict=True
+            )
+        )
+        title = f"{self.method}, {self.n_reports:,} reports, {100 * self.confidence:g} % intervals"
+        return table_html(title, ["", "estimate", "std error", "low", "high"], rows, len(self.values))
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).

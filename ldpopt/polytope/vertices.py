@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, require_memory, whole_number
+from ldpopt.foundation.display import table_html
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.mutual import read_inputs, require_mutual
 from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.statement.problem import Problem
 
 
@@ -80,6 +83,9 @@ class Best:
 MAX_ENTRIES = 64
 """Largest number of entries of a channel for the double description method."""
 
+RATIO_GRID = 2**40
+"""Denominator of the rational that stands for ``e**epsilon`` where epsilon is a decimal."""
+
 MAX_PERMUTED = 8
 """Largest number of inputs or outputs for orbits, which are found by all permutations."""
 
@@ -106,6 +112,10 @@ class ExtremePoints(ABC):
     def __repr__(self) -> str:
         """Size of the list."""
         return f"ExtremePoints({self.count} points, {self.shape[0]} x {self.shape[1]}, {self.privacy!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [*self.counts_by_columns.items(), ("all", self.count)]
+        return table_html(repr(self), ["outputs in use", "extreme points"], rows, len(rows))
 
     @property
     def count(self) -> int:
@@ -255,8 +265,16 @@ class ListedPoints(ExtremePoints):
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
                 do=f"take at most {MAX_ENTRIES} entries, or pure privacy",
             )
-        spaces = halfspaces(self.privacy, *self.shape, inputs=self.inputs)
+        spaces = halfspaces(self._with_rational_ratio(), *self.shape, inputs=self.inputs)
         return tuple(np.array(vertex, dtype=object) for vertex in vertex_channels(spaces))
+
+    def _with_rational_ratio(self) -> Any:
+        """The notion with ``e**epsilon`` rational: just below the real number where epsilon is a decimal."""
+        budget = self.ties.budget
+        if budget.ratio is not None or not budget:
+            return self.privacy
+        below = Fraction(math.floor(budget.enclosure()[0] * RATIO_GRID), RATIO_GRID)
+        return with_epsilon(self.privacy, Budget(f"log({max(below, Fraction(1))})"))
 
     @property
     def vertices(self) -> Iterator[Exact]:
@@ -306,8 +324,8 @@ def extreme_points(
     Parameters
     ----------
     privacy : privacy notion
-        Pure privacy with any epsilon (a float stands for a rational just below ``e**epsilon``); other notions need
-        epsilon as ``"log(p/q)"``.
+        A float epsilon stands for a rational just below ``e**epsilon``; other distances than whole ones need epsilon
+        as ``"log(p/q)"``.
     n : int
         Number of inputs.
     m : int, optional

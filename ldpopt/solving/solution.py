@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.display import facts_html
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.solvers import Outcome, Status
@@ -93,6 +94,14 @@ class Solution:
         mechanism:  2 inputs, 2 outputs, 2 of them in use
         privacy:    epsilon 1.09861, delta 0: certified
         """
+        return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in self._facts())])
+
+    def _repr_html_(self) -> str:
+        shown = "" if self.repaired is None else self.repaired.mechanism._repr_html_()
+        return facts_html(repr(self.problem), self._facts()) + shown
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Names and short values."""
         worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
         lines = [("status", self.status.value)]
         if self.repaired is not None:
@@ -106,7 +115,7 @@ class Solution:
             ]
         lines.append(("solver", f"{self.solver}, {self.runtime:.3g} s"))
         lines += [("note", text) for text in self.notes]
-        return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in lines)])
+        return lines
 
     def no_solution(self) -> NoSolutionError:
         """Error that says why there is no mechanism; it carries this solution."""

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.labelled import Labels, same_labels
-from ldpopt.foundation.labels import first_duplicate, labels, require_labels
+from ldpopt.foundation.labels import first_duplicate, labels, listed, require_labels
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
 from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
@@ -106,6 +107,16 @@ class Problem:
         """Sizes and notion."""
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
+
+    def _repr_html_(self) -> str:
+        n, m = self.utility.shape
+        facts = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
+        if self.prior is not None:
+            facts.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
+        facts += [("objective", f"{self.objective.replace('_', ' ')} {self.utility.sense}")]
+        facts += [("privacy", repr(self.privacy))]
+        facts += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
+        return facts_html("Problem", facts)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of the notion on this alphabet, computed once; None if the notion has no ties.

@@ -23,6 +23,7 @@ from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.callable_modules import make_callable
 from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.display import table_html
 from ldpopt.foundation.files import replacing
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solvers import Status
@@ -69,7 +70,7 @@ class Row:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:
     """Result of `sweep`: a table with one row per point of the grid.
 
@@ -106,6 +107,16 @@ class SweepResult:
     def aim(self) -> str:
         """What the values are: such as ``"worst-case gain"``."""
         return f"{self.objective.replace('_', '-')} {self.sense}"
+
+    def __repr__(self) -> str:
+        """Size of the grid."""
+        points, priors = len(self.rows), 1 if self.priors is None else len(self.priors)
+        interrupted = ", interrupted" if self.interrupted else ""
+        return f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, {self.aim}{interrupted})"
+
+    def _repr_html_(self) -> str:
+        rows = (record.values() for record in self.records())
+        return table_html(repr(self), self._header(), (list(row) for row in rows), len(self.rows))
 
     def column(self, name: str) -> Float:
         """One column of numbers, shape (rows,)."""
