@@ -217,14 +217,16 @@ def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
 
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
-    """Gap over the bound, or over a hundredth of the stake if that is larger."""
+    """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are 0 and it is not."""
     matrix = problem.utility.matrix
     fine = exact_grid(matrix)
     spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
     shares, grid = weights(problem, multipliers)
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     scale = max(abs(best), stake / STAKE_SHARE)
-    return round_up(distance / scale) if scale else 0.0
+    if not scale:
+        return math.inf if distance else 0.0
+    return round_up(distance / scale)
 
 
 def _residual(block: RowBlock, mechanism: Mechanism) -> float:

@@ -230,6 +230,44 @@ def row_sums(problem: Problem) -> ChannelProgram:
     )
 
 
+def program_of_pairs(problem: Problem, pair: Int, output: Int) -> ChannelProgram:
+    """The pairwise program with these privacy rows only: those that a certificate needs.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its notion ties pairs, for every output.
+    pair, output : int arrays, shape (rows,)
+        Positions of ties in ``problem.ties().pairs()``, and outputs.
+
+    Returns
+    -------
+    ChannelProgram
+        Rows ``row_sum``, ``privacy`` and, for a worst case, ``worst_case``.
+
+    Raises
+    ------
+    NotRepresentableError
+        If the notion ties no pairs.
+    """
+    ties, size = problem.ties(), len(pair)
+    if ties is None:
+        raise NotRepresentableError(f"{problem.privacy!r} ties no pairs", do='use form="pairwise"')
+    first, second = ties.pairs()
+    ratio = np.broadcast_to(ties.ratio(up=False), first.shape)
+    block = RowBlock(
+        "privacy",
+        np.repeat(np.arange(size), 2),
+        np.stack([first[pair], second[pair]], axis=1).reshape(-1),
+        np.repeat(output, 2),
+        np.stack([ratio[pair], np.full(size, -1.0)], axis=1).reshape(-1),
+        np.full(size, -np.inf),
+        np.zeros(size),
+    )
+    program = add_rows(row_sums(problem), block, problem)
+    return program if problem.prior is not None else _with_worst_case(program, problem)
+
+
 def _pairwise(problem: Problem) -> ChannelProgram:
     program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
     if ties is None or ties.is_shared:
@@ -245,7 +283,7 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
-    worth = _worst_case_utility(problem)
+    worth = worst_case_scale(problem)
     exponent = int(np.frexp(np.abs(worth).max())[1]) - 1
     exponent = exponent if abs(exponent) > MAX_UNSCALED_EXPONENT else 0
     gains = np.ldexp(worth.reshape(-1), -exponent)
@@ -266,7 +304,7 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
     return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
 
 
-def _worst_case_utility(problem: Problem) -> Float:
+def worst_case_scale(problem: Problem) -> Float:
     """Return the utility, with smaller gains for inputs that are never the worst case: large ones spoil the scaling."""
     gain = problem.utility.gain
     best = float(gain.max(axis=1).min())  # no channel gains more in every case

@@ -26,10 +26,8 @@ class Limits:
         Entries from which the interior point by outputs beats simplex on a graph or metric.
     rays_entries : int
         Entries from which rays beat that interior point.
-    graph_work : float
-        Largest number of outputs times squared inputs for that interior point, whose factors then take 1 GB.
-    graph_nonzeros : float
-        Largest number of non-zeros in the rows of tied pairs for that interior point.
+    graph_numbers : float
+        Largest number of floats that the interior point by outputs keeps, which then take 2 GB.
     rays_pivots : float
         Pivots for each input after which slow rays hand over to that interior point.
     direct_nonzeros : float
@@ -56,10 +54,9 @@ class Limits:
     sifting_rounds: int = 60
     graph_entries: int = 1500
     rays_entries: int = 4000
-    graph_work: float = 1.2e8
-    graph_nonzeros: float = 1e7
+    graph_numbers: float = 2.5e8
     rays_pivots: float = 1500
-    direct_nonzeros: float = 5e6
+    direct_nonzeros: float = 5e5
     graph_least_loss: float = 1.0006e-3
     event_inputs: int = 16
     event_nonzeros: int = 35_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,6 +20,10 @@ from ldpopt.statement.problem import Problem
 
 MAX_LOSS = 700.0
 """Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
+
+
+TIE_ARRAYS = 16
+"""Numbers that the interior point by outputs keeps for each tie and output: points, steps, products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +97,23 @@ class ProblemForm:
 
     def fits_graph_interior(self, limits: Limits) -> bool:
         """Whether the interior point by outputs has an interior that floats resolve, and room for its factors."""
-        fits = self.n * self.entries <= limits.graph_work and self.pair_nonzeros <= limits.graph_nonzeros
-        return fits and self.is_mutual and limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
+        return self.has_inside(limits) and self.graph_numbers <= limits.graph_numbers
+
+    def has_inside(self, limits: Limits) -> bool:
+        """Whether ties are mutual, for every output, and neither too weak nor too strong for floats."""
+        if not self.is_mutual or self.ties is None or self.ties.owner is not None:
+            return False
+        return limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
+
+    @cached_property
+    def graph_numbers(self) -> float:
+        """Floats that the interior point by outputs keeps: factors level by level, and arrays of ties."""
+        from ldpopt.solving.interior.levels import Levels
+
+        if self.ties is None or self.ties.first is None or self.ties.second is None:
+            return inf
+        levels = Levels.of(self.n, self.ties.first, self.ties.second)
+        return self.m * (levels.numbers + TIE_ARRAYS * float(len(self.ties.first)))
 
     @cached_property
     def is_connected(self) -> bool:

@@ -10,9 +10,12 @@ import ldpopt as lo
 from builders import random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.foundation.clock import Deadline
 from ldpopt.privacy import Ties, spanner
 from ldpopt.solvers import Status
-from ldpopt.solving.interior import graphs
+from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
+from ldpopt.solving.methods.method import Task
+from ldpopt.solving.problem_form import ProblemForm
 
 
 class AllPairs(lo.MetricDP):
@@ -82,11 +85,32 @@ def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon
     notion = lo.MetricDP(epsilon, shortest(7, rng))
     case = random_problem(notion, 7, 8, rng=rng, sense=sense, objective=objective)
     program = lo.formulate(case)
-    assert graphs.read_program(program)
-    found, simplex = graphs.GraphInterior().solve(program), solvers.find("highs").solve(program)
-    assert found.status is Status.OPTIMAL
-    assert program.objective @ found.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
-    assert program.residual(found.point) < 1e-9
+    found, simplex = solved(case), solvers.find("highs").solve(program)
+    point = found.outcome.point
+    assert found.outcome.status is Status.OPTIMAL
+    assert program.objective @ point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
+    assert program.residual(point) < 1e-9
+    assert found.program.shape[0] < program.shape[0]
+
+
+def parts():
+    return nx.disjoint_union(nx.grid_2d_graph(3, 4), nx.cycle_graph(5))
+
+
+GRAPHS = [nx.star_graph(40), nx.grid_2d_graph(6, 7), nx.gnp_random_graph(45, 0.3, seed=2), parts()]
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=["star", "grid", "random", "parts"])
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_it_agrees_with_simplex_whatever_the_levels(graph, objective):
+    n = len(graph)
+    privacy = lo.GraphDP(1.0, nx.convert_node_labels_to_integers(graph), parts="separate")
+    case = random_problem(privacy, n, 3, rng=n, objective=objective)
+    raw = solved(case)
+    assert raw.outcome.status is Status.OPTIMAL
+    program = lo.formulate(case, "pairwise")
+    simplex = solvers.find("highs").solve(program)
+    assert program.objective @ raw.outcome.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
 
 
 @pytest.mark.parametrize("graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)])
@@ -101,20 +125,23 @@ def test_solve_takes_it_for_large_graphs_and_certifies(graph):
     assert proof.audit.verdict == "certified"
 
 
+def solved(case, **settings):
+    return GraphInteriorPoint().solve(Task(case, ProblemForm.of(case), **settings))
+
+
 def test_other_programs_stay_with_simplex():
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
-    assert not graphs.read_program(lo.formulate(compact))
     assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "highs (compact)"
-    # At epsilon = 0 the private channels have no inside.
-    free = lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2)))
-    assert not graphs.read_program(lo.formulate(free))
     with pytest.raises(NotRepresentableError, match="pairwise programs"):
-        graphs.GraphInterior().solve(lo.formulate(compact))
+        solved(compact)
+    # At epsilon = 0 the private channels have no inside.
+    with pytest.raises(NotRepresentableError, match="pairwise programs"):
+        solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2))))
     with pytest.raises(SolverOptionError, match="no option"):
-        graphs.GraphInterior().solve(lo.formulate(compact), presolve="off")
+        solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(1.0, manhattan(2))), options={"presolve": "off"})
 
 
 def test_a_time_limit_ends_it():
     case = random_problem(lo.MetricDP(1.0, manhattan(4)), 16, 17, rng=2)
-    assert graphs.GraphInterior().solve(lo.formulate(case), time_limit=1e-9).status is Status.LIMIT
+    assert solved(case, deadline=Deadline(0.0)).outcome.status is Status.LIMIT

@@ -1,20 +1,35 @@
-"""The method for large graphs and metrics: an interior point that factors one small matrix for each output."""
+"""The method for large graphs and metrics: an interior point that factors one sparse matrix for each output."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ldpopt.solving.formulation import formulate
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solving.formulation import program_of_pairs, worst_case_scale
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.statement.problem import Problem
+
+if TYPE_CHECKING:
+    from ldpopt.solving.interior.graph_program import GraphProgram
+    from ldpopt.solving.interior.graphs import GraphResult
+
+ACCEPTED_GAP = 1e-9
+"""Gap accepted as optimal."""
+
+NAME = "graph interior"
+"""The solver's name in a solution."""
 
 
 @dataclass(frozen=True)
 class GraphInteriorPoint(Method):
-    """Factor one small matrix for each output, instead of one large matrix for the whole program."""
+    """Factor one sparse matrix for each output, instead of one large matrix for the whole program."""
 
     name: ClassVar[str] = "graph interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
@@ -35,11 +50,63 @@ class GraphInteriorPoint(Method):
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Formulate and solve; at a limit, and on numerical failure, the answer is the best point so far."""
-        from ldpopt.solving.interior.graphs import GraphInterior
+        """Read the problem and solve it; at a limit, and on numerical failure, the answer is the best point so far."""
+        from ldpopt.solving.interior.graphs import GAP, solve_graph
 
-        program = formulate(task.problem, "pairwise", task.deadline)
-        solver = GraphInterior()
-        outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
-        channel = None if outcome.point is None else program.structure.channel(outcome.point)
-        return RawSolution(program, outcome, channel, 0, solver.name)
+        data = read_problem(task)
+        goal = {} if task.gap is None else {"gap": task.gap}
+        options = _options(goal | task.options)
+        found = solve_graph(data, deadline=task.deadline, **options)
+        accepted = max(options.get("gap", GAP), ACCEPTED_GAP)
+        return _raw(task.problem, found, accepted)
+
+
+def read_problem(task: Task) -> GraphProgram:
+    """The problem as the interior point by outputs reads it.
+
+    Raises
+    ------
+    NotRepresentableError
+        If its ties are not mutual, too weak or too strong, or if it has other rows.
+    """
+    from ldpopt.solving.interior.graph_program import GraphProgram
+
+    problem, form = task.problem, task.form
+    data = None
+    if form.n > 1 and not form.has_side_rows and form.ties is not None and form.has_inside(task.limits):
+        if problem.prior is None:
+            gain = worst_case_scale(problem)
+            gain = gain if problem.utility.sense == "gain" else -gain
+            data = GraphProgram.of(form.ties, np.zeros(gain.shape), gain)
+        else:
+            data = GraphProgram.of(form.ties, problem.prior[:, None] * problem.utility.gain, None)
+    if data is None:
+        what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
+        raise NotRepresentableError(what, do='use solver="highs"')
+    return data
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse options that are not known."""
+    unknown = next((name for name in options if name not in ("gap", "steps")), None)
+    if unknown is not None:
+        do = "its options are gap and steps"
+        raise SolverOptionError(f"the interior point for graphs has no option {unknown!r}", do=do)
+    return options
+
+
+def _raw(problem: Problem, found: GraphResult, accepted: float) -> RawSolution:
+    """Write the program with the privacy rows that have multipliers."""
+    sign = 1.0 if problem.utility.sense == "gain" else -1.0
+    program = program_of_pairs(problem, found.pair, found.output)
+    duals = np.concatenate([sign * found.sums, sign * found.value, sign * found.prior])
+    point = found.channel.reshape(-1)
+    if problem.prior is None:
+        by_input = (worst_case_scale(problem) * found.channel).sum(axis=1)
+        worst = by_input.min() if sign > 0 else by_input.max()
+        point = np.append(point, worst / program.objective[-1])
+    reduced = program.objective - program.matrix.T @ duals
+    status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
+    message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
+    outcome = Outcome(status, message, point, duals, reduced)
+    return RawSolution(program, outcome, found.channel, 0, NAME, found.gap)

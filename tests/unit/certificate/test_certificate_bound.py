@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from builders import hops
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, certify, constraints, solve
+from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, certify, constraints, solve, utility
 from ldpopt.certificate import Multipliers, PairRows, bound
 from ldpopt.certificate.grid import GRID, exact_grid, integers
+from ldpopt.certificate.record import prove
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 GAIN = (np.random.default_rng(5).random((4, 3)) / 4 + np.eye(4, 3)).round(3)
@@ -78,6 +79,17 @@ def test_any_multipliers_prove_a_bound():
             rough = replace(good, row_sums=good.row_sums + scale * rng.normal(size=4), pairs=pairs, blocks=blocks)
             assert bound(proof.problem, rough) >= proof.achieved
             assert bound(proof.problem, rough) - proof.bound < 40 * scale + 1e-12
+
+
+def test_a_gap_over_nothing_is_infinite():
+    # All weight on an input that never loses proves no more than that a loss is not negative.
+    problem = Problem(None, utility.table([[0, 0], [1, 2]], "loss"), PureLDP(1.0), objective="worst_case")
+    idle = Multipliers("pairwise", None, np.array([1.0, 0.0]), PairRows.joined([]), ())
+    proof = prove(problem, solve(problem).mechanism, idle)
+    assert proof.bound == 0 < proof.gap
+    assert proof.relative_gap == math.inf
+    free = Problem(None, utility.table([[0, 0], [0, 0]], "loss"), PureLDP(1.0), objective="worst_case")
+    assert prove(free, solve(free).mechanism, idle).relative_gap == 0
 
 
 def test_the_bound_sees_a_budget_that_floats_do_not():

@@ -1,0 +1,80 @@
+"""Factors of all outputs' matrices, and the sum of their inverses that couples the outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int
+from ldpopt.solving.interior.levels import Levels
+
+
+@dataclass(frozen=True, eq=False)
+class LevelFactors:
+    """Block tridiagonal factors of one matrix for each output.
+
+    Attributes
+    ----------
+    levels : Levels
+        Blocks of the matrices.
+    off : float array, shape (m, edges)
+        Minus the entries off the diagonals.
+    blocks : float array, shape (m, numbers)
+        Eliminated pivot blocks.
+    sums : tuple of float arrays, shape (n, n)
+        The sum of the inverses ``G``; with weights also the sums of ``G w`` and ``w G w``.
+    """
+
+    levels: Levels
+    off: Float
+    blocks: Float
+    sums: tuple[Float, ...]
+
+    @classmethod
+    def of(
+        cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, room: Float
+    ) -> LevelFactors:
+        """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
+
+        Parameters
+        ----------
+        levels : Levels
+            Blocks of the matrices.
+        scale, excess : float arrays, shape (m, n)
+            A positive vector for each output, and its product with the output's matrix, entry by entry times itself;
+            ``excess`` is overwritten.
+        off : float array, shape (m, edges)
+            Minus the entries off the diagonals.
+        weights : float array, shape (m, n), or None
+            For the sums with weights.
+        room : float array, shape (m, numbers)
+            Overwritten by the eliminated pivot blocks.
+
+        Notes
+        -----
+        With ``s`` the size of a level, ``n s**2`` operations for each output, and ``n**2 s`` for its inverse.
+        """
+        from ldpopt.solving.interior import level_loops
+
+        total = np.zeros((1 if weights is None else 4, levels.sum_numbers))
+        weights = np.zeros((0, len(levels.order))) if weights is None else weights
+        level_loops.factor(*_shape(levels), scale, excess, off, room, weights, total)
+        plain = levels.unpacked(total[0], total[0])
+        if len(total) == 1:
+            return cls(levels, off, room, (plain,))
+        return cls(levels, off, room, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])))
+
+    def solve(self, right: Float) -> Float:
+        """Solve every output's system, right-hand sides of shape (m, n)."""
+        from ldpopt.solving.interior import level_loops
+
+        found = np.empty(right.shape)
+        level_loops.solve(*_shape(self.levels), self.off, self.blocks, np.array(right), found)
+        return found
+
+
+def _shape(levels: Levels) -> tuple[Int, Int, Int, Int, Int]:
+    """Blocks of the matrices, as the loops take them."""
+    return levels.start, levels.low, levels.high, levels.inner, levels.cross
