@@ -78,9 +78,9 @@ def solve_graph(
     data : GraphProgram
         The program.
     gap : float
-        Relative gap at which to stop.
+        Relative gap at which to stop; default: ``GAP``.
     steps : int
-        Largest number of steps.
+        Largest number of steps; default: ``MAX_STEPS``.
     deadline : Deadline, optional
         When to stop; default: ``NO_LIMIT``.
 
