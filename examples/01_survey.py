@@ -59,9 +59,10 @@ print(f"smallest pure epsilon of this channel: {pure_epsilon}")
 # %%
 # The private mechanisms as points (p00, p11), as in figures 1 and 5 of the paper. The red corner is the optimum.
 
-figure, axes = plt.subplots(1, 2, figsize=(11.5, 4.9), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(12, 5.2), layout="constrained")
 for ax, problem in zip(axes, (pure, approximate), strict=True):
     plot.polytope(problem.privacy, ax, prior=[0.2, 0.8])
+    ax.set(xlabel="$p_{00}$: the unsatisfied who report 0", ylabel="$p_{11}$: the satisfied who report 1")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
 folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "01_survey.png", dpi=120)

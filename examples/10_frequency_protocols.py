@@ -65,20 +65,25 @@ for name in listed:
 print(f"{'optimum':20}", *(f"{value:.4f}" for value in optimum))
 
 # %%
-# Left: lines are closed forms, dots the surveys. Right: the optimum is the upper line.
+# Left: lines are closed forms, open markers the surveys. Randomized response is drawn thick, since subset selection is
+# the same from epsilon = 2 on; so are optimized bits and local hashing. Right: nothing is above the optimum.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4), layout="constrained")
-colors = dict(zip(SHELF, ("#08519c", "#9ecae1", "#cb181d", "#fd8d3c", "#238b45"), strict=True))
-for name in SHELF:
-    left.plot(epsilons, errors[name], color=colors[name], label=name, linewidth=4 if "response" in name else 1.5)
-    left.plot(epsilons, tried[name], ".", color=colors[name])
-for name in listed:
-    right.plot(epsilons, guesses[name], color=colors[name], label=name, linewidth=4 if "response" in name else 1.5)
-right.plot(epsilons, optimum, "k--", label="linear program")
-left.set(yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel="error of a share (root mean square)")
-right.set(xlabel=r"$\varepsilon$ (nats)", ylabel="chance of a right guess")
-left.legend(frameon=False)
-right.legend(frameon=False)
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+looks = zip(("#c6dbef", "#6baed6", "#cb181d", "#fd8d3c", "#00441b"), ("-", "-.", "-", ":", "--"), strict=True)
+style = {name: {"color": c, "ls": line, "lw": 2} for name, (c, line) in zip(SHELF, looks, strict=True)}
+style["randomized response"]["lw"] = 7
+for (name, look), marker in zip(style.items(), "sv^oD", strict=True):
+    left.plot(epsilons, errors[name], label=name, **look)
+    left.plot(epsilons, tried[name], marker, color="black", markerfacecolor="none", markersize=5)
+    if name in listed:
+        right.plot(epsilons, guesses[name], label=name, **look)
+left.plot([], [], "o", color="black", markerfacecolor="none", label="20 surveys (a shape each)")
+right.plot(epsilons, optimum, "k", lw=1, marker=".", label="optimum (linear program)")
+for ax, title in ((left, "Seven shares from 944 reports"), (right, "One answer from one report")):
+    ax.set(title=f"{title}, pure privacy", xlabel=r"$\varepsilon$ (nats)")
+    ax.legend(frameon=False)
+left.set(yscale="log", ylabel="error of a share (root mean square)")
+right.set(ylabel="chance of a right guess")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
 folder.mkdir(parents=True, exist_ok=True)
 figure.savefig(folder / "10_frequency_protocols.png", dpi=120)

@@ -59,19 +59,24 @@ steps = [float(np.log(pair.channel[x] / pair.channel[x + 1]).max()) for x in ran
 print(f"largest loss between neighbors {max(steps):.12f} of {epsilon}; 11 apart {pair.audit().epsilon:.6f}")
 
 # %%
-# Left: the densities of two neighbors; their ratio is nowhere beyond e^epsilon. Right: the draws.
+# Left: the densities of two neighbors. The band is where privacy allows the second one: within a factor e^epsilon of
+# the first. Right: the draws.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 grid = np.linspace(truth - 9, truth + 10, 800)
-left.plot(grid, law.pdf(grid - truth), color="#08519c", label=f"{truth} people of 65 or over")
-left.plot(grid, law.pdf(grid - truth - 1), color="#cb181d", label="one more")
-left.fill_between(grid, law.pdf(grid - truth) * np.exp(-epsilon), law.pdf(grid - truth), alpha=0.12, color="#08519c")
-left.set(xlabel="published count", ylabel="density", ylim=(0, 0.36))
+first = law.pdf(grid - truth)
+factor, allowed = np.exp(epsilon), r"first curve, times $e^{-\varepsilon}$ to $e^{\varepsilon}$"
+left.fill_between(grid, first / factor, first * factor, color="#c6dbef", label=allowed)
+left.plot(grid, first, color="#08519c", label=f"{truth} people of 65 or over")
+left.plot(grid, law.pdf(grid - truth - 1), "--", color="#cb181d", label="one more")
+left.set(
+    title=rf"Laplace noise, $\varepsilon = {epsilon:g}$", xlabel="published count", ylabel="density", ylim=(0, 0.55)
+)
 left.legend(frameon=False)
 shown, counts = np.unique(draws, return_counts=True)
 right.bar(shown, counts / len(draws), color="#9ecae1", label="20 000 draws")
-right.plot(shown, counted.pdf(shown - truth), "k.", label="law")
-right.set(xlabel="published count", ylabel="share", xlim=(truth - 15, truth + 15))
+right.plot(shown, counted.pdf(shown - truth), "k.", label="probability")
+right.set(title="On whole numbers", xlabel="published count", ylabel="share", xlim=(truth - 15, truth + 15))
 right.legend(frameon=False)
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
 folder.mkdir(parents=True, exist_ok=True)

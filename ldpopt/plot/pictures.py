@@ -164,7 +164,7 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         raise StatementError(f"{privacy!r} has no plot in the plane", do="pass PureLDP or ApproximateLDP")
     form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
     corners = np.array(form.vertices)
-    ax = axes_or_new(ax, size=(5.6, 5.4))
+    ax = axes_or_new(ax, size=(6.2, 5.4))
     ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
     ax.plot(*corners.T, "o", color="#08519c", markersize=4)
     outward = (
@@ -183,6 +183,8 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     ax.set_aspect("equal")
     ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
     ax.set_ylabel("$p_{11}$: the same for the second")
+    delta = rf", $\delta = {float(ties.delta):.4g}$" if ties.delta else ""
+    ax.set_title(rf"Private mechanisms, $\varepsilon = {float(ties.budget):.4g}${delta}")
     return ax
 
 
@@ -313,8 +315,8 @@ def _level_line(ax: Axes, form: Any) -> None:
         across, height = np.full(2, value / first), np.array([-0.2, 1.2])
     ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")
     ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
-    # Above the region, since the region may fill the whole plot.
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
+    # Below the axes: the region may fill them, and the title is above.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=8)
 
 
 def _name_cell(ax: Axes, region: Region, outline: Float) -> None:

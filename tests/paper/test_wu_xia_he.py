@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 from ldpopt.errors import StatementError
 from ldpopt.noise import Laplace, NeighborPartition, Staircase, optimal_widening
@@ -105,30 +106,36 @@ def test_layers_at_the_smallest_widening(intervals):
     assert part.moments.first[:31] == pytest.approx(first, rel=1e-12)
 
 
+def algorithm_2(part, epsilon, size, rng, first):
+    """Levels that Algorithm 2 draws: layers 0 to n as they are, beyond them n + K with geometric K from `first` on."""
+    x, n, measure = math.exp(-epsilon), part.steps, np.array(part.moments.measure)
+    weights = np.append(x ** np.arange(n + 1) * measure, measure[n] * x ** (n + 1) / (1 - x))
+    drawn = rng.choice(n + 2, size, p=weights / weights.sum())
+    return np.where(drawn <= n, drawn, n + rng.geometric(1 - x, size) - 1 + first)
+
+
 def test_erratum_the_tail_starts_at_one():
-    """A geometric law on {0, 1, ...} visits layer n a second time: its density step is (1 + x) / x**2."""
-    part, x = NeighborPartition(V4, 0.5), math.exp(-1.0)
-    n, noise = part.steps, part.noise(1.0)
-    far, measure = n + 400, np.array(part.moments.measure)
-    widths = np.concatenate([measure[:n], np.full(far + 1 - n, measure[n])])  # alike from layer n on
-    right = x ** np.arange(far + 1) * widths / noise.normalizer
-    assert right.sum() == pytest.approx(1.0, rel=1e-12)
-    # The printed law: layers up to n as they are, the rest of the mass at n + K with K in {0, 1, ...}.
-    printed = right.copy()
-    printed[n + 1 :] = 0
-    printed[n:] += right[n + 1 :].sum() * (1 - x) * x ** np.arange(far + 1 - n)
-    assert printed.sum() == pytest.approx(1.0, rel=1e-12)
-    steps = [np.log(law[:-1] / widths[:-1] * widths[1:] / law[1:]) for law in (right, printed)]
-    assert steps[0] == pytest.approx(1.0, abs=1e-12)
-    assert round(steps[1].max(), 2) == round(steps[1][n], 2) == 2.31
-    # The density and the sampler here have the right one.
-    places = np.linspace(-9000, 9000, 3001)
-    levels, density = part.level(places), noise.pdf(places)
-    assert levels.max() > n + 1
-    assert density == pytest.approx(x**levels / noise.normalizer, rel=1e-12)
-    r = noise.sample(200_000, rng=11)
-    counts = np.bincount(part.level(r))
-    assert counts[n] / counts[n + 1] == pytest.approx(math.e, rel=0.05)  # 10.1 with the printed law
+    """A geometric law on {0, 1, ...} visits layer n a second time: its density step is (1 + x) / x**2, a loss of 2.31.
+
+    The sampler and the density here agree with the law on {1, 2, ...}.
+    """
+    part, x, size = NeighborPartition(V4, 0.5), math.exp(-1.0), 400_000
+    n, rng = part.steps, np.random.default_rng(7)
+    printed, right = (algorithm_2(part, 1.0, size, rng, first) for first in (0, 1))
+    ours = part.level(part.noise(1.0).sample(size, rng=11))
+    last = n + 4
+    tables = [np.bincount(np.minimum(levels, last), minlength=last + 1) for levels in (printed, right, ours)]
+    assert min(table.min() for table in tables) > 40
+    assert chi2_contingency(tables[1:]).pvalue > 1e-6
+    assert chi2_contingency([tables[0], tables[2]]).pvalue < 1e-12
+    # Layers n and n + 1 are of one size, so counts compare densities.
+    step = [table[n] / table[n + 1] for table in tables]
+    assert step[0] == pytest.approx((1 + x) / x**2, rel=0.1)
+    assert round(math.log((1 + x) / x**2), 2) == 2.31
+    assert step[1:] == pytest.approx([math.e] * 2, rel=0.1)
+    start = float(part.layers[n][0][0])
+    density = part.noise(1.0).pdf([start + 0.25, start + 1001.25])
+    assert density[0] / density[1] == pytest.approx(math.e, rel=1e-12)
 
 
 def test_erratum_it_need_not_converge():
