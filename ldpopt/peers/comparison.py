@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 REMAPPED = ", remapped"
 """End of the name of a peer whose reports are replaced by what is best for the prior."""
 
+ROUNDING = 1e-9
+"""Share of the optimum by which rounding may make a peer better."""
+
 
 @dataclass(frozen=True, eq=False)
 class PeerMechanism:
@@ -80,12 +83,22 @@ class Comparison:
         """The optimum and the peers."""
         return (self.best, *self.peers)
 
+    @property
+    def is_beaten(self) -> bool:
+        """Whether a peer is better than the optimum by more than rounding: then a time limit ended its search."""
+        gain = self.problem.utility.sense == "gain"
+        lead = (1 if gain else -1) * (self.peers[0].value - self.best.value) if self.peers else 0.0
+        return lead > ROUNDING * abs(self.best.value)
+
     def __repr__(self) -> str:
-        """A table, and what does not apply."""
+        """A table, what does not apply, and whether a peer is better."""
         width = max(len(row.name) for row in self.rows)
         lines = [f"{'':{width}}  {self.problem.utility.sense:>10}   ratio  epsilon"]
         lines += [f"{row.name:{width}}  {row.value:10.6g}  {row.ratio:6.4g}  {row.epsilon:7.4g}" for row in self.rows]
-        return "\n".join([*lines, *(f"{name} does not apply: {why}" for name, why in self.left_out.items())])
+        lines += [f"{name} does not apply: {why}" for name, why in self.left_out.items()]
+        if self.is_beaten:
+            lines.append(f"{self.peers[0].name} is better than what was found for the optimum: give solve() more time")
+        return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, epsilon, verdict."""

@@ -239,6 +239,15 @@ def test_comparison_of_gains_worst_cases_and_other_outputs():
     assert "tight constraints, remapped" in {row.name for row in other.peers}
 
 
+def test_comparison_says_that_a_peer_is_better_than_a_search_that_ended_early():
+    problem = city(7, 8, 1.0)
+    constant = lo.Mechanism(np.eye(8)[np.zeros(8, int)])
+    found = lo.compare(problem, best=constant)
+    assert found.is_beaten
+    assert "more time" in repr(found)
+    assert not lo.compare(problem).is_beaten
+
+
 def test_comparison_refuses_another_mechanism():
     problem = city(7, 3, 1.0)
     with pytest.raises(StatementError, match="same problem"):
