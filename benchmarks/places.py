@@ -13,6 +13,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+from scipy.spatial import Delaunay
 
 import ldpopt as lo
 
@@ -62,7 +63,33 @@ def many_dimensions(n, epsilon):
     return straight(places), lo.MetricDP.of_points(epsilon, places)
 
 
+def city_places(n):
+    """Nine quarters of different sizes; a square of 1 holds one place on average."""
+    rng = np.random.default_rng(4)
+    side = n**0.5
+    quarter = rng.integers(9, size=n)
+    centers, widths = rng.uniform(0.15, 0.85, (9, 2)) * side, rng.uniform(0.05, 0.15, (9, 1)) * side
+    return centers[quarter] + widths[quarter] * rng.standard_normal((n, 2))
+
+
+def city(n, epsilon):
+    places = city_places(n)
+    return straight(places), lo.MetricDP.of_points(epsilon, places)
+
+
+def city_graph(n, epsilon):
+    """Ties along the edges of a Delaunay triangulation."""
+    places = city_places(n)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    for a, b, c in Delaunay(places).simplices.tolist():
+        graph.add_edges_from([(a, b), (b, c), (c, a)])
+    return straight(places), lo.GraphDP(epsilon, graph)
+
+
 KINDS = {
+    "city": city,
+    "city graph": city_graph,
     "graph": grid_graph,
     "manhattan": city_blocks,
     "euclidean": plane,

@@ -45,6 +45,10 @@ class Deadline:
         """Deadline after a part of the seconds that are left."""
         return self if self.left is None else Deadline.after(part * self.left)
 
+    def before(self, seconds: float) -> Deadline:
+        """Deadline that is earlier by some seconds, for work that cannot be interrupted."""
+        return Deadline(self.moment - seconds)
+
     @property
     def is_over(self) -> bool:
         """Whether the moment has passed."""

@@ -111,14 +111,18 @@ def test_the_best_ray_has_the_least_price(statement, seed):
         for y, root in enumerate(trees.roots):
             expected = least_price(costs[y], root, distance, epsilon)
             assert costs[y] @ rays[y] == pytest.approx(expected, rel=1e-6, abs=1e-6)
-        # The multipliers leave nothing but the price at the root.
-        found = trees.multipliers(costs, zero)
-        assert (found.value > 0).all()
-        left = costs.copy()
-        np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-        np.subtract.at(left, (found.y, found.second), found.value)
-        left[np.arange(len(costs)), trees.roots] -= (costs * rays).sum(axis=1)
-        assert np.abs(left).max() < 1e-12 * max(1.0, float((np.abs(costs) * rays).sum(axis=1).max()))
+        # The multipliers leave costs that are not negative, but for the price at the root, less what is spared.
+        price, size = (costs * rays).sum(axis=1), []
+        for spare in (0.0, 0.1):
+            found = trees.multipliers(costs, zero, spare)
+            assert (found.value > 0).all()
+            left = costs.copy()
+            np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
+            np.subtract.at(left, (found.y, found.second), found.value)
+            left[np.arange(len(costs)), trees.roots] -= np.minimum(price, 0.0) - spare
+            assert left.min() > -1e-12 * max(1.0, float((np.abs(costs) * rays).sum(axis=1).max()))
+            size.append(len(found.value))
+        assert size[1] <= size[0]
 
 
 @cases(15)
@@ -157,6 +161,37 @@ def test_rays_find_the_optimum_of_all_pairs(statement, sense):
     assert proof.audit.verdict == "certified"
     assert proof.relative_gap < 1e-7
     assert recheck(proof).holds
+
+
+class Looks(Deadline):
+    """A deadline that is over after some looks at it."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.__dict__["looks"] = looks
+
+    def before(self, seconds):
+        return self
+
+    @property
+    def is_over(self):
+        self.__dict__["looks"] -= 1
+        return self.looks < 0
+
+
+@cases(25)
+@given(statements(), st.integers(0, 60))
+def test_a_deadline_at_any_moment_leaves_a_channel_and_a_bound(statement, looks):
+    prior, worth, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, worth, privacy, epsilon)
+    found = work.run(1e-9, Looks(looks))
+    optimum = plain_optimum(prior, worth, distance, epsilon)
+    value = float((prior[:, None] * worth * found.channel).sum())
+    assert offset + unit * work.bound <= optimum + 1e-6
+    assert value >= optimum - 1e-6
+    assert value == pytest.approx(offset + unit * work.value, abs=1e-7)
+    assert (found.channel >= 0).all()
+    assert found.channel.sum(axis=1) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("time_limit", [1e-3, 0.1, 0.5])

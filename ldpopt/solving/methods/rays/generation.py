@@ -26,6 +26,12 @@ from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
 
+CONSTANTS = 200
+"""Number of constant columns in the first master."""
+
+SPARED = 0.05
+"""Share of the gap that is given up for a proof with fewer multipliers."""
+
 STALLED_ROUNDS = 12
 """Rounds in which neither value nor bound improve before stopping."""
 
@@ -164,7 +170,7 @@ class Generation:
 
     def _ending(self, gap: float, patience: float) -> str:
         """Why to stop now; empty to go on."""
-        if self.gap <= gap:
+        if (1 + SPARED) * self.gap <= gap:
             return "gap"
         if self.stalled >= STALLED_ROUNDS or self.rounds >= ROUNDS:
             return "stalled"
@@ -230,11 +236,12 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """Kernel columns, and constant ones."""
+        """Kernel columns, and the best constant ones."""
         m, n = self.costs.shape
-        rays = np.concatenate([self.trees.rays(np.arange(m)), np.ones((m, n))])
-        cost = (np.concatenate([self.costs, self.costs]) * rays).sum(axis=1)
-        return Master.start(rays.T.copy(), cost, np.tile(np.arange(m), 2))
+        constant = np.argsort(self.costs.sum(axis=1), kind="stable")[:CONSTANTS]
+        output = np.append(np.arange(m), constant)
+        rays = np.concatenate([self.trees.rays(np.arange(m)), np.ones((len(constant), n))])
+        return Master.start(rays.T.copy(), np.einsum("jx,jx->j", self.costs[output], rays), output)
 
     def _result(self, ended: str) -> RaysResult:
         m, n = self.costs.shape
@@ -248,5 +255,5 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
         else:
             sums, trees = self.proof
-            pairs = trees.multipliers(self.costs, sums)
+            pairs = trees.multipliers(self.costs, sums, SPARED * (self.value - self.bound) / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)

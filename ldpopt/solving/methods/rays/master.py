@@ -37,6 +37,9 @@ MIN_SLACK = 1e-3
 """Smallest start of a slack, as a share of the mean one."""
 
 
+STEP_SECONDS = 5e-11
+"""Seconds of an iteration, for each ray and pair of inputs; it is not begun where less time is left."""
+
 MAX_SHARE = 0.99
 """Largest share of feasible multipliers in the next start."""
 
@@ -147,7 +150,7 @@ class Master:
             gap=gap,
             steps=STEPS,
             stalled_steps=STALLED_STEPS,
-            deadline=deadline,
+            deadline=deadline.before(STEP_SECONDS * self.rays.size * len(self.rays)),
         )
         return replace(self, at=found.point)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
@@ -37,8 +38,11 @@ STAKE_SHARE = 100
 MAX_LOSS = 600.0
 """Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
 
-REPAIR_SECONDS = 1e-5
-"""Seconds for each entry that pass after the last round, on a slow machine."""
+ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 6e-9
+"""Seconds that pass after the last round: for each entry (its row, repair), and each entry of each pair (audit)."""
+
+SEEN_SECONDS, MAX_SLOWNESS = 0.2, 4.0
+"""From which time on the slowness of a busy machine is measured, and how much of it is believed."""
 
 ENDINGS = {
     "gap": "the gap is reached",
@@ -78,6 +82,7 @@ class Rays(Method):
 
         if task.form.ties is None:
             raise NotRepresentableError("rays need ties")
+        began = time.perf_counter(), time.process_time()
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
         roots = _roots(task.problem.utility.gain)
@@ -86,7 +91,8 @@ class Rays(Method):
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
         patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
         gap = GAP if task.gap is None else task.gap
-        found = work.run(gap, _before_repair(task.deadline, task.form.entries), patience)
+        slowness = _slowness(time.perf_counter() - began[0], time.process_time() - began[1])
+        found = work.run(gap, _before_repair(task.deadline, task.form, slowness), patience)
         sign = 1.0 if task.problem.utility.sense == "gain" else -1.0
         program = _with_pairs(task.problem, found.pairs)
         duals = sign * np.concatenate([-(scale.unit * found.sums + least), scale.unit * found.pairs.value])
@@ -98,10 +104,25 @@ class Rays(Method):
         return RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
 
 
-def _before_repair(deadline: Deadline, entries: int) -> Deadline:
-    """An earlier deadline, which leaves time for writing the rows, repair and audit."""
-    left = deadline.left
-    return deadline if left is None else Deadline(deadline.moment - min(REPAIR_SECONDS * entries, left / 2))
+def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:
+    """An earlier deadline, which leaves time for writing the rows, repair and audit.
+
+    Raises
+    ------
+    OutOfTimeError
+        If less time than that is left.
+    """
+    ties = form.ties
+    is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
+    pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
+    earlier = deadline.before(slowness * (ENTRY_SECONDS * form.entries + PAIR_SECONDS * pairs * form.m))
+    earlier.check("leaving time for repair and audit")
+    return earlier
+
+
+def _slowness(seconds: float, processor_seconds: float) -> float:
+    """How many times the seconds of the processor a busy machine takes; 1 where there is too little to see."""
+    return 1.0 if seconds < SEEN_SECONDS else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:

@@ -260,14 +260,35 @@ def price(
 
 
 @compiled
+def _hand_less(tree: Tree, spare: float) -> None:
+    """Lower the costs that subtrees hand to their parents, where these can do without.
+
+    The root can do without ``spare`` and its price, a node without what it need not hand on itself.
+    """
+    room = tree.size
+    room[tree.root] = spare + max(tree.height[tree.root], 0.0)
+    for at in range(1, len(tree.order)):
+        x = tree.order[at]
+        u = tree.parent[x]
+        less = min(max(tree.cost[x], 0.0), room[u])
+        tree.cost[x] -= less
+        room[u] -= less
+        room[x] = less + max(tree.height[x], 0.0) * tree.entries[x]
+
+
+@compiled
 def multipliers(
-    y: int, root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, node: Int, value: Float
+    root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, spare: float, node: Int, value: Float
 ) -> int:
-    """Write the nodes whose ties to their parents have positive multipliers, and these; returns their number."""
+    """Write the nodes whose ties to their parents have positive multipliers, and these; returns their number.
+
+    ``spare`` is how much less than their tree's price they may prove: most ties far from the root then need none.
+    """
     tree = new_tree(root, parent, side, new_room(parent, side))
     grow(tree, lengths)
     tree.own[:] = costs
     clip(tree)
+    _hand_less(tree, spare)
     count = 0
     for x in range(len(parent)):
         if x != root and tree.cost[x] != 0:

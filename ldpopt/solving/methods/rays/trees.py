@@ -19,6 +19,9 @@ from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
 
+SLICE = 2000
+"""Largest number of pivots of an output between two looks at the clock."""
+
 CHUNK = 1 << 14
 """Entries of the outputs that a thread takes at once; it looks at the clock in between."""
 
@@ -133,9 +136,16 @@ class Trees:
         limit = np.iinfo(np.int64).max if most is None else most
 
         def work(outputs: Int) -> int:
-            if deadline.is_over:
-                return 0
-            return improve(outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, limit, is_best)
+            done, budget = 0, limit
+            while len(outputs) and budget > 0 and not deadline.is_over:
+                done += step(outputs, min(budget, SLICE))
+                outputs, budget = outputs[~is_best[outputs]], budget - SLICE
+            return done
+
+        def step(outputs: Int, at_most: int) -> int:
+            return improve(
+                outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, at_most, is_best
+            )
 
         self.pivots += sum(in_threads(work, self._chunks))
         return is_best
@@ -162,15 +172,15 @@ class Trees:
         share = np.min(in_threads(work, self._chunks), axis=0)
         return Prices(share, *found)
 
-    def multipliers(self, costs: Float, sums: Float) -> TreeMultipliers:
-        """Multipliers of the trees' pairs; where the trees are the best ones, they leave the price at the root only."""
+    def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
+        """Multipliers of the trees' pairs that prove each output's price, less ``spare`` (default: 0), or 0."""
         from ldpopt.solving.methods.rays.tree_loops import multipliers
 
         node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
         parts = []
         for y, root in enumerate(self.roots):
             parent, side = self.parent[y], self.side[y]
-            count = multipliers(y, root, costs[y] - sums, parent, side, self.cone.lengths, node, value)
+            count = multipliers(root, costs[y] - sums, parent, side, self.cone.lengths, spare, node, value)
             chosen = node[:count].copy()
             above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
             first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)
