@@ -215,21 +215,20 @@ def _taylor_down(x: int, bits: int) -> int:
     order = 0
     while term:
         order += 1
-        term = (term * x >> bits) // order
+        term = term * x // (order << bits)
         total += term
     return total
 
 
 def _taylor_up(x: int, bits: int) -> int:
-    """Upper bound: every term rounded up; from order 2 on terms at least halve, so 2 units bound the remainder."""
+    """Upper bound for ``x <= 2**(bits-1)``: terms rounded up; those after a term of 1 unit sum to less than that."""
     total = term = 1 << bits
     order = 0
     while term > 1:
         order += 1
-        rounded = -(-term * x >> bits)
-        term = -(-rounded // order)
+        term = -(-term * x // (order << bits))
         total += term
-    return total + 2
+    return total + 1
 
 
 def _shorten(mantissa: int, exponent: int, bits: int, *, up: bool) -> tuple[int, int]:
