@@ -187,10 +187,11 @@ def _refusal(epsilon: object, why: str) -> StatementError:
 
 
 def _log(ratio: Fraction) -> float:
-    """Return the natural logarithm of a rational >= 1 without overflow or cancellation."""
+    """Return the natural logarithm of a rational >= 1, right to a few ulps: screening in floats relies on it."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
+    shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1000)  # beyond the floats
+    return math.log(ratio / (1 << shift)) + shift * math.log(2)
 
 
 @lru_cache(maxsize=65536)

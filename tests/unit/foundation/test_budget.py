@@ -97,6 +97,8 @@ def test_a_known_ratio_is_exact():
         (np.float64(0.5), Fraction(1, 2), None),
         (np.float32(0.5), Fraction(1, 2), None),
         (np.int64(3), Fraction(3), None),
+        (np.array(0.1), Fraction(0.1), None),
+        (np.array("0.1"), Fraction(1, 10), None),
         (" 1e-6 ", Fraction(1, 10**6), None),
         ("3/4", Fraction(3, 4), None),
         (" Ln( 3 ) ", None, Fraction(3)),
@@ -143,6 +145,24 @@ def test_refusals_say_why(epsilon, why):
         Budget(epsilon)
     assert "\n" not in caught.value.one_line
     assert "nats" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        Fraction(1),
+        1 + Fraction(1, 10**40),
+        Fraction(2) - Fraction(1, 10**400),
+        Fraction(2),
+        Fraction(10**3000 + 1, 10**2997),
+        Fraction(10) ** 308,
+        Fraction(7, 3) * Fraction(10) ** 2000,
+        Fraction(10) ** 4000,
+    ],
+)
+def test_the_float_of_a_ratio_is_its_logarithm_to_the_last_digits(ratio):
+    log = mpmath.log1p(real(ratio - 1)) if ratio < 2 else mpmath.log(real(ratio))
+    assert abs(mpmath.mpf(float(Budget(Fraction(0) if ratio == 1 else f"log({ratio})"))) - log) <= log * 2.0**-51
 
 
 def test_a_long_text_is_not_repeated_whole():
