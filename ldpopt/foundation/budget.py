@@ -200,7 +200,7 @@ def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
     if x == 0:
         return Fraction(1), Fraction(1)
     squarings = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) + 2)
-    bits = BITS + 2 * squarings + 16
+    bits = BITS + squarings + 16  # a squaring doubles the relative error, the series adds less than 64 units
     scaled, denominator = x.numerator << bits, x.denominator << squarings
     low = _taylor_down(scaled // denominator, bits), -bits
     high = _taylor_up(-(-scaled // denominator), bits), -bits
@@ -252,8 +252,6 @@ def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fracti
 @lru_cache(maxsize=256)
 def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
     """Rational bounds of ``log(ratio)``: a float guess, then ``t - t**2/2 <= log(1+t) <= t`` for the remainder."""
-    if ratio == 1:
-        return Fraction(0), Fraction(0)
     bits = BITS + 32 - min(0, (ratio - 1).numerator.bit_length() - ratio.denominator.bit_length())
     low = high = Fraction(_log(ratio))
     for _ in range(3):

@@ -93,6 +93,16 @@ def test_bits_are_cut_off_on_the_stated_side():
                 assert exponent == -5 or mantissa.bit_length() - bits == exponent + 5
 
 
+def test_ends_are_rounded_outward_by_less_than_a_unit():
+    for low, high in (
+        (Fraction(1, 3), Fraction(2, 3)),
+        (Fraction(-1, 3), Fraction(5, 7)),
+        (Fraction(1), Fraction(3, 2)),
+    ):
+        below, above = module._outward(low, high, 5)
+        assert low - Fraction(1, 32) < below <= low <= high <= above < high + Fraction(1, 32)
+
+
 def test_the_text_one_tenth_is_no_float():
     low, high = Budget("0.1").enclosure()
     tenth = mpmath.exp(mpmath.mpf(1) / 10)
@@ -142,3 +152,9 @@ def test_logarithms_are_on_their_sides_and_near(nats):
         log = mpmath.log1p(real(ratio - 1))
         assert real(low) < log < real(high)
         assert real(high - low) < max(1, log) * mpmath.mpf(2) ** -189
+
+
+def test_logarithms_of_one_and_two():
+    assert log_enclosure(Fraction(1)) == (0, 0)
+    low, high = log_enclosure(Fraction(2))
+    assert real(low) < mpmath.log(2) < real(high)
