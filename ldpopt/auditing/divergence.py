@@ -70,7 +70,7 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: Pairs | No
         return Audit(epsilon, 0.0, witness, verdict, claim or "pure", curve)
     verdict, delta = _decide(matrix, budget, pairs), 0.0
     if verdict == "certified":
-        epsilon = min(epsilon, _nats_rounded_up(budget))
+        epsilon = min(epsilon, budget.rounded_up)
     else:
         delta = hockey_stick(matrix, budget, pairs)[0]
     return Audit(epsilon, delta, witness, verdict, claim or f"epsilon = {budget!r}", curve)
@@ -110,7 +110,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
         verdict = "violated"
     epsilon = _least_epsilon(matrix, slack, single)
     if verdict == "certified":
-        epsilon = min(epsilon, _nats_rounded_up(budget))
+        epsilon = min(epsilon, budget.rounded_up)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
@@ -132,11 +132,6 @@ def _rounded_up(
     x, k, event = where
     outputs = tuple(matrix.outputs[y] for y in event)
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
-
-
-def _nats_rounded_up(budget: Budget) -> float:
-    """Smallest float that is at least a budget."""
-    return float(budget) if budget.ratio is None else round_up(log_enclosure(budget.ratio)[1])
 
 
 def _least_epsilon_pure(matrix: Exact, pairs: Pairs | None) -> tuple[float, tuple[Any, Any, Any] | None]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, least_epsilon_all
 from ldpopt.auditing.exact_matrices import Exact, exact
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, round_up
 
 
 def one_sided_divergence(
@@ -65,7 +65,7 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
     epsilon, witness = least_epsilon_all(matrix, rows)
     verdict = decide_all(matrix, budget, rows)
     if verdict == "certified":
-        epsilon = min(epsilon, round_up(log_enclosure(budget.ratio)[1]) if budget.ratio else float(budget))
+        epsilon = min(epsilon, budget.rounded_up)
 
     def curve(at: Budget) -> float:
         return 0.0 if decide_all(matrix, at, rows) == "certified" else hockey_stick(matrix, at, pairs)[0]

@@ -106,6 +106,11 @@ class Budget(float):
         return _exp_enclosure(self.nats)
 
     @cached_property
+    def rounded_up(self) -> float:
+        """Smallest float that is at least the budget in nats."""
+        return round_up(log_enclosure(self.ratio)[1] if self.nats is None else self.nats)
+
+    @cached_property
     def b(self) -> float:
         r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` excludes no private channel)."""
         return round_down(1 / self.enclosure()[1])
@@ -251,12 +256,12 @@ def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fracti
 
 @lru_cache(maxsize=256)
 def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of ``log(ratio)``: a float guess, then ``t - t**2/2 <= log(1+t) <= t`` for the remainder."""
-    bits = BITS + 32 - min(0, (ratio - 1).numerator.bit_length() - ratio.denominator.bit_length())
+    """Rational bounds of ``log(ratio)`` from 1 on: a float guess, ``t - t**2/2 <= log(1+t) <= t`` for the remainder."""
+    excess = ratio - 1
+    if excess * 2 ** (BITS // 2) < 1:
+        return excess - excess * excess / 2, excess
     low = high = Fraction(_log(ratio))
     for _ in range(3):
-        down, up = _exp_enclosure(low)[1], _exp_enclosure(high)[0]
-        below, above = ratio / down - 1, ratio / up - 1
-        low, high = low + below - below * below, high + above
-        low, high = _outward(low, high, bits)
+        below, above = ratio / _exp_enclosure(low)[1] - 1, ratio / _exp_enclosure(high)[0] - 1
+        low, high = _outward(low + below - below * below, high + above, BITS + 32)
     return low, high

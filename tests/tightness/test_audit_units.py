@@ -57,11 +57,12 @@ def test_a_claim_of_nothing_allows_nothing(notion):
     assert lo.audit(coin(1 + UNIT), claim).verdict == "violated"
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, "log(3)", "log(7/2)"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, "0.3", "0.7", Fraction(1, 3), "log(3)", "log(7/2)"])
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_epsilon_is_the_least_float_above_the_ratio_and_never_above_a_claim_that_holds(notion, epsilon):
     ratio = Budget(epsilon).enclosure()[0]
-    claimed = round_up(log_enclosure(Budget(epsilon).ratio)[1]) if Budget(epsilon).ratio else float(epsilon)
+    known = Budget(epsilon).ratio
+    claimed = round_up(log_enclosure(known)[1] if known else Fraction(epsilon))
     assert lo.audit(coin(ratio), swapping(notion)(epsilon)).epsilon == claimed
     less = lo.audit(coin((1 + ratio) / 2), swapping(notion)(epsilon)).epsilon
     assert less == round_up(log_enclosure((1 + ratio) / 2)[1]) < claimed
