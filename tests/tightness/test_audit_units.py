@@ -68,6 +68,17 @@ def test_epsilon_is_the_least_float_above_the_ratio_and_never_above_a_claim_that
     assert less == round_up(log_enclosure((1 + ratio) / 2)[1]) < claimed
 
 
+def test_without_a_claim_the_delta_is_0_and_any_finite_epsilon_will_do():
+    found = lo.audit(coin(Fraction(3)))
+    assert (found.epsilon, found.delta, found.verdict, found.claim) == (
+        Budget("log(3)").rounded_up, 0.0, "certified", "pure"
+    )  # fmt: skip
+    assert found.delta_at("log(3)") == 0.0
+    assert found.delta_at("log(2)") == round_up(Fraction(1, 4))
+    found = lo.audit([[1.0, 0.0], [0.0, 1.0]])
+    assert (found.epsilon, found.delta, found.verdict) == (math.inf, 0.0, "violated")
+
+
 @pytest.mark.parametrize("form", ["event", "entry"])
 @pytest.mark.parametrize("epsilon", ["log(2)", 1.0])
 def test_the_verdict_turns_at_the_delta_that_is_spent(form, epsilon):
