@@ -158,3 +158,14 @@ def test_logarithms_of_one_and_two():
     assert log_enclosure(Fraction(1)) == (0, 0)
     low, high = log_enclosure(Fraction(2))
     assert real(low) < mpmath.log(2) < real(high)
+
+
+@pytest.mark.parametrize("nats", [1e-9, 0.1, 1.0, 3.0, 37.0, 700.0])
+def test_the_least_float_above_a_logarithm_is_found_however_near_one_is(nats):
+    exponential = fraction(mpmath.exp(nats))
+    for hair in (Fraction(1, 2**230), Fraction(1, 2**300)):
+        above = Budget(f"log({(exponential * (1 + hair)).limit_denominator(10**180)})")
+        assert above.rounded_up == math.nextafter(nats, math.inf)
+        below = Budget(f"log({(exponential * (1 - hair)).limit_denominator(10**180)})")
+        assert below.rounded_up in (nats, math.nextafter(nats, math.inf))
+    assert Budget(nats).rounded_up == nats
