@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
     from ldpopt.estimation.planning import plan_sample
     from ldpopt.estimation.survey import Survey
+    from ldpopt.estimation.surveys.schemes import compare_schemes
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism.keyed import SecretKey
@@ -69,6 +70,7 @@ _OBJECTS = {
     "certify": "certificate",
     "compare": "peers",
     "compare_designs": "estimation.designs",
+    "compare_schemes": "estimation.surveys.schemes",
     "Comparison": "peers",
     "Counts": "estimation.counts",
     "Design": "estimation.designs",
@@ -166,6 +168,7 @@ __all__ = [
     "closed_forms",
     "compare",
     "compare_designs",
+    "compare_schemes",
     "constraints",
     "convex",
     "datasets",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,9 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import refuse
 from ldpopt.foundation.labels import text_of
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.keyed import SecretKey
 
 MissingOption = Annotated[
     Literal["refuse", "leave_out"],
@@ -66,21 +69,18 @@ def privatize(
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
-    from ldpopt.mechanism.keyed import Keyed, SecretKey
+    from ldpopt.mechanism.keyed import Keyed
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.privatizing import privatize_file
 
-    if (key is None) != (identity is None):
-        raise typer.BadParameter("--key and --id belong together: the secret, and the column of the ids")
-    if key is not None and seed is not None:
-        raise typer.BadParameter("draws come from a --key or from a --seed, not from both")
+    secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(output, json)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
     rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
-    keyed = None if key is None else Keyed(SecretKey.load(key), identity)
+    keyed = None if secret is None else Keyed(secret, identity)
 
     def announce() -> None:
         useless = why_not_estimable(instrument.source) if isinstance(instrument.source, Mechanism) else ""
@@ -95,6 +95,17 @@ def privatize(
     data = {"rows": total, "column": column[0], "columns": column, "kept": list(keep or []), "output": output}
     data["key"] = None if keyed is None else keyed.key.name
     report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
+
+
+def read_key(key: str | None, identity: str | None, seed: int | None) -> SecretKey | None:
+    """Read the key of --key; refuse one without ids, or beside a seed."""
+    from ldpopt.mechanism.keyed import SecretKey
+
+    if (key is None) != (identity is None):
+        raise typer.BadParameter("--key and --id belong together: the secret, and the column of the ids")
+    if key is not None and seed is not None:
+        raise typer.BadParameter("draws come from a --key or from a --seed, not from both")
+    return None if key is None else SecretKey.load(key)
 
 
 def key(path: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")], json: Json = None) -> None:

@@ -10,13 +10,14 @@ from ldpopt.cli.designing import design
 from ldpopt.cli.drawing import plot, sweep
 from ldpopt.cli.listing import vertices
 from ldpopt.cli.planning import plan
+from ldpopt.cli.questionnaires import survey
 from ldpopt.cli.reporting import report
 from ldpopt.cli.shell import app
 from ldpopt.cli.solving import export, solve, solvers
 from ldpopt.cli.starting import examples, init, models
 from ldpopt.cli.surveying import estimate, key, privatize
 
-__all__ = ["app"]
+__all__ = ["app", "survey"]
 
 for _verb in (
     init,

@@ -280,7 +280,7 @@ def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weight
         if weights is not None:
             raise StatementError("a stream takes no weights", do="count lists of reports with their weights, and add")
         parts = iter(lambda: list(islice(reports, STREAM)), [])
-        return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), _empty(mechanism))
+        return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), empty_counts(mechanism))
     if is_partitioned(reports):
         return _of_partitions(mechanism, reports, column, weights, missing)
     if isinstance(reports, (str, os.PathLike)) and column is not None:
@@ -291,7 +291,7 @@ def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weight
             raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
         return _counts(mechanism, seen, seen, int(seen.sum()))
     chunks = chunks_of(reports, mechanism.outputs, column, weights, missing)
-    return sum((_count_chunk(mechanism, chunk) for chunk in chunks), _empty(mechanism))
+    return sum((count_chunk(mechanism, chunk) for chunk in chunks), empty_counts(mechanism))
 
 
 def _of_partitions(mechanism: Mechanism, table: Any, column: str | None, weights: Any, missing: Missing) -> Counts:
@@ -300,10 +300,11 @@ def _of_partitions(mechanism: Mechanism, table: Any, column: str | None, weights
         do = "state column=, and weights= by name"
         raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
     parts = gathered(table, lambda part, _: _of_mechanism(mechanism, part, column, weights, missing))
-    return sum(parts, _empty(mechanism))
+    return sum(parts, empty_counts(mechanism))
 
 
-def _count_chunk(mechanism: Mechanism, chunk: Chunk) -> Counts:
+def count_chunk(mechanism: Mechanism, chunk: Chunk) -> Counts:
+    """Counts of some reports."""
     size = len(mechanism.outputs)
     if chunk.weights is None:
         seen = np.bincount(chunk.codes, minlength=size).astype(np.int64)
@@ -318,7 +319,8 @@ def _counts(mechanism: Mechanism, values: Any, squares: Any, n_reports: int) -> 
     return Counts(mechanism.digest, mechanism.outputs, values, squares, total, total_squares, n_reports)
 
 
-def _empty(mechanism: Mechanism) -> Counts:
+def empty_counts(mechanism: Mechanism) -> Counts:
+    """Counts of no reports."""
     zero = np.zeros(len(mechanism.outputs), dtype=np.int64)
     return _counts(mechanism, zero, zero, 0)
 

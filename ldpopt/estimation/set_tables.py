@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.reports import read_weights
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.mechanism.privatizing import Rule
@@ -37,11 +38,26 @@ class SetRule(Rule):
         protocol: SubsetSelection = self.mechanism
         return tuple(protocol.inputs)
 
+    @property
+    def odds(self) -> Fraction | None:
+        """Largest ratio of the probabilities of a set under two answers, exactly."""
+        protocol: SubsetSelection = self.mechanism
+        return protocol.odds
+
+    def no_sets(self) -> NDArray[np.int64]:
+        """No reports at all."""
+        return np.empty((0, self.mechanism.size), dtype=np.int64)
+
     def labels(self, as_text: bool) -> pa.Array:
         """Positions as texts."""
         import pyarrow as pa
 
         return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
+
+    def draw(self, codes: Codes, source: Draws) -> Codes:
+        """Refuse: a set of answers is no entry of a dataframe."""
+        do = "privatize a file, CSV or Parquet"
+        raise StatementError("reports that are sets of answers are written to files", do=do)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Sets of positions as texts; what is missing stays missing."""
@@ -83,16 +99,35 @@ def count_sets(
         where, row = f"{path}, column {column}", table.first_row
         absent = MissingAnswers(where, "report")
         for texts, *beside in table.batches(places[:1], places[1:]):
-            plain = texts.to_pylist()
-            there = np.array([not is_missing(text, True) for text in plain], dtype=bool)
-            if missing == "refuse":
-                absent.add(np.where(there, 0, MISSING), row)
-            numbers = read_weights(beside[0], f"{path}, column {weights}", row)[there] if beside else None
-            sets = _positions(plain, there, protocol.size, where, row)
+            numbers = read_weights(beside[0], f"{path}, column {weights}", row) if beside else None
+            sets, numbers = sets_of(protocol, texts, numbers, where, row, absent, missing == "refuse")
             found = protocol.count(sets, weights=numbers) + found
-            row += len(plain)
+            row += len(texts)
         absent.require_none()
     return found if isinstance(found, Counts) else protocol.count(np.empty((0, protocol.size), dtype=np.int64))
+
+
+def sets_of(
+    protocol: SubsetSelection,
+    texts: pa.Array,
+    weights: Float | None,
+    where: str,
+    row: int,
+    absent: MissingAnswers,
+    refuse: bool,
+) -> tuple[NDArray[np.int64], Float | None]:
+    """Sets in a batch of a column, and the weights of those that are not missing.
+
+    Raises
+    ------
+    StatementError
+        If an entry is no set of positions.
+    """
+    plain = texts.to_pylist()
+    there = np.array([not is_missing(text, True) for text in plain], dtype=bool)
+    if refuse:
+        absent.add(np.where(there, 0, MISSING), row)
+    return _positions(plain, there, protocol.size, where, row), None if weights is None else weights[there]
 
 
 def _positions(texts: list[Any], there: NDArray[np.bool_], size: int, where: str, row: int) -> NDArray[np.int64]:

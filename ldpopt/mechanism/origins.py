@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.labels import nearest
+from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.tables.origin import read_origin
 
@@ -51,15 +54,32 @@ def of_mechanism(mechanism: Mechanism, title: str, audit: Audit) -> dict[str, An
     }
 
 
-def of_reports(rules: Mapping[str, Rule], keep: Sequence[str], keyed: Keyed | None) -> dict[str, Any]:
+def budget_of_person(budgets: Iterable[float], asking: Asking | None = None) -> float:
+    """Epsilon of one person: the sum over the questions, rounded up; the largest where only one is asked.
+
+    Examples
+    --------
+    >>> budget_of_person([1.0, 0.5])
+    1.5
+    """
+    found = list(budgets)
+    if asking is not None or not all(map(math.isfinite, found)):
+        return max(found)
+    return round_up(sum(map(Fraction, found), Fraction(0)))
+
+
+def of_reports(
+    rules: Mapping[str, Rule], keep: Sequence[str], keyed: Keyed | None, asking: Asking | None = None
+) -> dict[str, Any]:
     """What a file of reports says of itself: the mechanism of each question, and the budget of a person."""
     budgets = {name: rule.budget for name, rule in rules.items()}
     return {
         "made_by": made_by(),
-        "epsilon": finite(math.fsum(budgets.values())),
+        "epsilon": finite(budget_of_person(budgets.values(), asking)),
+        "asked": "all" if asking is None else "one, with fake data for the others" if asking.fake else "one",
         "questions": {
             name: {
-                "digest": rule.mechanism.digest,
+                "digest": (rule.mechanism if asking is None else asking.law(rule.mechanism)).digest,
                 "epsilon": finite(budgets[name]),
                 "missing": "answer" if rule.missing_answer is not None else rule.missing,
             }

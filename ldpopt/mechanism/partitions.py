@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random, generator_of
 from ldpopt.tables.partitions import mapped
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.privatizing import Rule
 
 
-def privatize_partitions(table: Any, rules: Mapping[Any, Rule], rng: Random = None, keyed: Keyed | None = None) -> Any:
+def privatize_partitions(
+    table: Any,
+    rules: Mapping[Any, Rule],
+    rng: Random = None,
+    keyed: Keyed | None = None,
+    asking: Asking | None = None,
+) -> Any:
     """Replace columns of a dataframe of Dask by reports, lazily; see `Mechanism.privatize`.
 
     Raises
@@ -31,7 +38,7 @@ def privatize_partitions(table: Any, rules: Mapping[Any, Rule], rng: Random = No
             do="pass key= and id=, which give each person the same report again; or write the reports once with "
             "ldpopt.folders.privatize_folder",
         )
-    task = _Partition(dict(rules), None if rng is None else seed_of(rng), keyed)
+    task = _Partition(dict(rules), None if rng is None else seed_of(rng), keyed, asking)
     return mapped(table, task, task(table._meta, 0))
 
 
@@ -42,14 +49,16 @@ class _Partition:
     rules: dict[Any, Rule]
     seed: np.random.SeedSequence | None
     keyed: Keyed | None
+    asking: Asking | None
 
     def __call__(self, part: Any, number: int) -> Any:
         from ldpopt.mechanism.privatizing import privatize_frame
 
         rng = None if self.seed is None else spawned(self.seed, number)
-        reports = privatize_frame(part, self.rules, rng, self.keyed)
+        reports = privatize_frame(part, self.rules, rng, self.keyed, self.asking)
         # What may be missing has one type in all partitions, whether or not anything is missing there.
-        left_out = [column for column, rule in self.rules.items() if rule.missing == "leave_out"]
+        may_miss = self.asking is not None and not self.asking.fake
+        left_out = [column for column, rule in self.rules.items() if may_miss or rule.missing == "leave_out"]
         return reports.astype(dict.fromkeys(left_out, object))
 
 

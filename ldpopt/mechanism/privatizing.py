@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
 from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import privatize_partitions
@@ -77,6 +79,13 @@ class Rule:
         return self.mechanism.audit().epsilon
 
     @property
+    def odds(self) -> Fraction | None:
+        """Largest ratio of the probabilities of a report under two answers, exactly; None where it is unbounded."""
+        most, least = (pick(self.mechanism.counts, axis=0).tolist() for pick in (np.max, np.min))
+        ratios = [(high, low) for high, low in zip(most, least, strict=True) if high]
+        return None if not all(low for _, low in ratios) else max(Fraction(*pair) for pair in ratios)
+
+    @property
     def inputs(self) -> Sequence[Hashable]:
         """The answers."""
         return self.mechanism.inputs
@@ -115,24 +124,34 @@ class Rule:
         return names.index(text) if text in names else None
 
 
-def privatize_frame(table: Any, rules: Mapping[Any, Rule], rng: Random = None, keyed: Keyed | None = None) -> Any:
+def privatize_frame(
+    table: Any,
+    rules: Mapping[Any, Rule],
+    rng: Random = None,
+    keyed: Keyed | None = None,
+    asking: Asking | None = None,
+) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
-        return privatize_partitions(table, rules, rng, keyed)
+        return privatize_partitions(table, rules, rng, keyed, asking)
     frame = as_frame(table)
     drawn = {}
-    sources: list[Draws] = list(generators(rng, len(rules)))
+    sources: list[Draws] = list(generators(rng, len(rules) + (asking is not None)))
     if keyed is not None:
         _require_other_column(keyed, rules)
         ids = ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
-        sources = [KeyedDraws(keyed.key, text_of(column), ids) for column in rules]
-    for (column, rule), source in zip(rules.items(), sources, strict=True):
+        sources = [KeyedDraws(keyed.key, name, ids) for name in (*map(text_of, rules), "")]
+    chosen = None if asking is None else asking.choose(len(frame), sources[len(rules)])
+    for place, ((column, rule), source) in enumerate(zip(rules.items(), sources, strict=False)):
         where = f"column {column!r}"
         codes = codes_of(column_of(frame, column), Coder(rule.mechanism.inputs, "answer"), where)
         absent = MissingAnswers(where, "answer")
         codes = rule.filled(codes, absent)
         absent.require_none()
-        drawn[column] = (rule.mechanism.outputs, rule.draw(codes, source))
+        if asking is not None:
+            codes = asking.answers(codes, chosen == place, len(rule.inputs), source)
+        made = rule.draw(codes, source)
+        drawn[column] = (rule.mechanism.outputs, made)
     return with_labels(frame, drawn)
 
 
@@ -153,14 +172,30 @@ class _Column:
     absent: MissingAnswers
     question: str
 
-    def reports(self, answers: pa.Array, first_row: int, key: SecretKey | None, ids: list[bytes]) -> pa.Array | None:
+    def reports(self, answers: pa.Array, batch: _Batch, place: int) -> pa.Array | None:
         """Reports as a column; None where answers are missing that must not be."""
-        codes = self.coder.codes(answers, self.absent.where, first_row)
-        codes = self.rule.filled(codes, self.absent, first_row)
+        codes = self.coder.codes(answers, self.absent.where, batch.first_row)
+        codes = self.rule.filled(codes, self.absent, batch.first_row)
         if self.absent.count:
             return None
-        source = self.source if key is None else KeyedDraws(key, self.question, ids)
+        source = batch.source(self.source, self.question)
+        if batch.asking is not None:
+            codes = batch.asking.answers(codes, batch.chosen == place, len(self.rule.inputs), source)
         return self.rule.column(codes, self.names, source)
+
+
+class _Batch:
+    """What the columns of a batch share: its first row, the ids of the records, and which question each is asked."""
+
+    def __init__(
+        self, first_row: int, size: int, asking: Asking | None, key: SecretKey | None, ids: list[bytes], rng: Random
+    ) -> None:
+        self.first_row, self.asking, self._key, self._ids = first_row, asking, key, ids
+        self.chosen = None if asking is None else asking.choose(size, self.source(rng, ""))
+
+    def source(self, rng: Random, question: str) -> Draws:
+        """Where the reports to a question come from."""
+        return rng if self._key is None else KeyedDraws(self._key, question, self._ids)
 
 
 def privatize_file(
@@ -171,6 +206,7 @@ def privatize_file(
     keep: Sequence[str] = (),
     rng: Random = None,
     keyed: Keyed | None = None,
+    asking: Asking | None = None,
     announce: Callable[[], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches; the target appears whole or not at all.
@@ -187,6 +223,8 @@ def privatize_file(
         Makes the draws repeatable; default: the operating system's generator.
     keyed : Keyed, optional
         Key, and column of the ids, which make the draws repeatable person by person; default: none.
+    asking : Asking, optional
+        Which question a report is about; default: none, all of them are asked.
     announce : callable, optional
         Called when the columns are found, before anything is written.
 
@@ -211,23 +249,28 @@ def privatize_file(
     beside = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     with reading(name) as table:
         places, others = [[place_of(table, column) for column in columns] for columns in (rules, beside)]
+        streams = generators(rng, len(rules) + (asking is not None))
         columns = [
             _column(table, place, rule, stream)
-            for place, rule, stream in zip(places, rules.values(), generators(rng, len(rules)), strict=True)
+            for place, rule, stream in zip(places, rules.values(), streams, strict=False)
         ]
         fields = [
             field.with_type(column.names.type) for field, column in zip(table.fields(places), columns, strict=True)
         ]
-        key = None if keyed is None else keyed.key
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()
-        origin = of_reports(rules, keep, keyed)
+        origin = of_reports(rules, keep, keyed, asking)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
                 first, rest = table.first_row + rows, batch[len(columns) :]
-                known = [] if keyed is None or ids is None else ids.take(rest[beside.index(keyed.id)])
-                made = [column.reports(part, first, key, known) for column, part in zip(columns, batch, strict=False)]
+                names = [] if keyed is None or ids is None else ids.take(rest[beside.index(keyed.id)])
+                key = None if keyed is None else keyed.key
+                shared = _Batch(first, len(batch[0]), asking, key, names, streams[-1])
+                made = [
+                    column.reports(part, shared, at)
+                    for at, (column, part) in enumerate(zip(columns, batch, strict=False))
+                ]
                 if not any(column.absent.count for column in columns):
                     write([*made, *rest[: len(keep)]])
                 rows += len(batch[0])

@@ -15,10 +15,11 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.designs.subsets import FrequencyDesign
-from ldpopt.estimation.set_tables import SetRule, count_sets
 from ldpopt.estimation.survey import Survey
+from ldpopt.estimation.surveys.counting import count_file
+from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import seed_of, spawned
 from ldpopt.mechanism.privatizing import Rule, privatize_file
@@ -92,7 +93,8 @@ def privatize_folder(
     KeyboardInterrupt
         After Ctrl-C or SIGTERM; the files that are finished stay.
     """
-    rules = rules_of(questions)
+    survey = survey_of(questions)
+    rules, kept = survey.rules, survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
     folder, goal = Path(source), Path(target)
     names = _names(folder)
@@ -100,9 +102,9 @@ def privatize_folder(
         raise ModelFileError("the reports would be among the answers", where=str(goal), do="name another folder")
     with _told("cannot write the folder", goal):
         (goal / PARTS).mkdir(parents=True, exist_ok=True)
-    finished = _finished(goal, names, of_reports(rules, keep, keyed))
+    finished = _finished(goal, names, of_reports(rules, kept, keyed, survey.asking))
     seeds = None if rng is None else seed_of(rng)
-    task = _Privatize(folder.resolve(), goal.resolve(), rules, tuple(keep), seeds, keyed)
+    task = _Privatize(folder.resolve(), goal.resolve(), rules, kept, seeds, keyed, survey.asking)
     points = {name: (name, number) for number, name in enumerate(names) if name not in finished}
     total, done = len(names), len(finished)
     heard = None if progress is None else lambda now, _: progress(done + now, total)
@@ -150,19 +152,19 @@ def count_folder(
     """
     place = Path(folder)
     points = {name: name for name in _names(place)}
-    task = _Count(place.resolve(), rules_of(questions), weights)
+    survey = survey_of(questions)
+    task = _Count(place.resolve(), survey.asked, survey.laws, survey.weights if weights is None else weights)
     results = _results(run(task, points, jobs=jobs, executor=executor, progress=progress))
     return {column: sum((found[column] for found in results.values()), 0) for column in task.rules}
 
 
-def rules_of(questions: Mapping[str, Any] | Survey) -> dict[str, Rule]:
-    """How each column becomes reports; designs for frequencies draw sets where their reports are too many to list."""
+def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
+    """How each column becomes reports: a survey, or the one in which all questions are asked."""
     if isinstance(questions, Survey):
-        return questions.rules
+        return questions
     if not isinstance(questions, Mapping):
         raise StatementError("there are no questions", do='pass {"column": mechanism, ...} or a Survey')
-    sets = {name: SetRule(one.protocol) for name, one in questions.items() if isinstance(one, FrequencyDesign)}
-    return Survey({**questions, **sets}).rules
+    return Survey(questions)
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ class _Privatize:
     keep: tuple[str, ...]
     seed: np.random.SeedSequence | None
     keyed: Keyed | None
+    asking: Asking | None
 
     def __call__(self, point: tuple[str, int]) -> int:
         name, number = point
@@ -183,7 +186,8 @@ class _Privatize:
         part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
         rng = None if self.seed is None else spawned(self.seed, number)
         try:
-            rows = privatize_file(self.source / name, part, self.rules, keep=self.keep, rng=rng, keyed=self.keyed)
+            how: dict[str, Any] = {"keep": self.keep, "rng": rng, "keyed": self.keyed, "asking": self.asking}
+            rows = privatize_file(self.source / name, part, self.rules, **how)
             with _told("cannot write the file", self.target / name):
                 return self._published(part, self.target / name, rows)
         finally:
@@ -209,15 +213,11 @@ class _Count:
 
     folder: Path
     rules: dict[str, Rule]
+    laws: dict[str, Mechanism]
     weights: str | None
 
     def __call__(self, name: str) -> dict[str, Counts]:
-        return {column: self._counts(self.folder / name, column, rule) for column, rule in self.rules.items()}
-
-    def _counts(self, path: Path, column: str, rule: Rule) -> Counts:
-        if isinstance(rule, SetRule):
-            return count_sets(rule.mechanism, path, column, self.weights, rule.missing)
-        return Counts.of(rule.mechanism, path, column=column, weights=self.weights, missing=rule.missing)
+        return count_file(str(self.folder / name), self.rules, self.laws, self.weights)
 
 
 def _names(folder: Path) -> list[str]:
@@ -238,7 +238,7 @@ def _finished(target: Path, names: Sequence[str], origin: dict[str, Any]) -> dic
         if path.suffix not in ENDINGS or path.name.startswith("."):
             continue
         stated = read_origin(str(path)) or {}
-        facts = ("questions", "unprotected", "key")
+        facts = ("questions", "asked", "unprotected", "key")
         if path.name not in names or any(stated.get(fact) != origin[fact] for fact in facts):
             what = "the folder has a file that this call would not write: it is of other answers, questions or a key"
             raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")

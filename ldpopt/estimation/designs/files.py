@@ -36,7 +36,14 @@ LARGEST_FILE = 2**31
 
 def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
     """Write a certificate; see `DesignCertificate.save`."""
-    data = {
+    with replacing(path) as stream:
+        lines = [f" {json.dumps(key)}: {_rows(value)}" for key, value in to_dict(proof).items()]
+        stream.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def to_dict(proof: DesignClaim) -> dict[str, Any]:
+    """A certificate as JSON data."""
+    return {
         "format": FORMAT,
         "inputs": plain_labels(proof.workload.inputs),
         "names": plain_labels(proof.workload.names),
@@ -51,20 +58,23 @@ def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
         "achieved": str(proof.achieved),
         "bound": str(proof.bound),
     }
-    with replacing(path) as stream:
-        lines = [f" {json.dumps(key)}: {_rows(value)}" for key, value in data.items()]
-        stream.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def read(path: str | os.PathLike[str]) -> DesignClaim:
     """Read a certificate; see `DesignCertificate.load`."""
     name = os.fspath(path)
     try:
-        whole = Entry(strict_json(path, LARGEST_FILE), name)
+        data = strict_json(path, LARGEST_FILE)
     except OSError as error:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
         raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+    return from_dict(data, name)
+
+
+def from_dict(data: Any, name: str) -> DesignClaim:
+    """Read a certificate that `to_dict` made; the name is that of its place in messages."""
+    whole = Entry(data, name)
     stated = whole.value if isinstance(whole.value, dict) else {}
     if stated.get("format") == OLD_FORMAT:
         what = f"{OLD_FORMAT!r} is an old format, without the notion of privacy; {FORMAT!r} is read"

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.entries import Entry
@@ -109,7 +110,13 @@ class FrequencyCertificate:
         ModelFileError
             If the file cannot be written.
         """
-        data = {
+        data = self.to_dict()
+        with replacing(path) as stream:
+            stream.write("{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(data[key])}" for key in data) + "\n}\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement and the claim as JSON data."""
+        return {
             "format": FORMAT,
             "inputs": files.plain_labels(self.workload.inputs),
             "unit": self.workload.unit,
@@ -118,8 +125,6 @@ class FrequencyCertificate:
             "achieved": str(self.achieved),
             "bound": str(self.bound),
         }
-        with replacing(path) as stream:
-            stream.write("{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(data[key])}" for key in data) + "\n}\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FrequencyCertificate:
@@ -132,9 +137,15 @@ class FrequencyCertificate:
         """
         name = os.fspath(path)
         try:
-            whole = Entry(strict_json(path, files.LARGEST_FILE), name)
+            data = strict_json(path, files.LARGEST_FILE)
         except (OSError, ValueError) as error:
             raise ModelFileError(f"no design in JSON: {error}", where=name) from None
+        return cls.from_dict(data, name)
+
+    @classmethod
+    def from_dict(cls, data: Any, name: str) -> FrequencyCertificate:
+        """Read what `to_dict` made; the name is that of its place in messages."""
+        whole = Entry(data, name)
         table = whole.table("format", "inputs", "unit", "epsilon", "size", "achieved", "bound")
         table["format"].text(FORMAT)
         inputs = files.read_labels(table["inputs"])

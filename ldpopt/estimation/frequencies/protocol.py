@@ -238,6 +238,11 @@ class FrequencyProtocol(ReportSource):
         return Audit(epsilon, delta, witness, verdict, claim, curve=lambda at: self._delta_at(at))
 
     @property
+    def odds(self) -> Fraction:
+        """Largest ratio of the probabilities of a report under two labels, exactly."""
+        return self._ratio()
+
+    @property
     def mechanism(self) -> Mechanism:
         """The channel, if its reports are few enough to list; exactly private.
 

@@ -224,3 +224,22 @@ def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
             privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, **options)
         assert "part" in refused.value.where
     assert os.listdir(tmp_path / "reports") == [".parts"]
+
+
+def test_a_scheme_that_asks_one_question_does_so_in_folders_and_partitions(tmp_path):
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    survey = Survey({"a": coin, "b": coin}, scheme="one_question")
+    frame = pd.DataFrame({"a": ["no"] * 2000, "b": ["yes"] * 2000, "id": range(2000)})
+    key = SecretKey(bytes(32))
+    parts = survey.privatize(dd.from_pandas(frame, npartitions=3), key=key, id="id").compute()
+    (tmp_path / "in").mkdir()
+    frame[:900].to_parquet(tmp_path / "in" / "1.parquet")
+    frame[900:].to_parquet(tmp_path / "in" / "2.parquet")
+    privatize_folder(tmp_path / "in", tmp_path / "out", survey, key=key, id="id")
+    files = pd.concat(pd.read_parquet(path) for path in sorted((tmp_path / "out").glob("*.parquet")))
+    for found in (parts, files):
+        assert (found[["a", "b"]].notna().sum(axis=1) == 1).all()
+    assert files["a"].fillna("-").tolist() == parts["a"].fillna("-").tolist()
+    told = survey.estimate(count_folder(tmp_path / "out", survey))
+    assert told["a"].n_reports + told["b"].n_reports == 2000
+    assert abs(told["b"].values[1] - 1) < 0.3

@@ -1,0 +1,183 @@
+"""Surveys in TOML: budgets are split exactly, mistakes are named by their keys, files read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from builders import run_cli
+from ldpopt import Mechanism, SecretKey, Survey
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.estimation.surveys.statement import read_survey
+
+STATED = """
+title = "Habits"
+epsilon = 3.0
+[question.smokes]
+labels = ["no", "yes"]
+share = 0.5
+[question.income]
+labels = ["low", "middle", "high"]
+workload = "prefix"
+missing = "answer"
+[question.drinks]
+prior = { never = 3, rarely = 4, often = 4 }
+utility = "identity"
+missing = "leave"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(STATED)
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save(tmp_path / "coin.json")
+    draws = np.random.default_rng(0)
+    columns = {
+        "smokes": draws.choice(["no", "yes"], 3000, p=[0.7, 0.3]),
+        "income": draws.choice(["low", "middle", "high", ""], 3000, p=[0.3, 0.4, 0.2, 0.1]),
+        "drinks": draws.choice(["never", "rarely", "often", ""], 3000, p=[0.3, 0.4, 0.2, 0.1]),
+        "person": np.arange(3000),
+        "w": draws.uniform(0.5, 2, 3000),
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "answers.csv", index=False)
+    return tmp_path
+
+
+def test_shares_stated_budgets_and_equal_parts_never_exceed_the_total(folder: Path) -> None:
+    found = read_survey("s.toml").budgets
+    assert found == {"smokes": 1.5, "income": 0.75, "drinks": 0.75}
+    for total, count in (("1.0", 3), ("0.1", 7), ('"log(3)"', 3)):
+        questions = "".join(f'[question.q{place}]\nlabels = ["a", "b"]\n' for place in range(count))
+        Path("t.toml").write_text(f"epsilon = {total}\n{questions}")
+        survey = Survey.from_toml("t.toml")
+        assert survey.odds <= survey.stated.enclosure()[0]
+        assert 0.999 * float(survey.stated) < survey.epsilon < float(survey.stated) + 1e-12
+
+
+def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
+    survey = Survey.from_toml("s.toml")
+    survey.save("s.json")
+    twin = Survey.load("s.json")
+    assert (twin.rules, twin.budgets, twin.title, twin.scheme) == (survey.rules, survey.budgets, "Habits", "split")
+    assert twin.designs["income"].workload.names == survey.designs["income"].workload.names
+    assert (twin.rules["income"].missing_answer, twin.rules["drinks"].missing) == ("no answer", "leave_out")
+    reports = survey.privatize(pd.read_csv("answers.csv", keep_default_na=True), rng=1)
+    for name, told in twin.estimate(reports).items():
+        assert told.values == pytest.approx(survey.estimate(reports)[name].values)
+    changed = json.loads(Path("s.json").read_text())
+    changed["questions"]["drinks"]["mechanism"]["channel"][0] = [1.0, 0.0, 0.0]
+    Path("s.json").write_text(json.dumps(changed))
+    with pytest.raises(ModelFileError, match="the digest is another"):
+        Survey.load("s.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("epsilon = 3.0", "epsilon = 3.0\nscheme = 'splt'", r"s.toml:\d+: scheme"),
+        ("share = 0.5", "share = 1.5", r"question.smokes.share"),
+        ("share = 0.5", "share = 1.0", "nothing is left for income, drinks"),
+        ("share = 0.5", "epsilon = 4.0", "nothing is left"),
+        ("share = 0.5", "share = 0.5\nepsilon = 1.0", "an epsilon or a share"),
+        ("share = 0.5", 'mechanism = "coin.json"', "labels says nothing beside a mechanism"),
+        ('labels = ["no", "yes"]', "", "the labels of the answers are missing"),
+        ('labels = ["no", "yes"]\nshare = 0.5', 'mechanism = "none.json"', "none.json: cannot read"),
+        ("labels", "lables", "unknown key 'lables'"),
+        ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
+        ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
+        ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label says nothing here"),
+        ('missing = "leave"', "values = [1, 2, 3]", "values are those of a mean"),
+        ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
+        ("epsilon = 3.0", "epsilon = -1", "epsilon"),
+        ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "there are no shares"),
+        ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "best"', "a question with its own share fits one scheme only"),
+        ("epsilon = 3.0", 'epsilon = 3.0\nweights = "smokes"', "the column 'smokes' of the weights is a question"),
+    ],
+)
+def test_mistakes_are_named_by_file_and_key(folder: Path, old: str, new: str, what: str) -> None:
+    Path("s.toml").write_text(STATED.replace(old, new, 1))
+    with pytest.raises(ModelFileError, match=what) as error:
+        read_survey("s.toml").solve()
+    assert "s.toml" in error.value.where
+
+
+def test_a_budget_that_is_stated_is_checked() -> None:
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    assert Survey({"a": coin, "b": coin}, epsilon="log(9)").odds == 9
+    truth = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["no", "yes"])
+    with pytest.raises(StatementError, match="a person would spend epsilon inf"):
+        Survey({"a": coin, "b": truth}, epsilon=100.0)
+    with pytest.raises(StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 stated"):
+        Survey({"a": coin, "b": coin}, epsilon=2.0)
+    assert Survey({"a": coin, "b": coin}, epsilon=2.0, scheme="one_question").epsilon < 1.1
+
+
+def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> None:
+    text = STATED.replace("epsilon = 3.0", 'epsilon = 12.0\nweights = "w"')
+    Path("s.toml").write_text(text)
+    Survey.from_toml("s.toml").save("s.json")
+    SecretKey.new().save("k")
+    for name in ("one.parquet", "two.parquet"):
+        options = ["--key", "k", "--id", "person"]
+        made = run_cli("survey", "privatize", "s.json", "answers.csv", "-o", name, *options)
+        assert made.exit_code == 0, made.stderr
+        for note in ("epsilon of a person 12", "who did not answer drinks", "not protected: w"):
+            assert note in made.stderr
+    assert pd.read_parquet("one.parquet").equals(pd.read_parquet("two.parquet"))
+    told = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
+    answers = pd.read_csv("answers.csv", keep_default_na=False)
+    smokes = next(entry for entry in told["estimates"] if (entry["question"], entry["answer"]) == ("smokes", "yes"))
+    true = answers["w"][answers["smokes"] == "yes"].sum() / answers["w"].sum()
+    assert abs(smokes["estimate"] - true) < 5 * smokes["std_error"] + 1e-3
+    assert told["p_values"]["smokes"] is None  # weighted
+    drinks = next(entry for entry in told["estimates"] if entry["question"] == "drinks")
+    assert drinks["n_reports"] == (answers["drinks"] != "").sum()
+
+
+@pytest.mark.parametrize("verb", ["init", "check", "solve", "plan", "privatize", "estimate"])
+def test_every_verb_of_surveys_has_help_and_json(verb: str) -> None:
+    found = run_cli("survey", verb, "--help")
+    assert found.exit_code == 0
+    assert "--json" in found.stdout
+    assert f"Usage: ldpopt survey {verb}" in found.stdout
+
+
+def test_a_first_survey_can_be_solved_planned_and_is_not_replaced(folder: Path) -> None:
+    assert run_cli("survey", "init", "first").exit_code == 0
+    assert run_cli("survey", "init", "first").exit_code == 2
+    assert "scheme: split" in run_cli("survey", "check", "first.toml").stdout
+    assert "a person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
+    told = json.loads(run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout)
+    assert [entry["question"] for entry in told["questions"]] == ["smokes", "income"]
+    assert run_cli("survey", "plan", "f.json").exit_code == 2
+
+
+def test_raw_answers_are_refused_and_foreign_surveys_too(folder: Path) -> None:
+    Path("one.toml").write_text('[question.smokes]\nmechanism = "coin.json"\n')
+    found = run_cli("survey", "estimate", "one.toml", "answers.csv")
+    assert (found.exit_code, "look like" in found.stderr) in ((0, False), (1, True))
+    pd.DataFrame({"smokes": ["no"] * 900 + ["yes"] * 100}).to_csv("raw.csv", index=False)
+    found = run_cli("survey", "estimate", "one.toml", "raw.csv")
+    assert found.exit_code == 1
+    assert "are they raw answers?" in found.stderr
+
+
+def test_many_labels_have_sets_as_reports(folder: Path) -> None:
+    labels = [f"l{place}" for place in range(30)]
+    Path("big.toml").write_text(f"epsilon = 8.0\n[question.a]\nlabels = {labels}\n[question.b]\nlabels = ['x', 'y']\n")
+    survey = Survey.from_toml("big.toml")
+    survey.save("big.json")
+    survey = Survey.load("big.json")
+    answers = pd.DataFrame({"a": np.random.default_rng(1).choice(labels[:5], 2000), "b": ["x"] * 2000})
+    answers.to_parquet("big.parquet")
+    survey.privatize_file("big.parquet", "out.csv", rng=1)
+    told = survey.estimate("out.csv")
+    assert told["a"].values[:5].sum() == pytest.approx(1, abs=0.1)
+    assert told["b"].values[0] == pytest.approx(1, abs=0.1)
+    with pytest.raises(StatementError, match="file"):
+        survey.privatize(answers)
