@@ -5,10 +5,19 @@
 In: a label per user. Out: private reports, and an unbiased `Estimate` of the frequency of each label.
 """
 
+from ldpopt.estimation.frequencies.choice import Choice, best
 from ldpopt.estimation.frequencies.local_hashing import LocalHashing
 from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
 from ldpopt.estimation.frequencies.randomized_response import RandomizedResponse
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.frequencies.unary import UnaryEncoding
 
-__all__ = ["FrequencyProtocol", "LocalHashing", "RandomizedResponse", "SubsetSelection", "UnaryEncoding"]
+__all__ = [
+    "Choice",
+    "FrequencyProtocol",
+    "LocalHashing",
+    "RandomizedResponse",
+    "SubsetSelection",
+    "UnaryEncoding",
+    "best",
+]

@@ -296,3 +296,16 @@ def test_mistakes_are_named(call, words):
 def test_channels_too_large_to_list(kind, d):
     with pytest.raises(NotRepresentableError, match="too many possible reports to list"):
         _ = KINDS[kind](d, 0.5).mechanism
+
+
+def test_the_best_protocol_is_near_the_optimum_short_and_named_with_its_reason():
+    for size, epsilon in ((2, 1.0), (8, 0.5), (8, 4.0), (40, 1.0)):
+        found = frequencies.best(size, epsilon, 1000)
+        least = min(found.variances.values())
+        assert found.protocol.total_variance <= 1.02 * least
+        assert found.variances["SubsetSelection"] == pytest.approx(least, rel=1e-9)
+        assert "1,000 people give a standard error" in found.why
+        assert found.why.startswith(type(found.protocol).__name__)
+    assert isinstance(frequencies.best(20_000, 1.0, 10).protocol, frequencies.LocalHashing)
+    with pytest.raises(StatementError, match="people = 0"):
+        frequencies.best(4, 1.0, 0)
