@@ -5,9 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import random_problem
+from builders import cases, random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.clock import Deadline
@@ -145,3 +147,23 @@ def test_other_programs_stay_with_simplex():
 def test_a_time_limit_ends_it():
     case = random_problem(lo.MetricDP(1.0, manhattan(4)), 16, 17, rng=2)
     assert solved(case, deadline=Deadline(0.0)).outcome.status is Status.LIMIT
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([1e-12, 1.0, 1e11]),
+    st.sampled_from([0.05, 2.0, 60.0]),
+    st.sampled_from(["expected", "worst_case"]),
+)
+@cases(25)
+def test_what_it_calls_optimal_has_a_small_certified_gap(seed, scale, epsilon, objective):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 9, 2)
+    places = rng.random((n, 2)) * 3
+    gain = scale * rng.random((n, m)) * 10.0 ** rng.integers(-3, 3, (n, 1))
+    prior = rng.dirichlet(np.ones(n)) if objective == "expected" else None
+    case = lo.Problem(prior, lo.Utility(gain), lo.MetricDP.of_points(epsilon, places), objective=objective)
+    answer = lo.solve(case, solver="interior")
+    proof = lo.certify(answer)
+    assert proof.relative_gap < (1e-8 if answer.status is Status.OPTIMAL else 1e-4)
+    assert answer.status in (Status.OPTIMAL, Status.LIMIT)

@@ -91,7 +91,8 @@ def solve_graph(
     """
     m, n = data.shape
     room = np.empty((m, data.levels.numbers))
-    with few_threads(n):
+    # Where rounding is all that is left, numbers may overflow; such a step is not used.
+    with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
             lambda at: data.gap(at.p, at.ties, at.prior),

@@ -5,6 +5,7 @@ Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corr
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -160,12 +161,15 @@ def follow_path(
         When to stop.
     """
     at, best, (distance, share), stale = start, start, measure(start), 0
+    longest = 0.0
     for step in range(steps):
         if share <= gap or stale >= stalled_steps:
             return PathResult(best, share, step, False)
-        if deadline.is_over:
+        began = time.perf_counter()
+        if began + longest >= deadline.moment:  # the next step would end too late
             return PathResult(best, share, step, True)
         moved = system(at).step()
+        longest = max(longest, time.perf_counter() - began)
         if moved is None:
             return PathResult(best, share, step, False)
         at, now = moved, measure(moved)

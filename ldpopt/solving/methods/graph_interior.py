@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ACCEPTED_GAP = 1e-9
 """Gap accepted as optimal."""
 
+FINISH_SECONDS = 1e-5
+"""Seconds for each entry that pass after the last step, on a slow machine: rows, repair, audit."""
+
 NAME = "graph interior"
 """The solver's name in a solution."""
 
@@ -56,7 +59,9 @@ class GraphInteriorPoint(Method):
         data = read_problem(task)
         goal = {} if task.gap is None else {"gap": task.gap}
         options = _options(goal | task.options)
-        found = solve_graph(data, deadline=task.deadline, **options)
+        left = inf if task.deadline.left is None else task.deadline.left
+        deadline = task.deadline.before(min(FINISH_SECONDS * data.cost.size, left / 2))
+        found = solve_graph(data, deadline=deadline, **options)
         accepted = max(options.get("gap", GAP), ACCEPTED_GAP)
         return _raw(task.problem, found, accepted)
 
@@ -99,12 +104,15 @@ def _raw(problem: Problem, found: GraphResult, accepted: float) -> RawSolution:
     """Write the program with the privacy rows that have multipliers."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     program = program_of_pairs(problem, found.pair, found.output)
-    duals = np.concatenate([sign * found.sums, sign * found.value, sign * found.prior])
-    point = found.channel.reshape(-1)
+    point, weights = found.channel.reshape(-1), found.prior
     if problem.prior is None:
-        by_input = (worst_case_scale(problem) * found.channel).sum(axis=1)
+        scaled = worst_case_scale(problem)
+        # An input that is never the worst case counts with its true gains, which may be huge: leave it out.
+        weights = np.where((scaled == problem.utility.matrix).all(axis=1), weights, 0.0)
+        by_input = (scaled * found.channel).sum(axis=1)
         worst = by_input.min() if sign > 0 else by_input.max()
         point = np.append(point, worst / program.objective[-1])
+    duals = sign * np.concatenate([found.sums, found.value, weights])
     reduced = program.objective - program.matrix.T @ duals
     status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
     message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
