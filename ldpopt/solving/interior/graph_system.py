@@ -13,6 +13,9 @@ from ldpopt.solving.interior.factors import LevelFactors
 from ldpopt.solving.interior.graph_program import GraphProgram
 from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky
 
+ENOUGH, ENOUGH_TO_PREDICT = 1e-11, 1e-6
+"""Largest error of a step's equations that is not corrected, costs being 1 at most; and of the predictor's."""
+
 LEAST_ENTRY = 1e-150
 """Smallest entry by which a matrix is scaled: rounding may leave entries that are not positive."""
 
@@ -127,7 +130,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         return uncoupled - self.factors.solve(y - data.gain * pi), y, pi, np.array([shift])
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
-        """Newton step that changes the products of slacks and multipliers by these amounts, refined once."""
+        """Newton step that changes the products of slacks and multipliers by these amounts, refined where needed."""
         from ldpopt.solving.interior import tie_loops
 
         data, at, (aim_tie, aim_worst) = self.data, self.at, aims
@@ -142,13 +145,13 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         if data.gain is not None and worst is not None:
             entry_residual += data.gain * prior
             expectation_residual = worst - (data.gain * p).sum(axis=0) + w - at.e / at.prior * prior
-        change = self._solve_coupled(
-            entry_residual,
-            self.sum_residual - p.sum(axis=0),
-            expectation_residual,
-            self.prior_residual - float(prior.sum()),
-        )
-        p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
+        sum_residual = self.sum_residual - p.sum(axis=0)
+        error = max(float(np.abs(entry_residual).max()), float(np.abs(sum_residual).max()))
+        if expectation_residual is not None or not error <= (ENOUGH if refine else ENOUGH_TO_PREDICT):
+            change = self._solve_coupled(
+                entry_residual, sum_residual, expectation_residual, self.prior_residual - float(prior.sum())
+            )
+            p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
         t, ties, e = np.empty(at.t.shape), np.empty(at.t.shape), np.zeros(0)
         tie_loops.steps(*fixed, p, t, ties)
         if data.gain is not None:
