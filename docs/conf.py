@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas without the network: the scripts and fonts come with the build
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
