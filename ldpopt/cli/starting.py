@@ -10,7 +10,7 @@ import typer
 from ldpopt.cli.output import Json, print_table, printable, report, require_writable, say
 from ldpopt.cli.shell import BAD_STATEMENT
 from ldpopt.cli.solving import notion
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.files import replacing
 
 
@@ -68,6 +68,10 @@ def models(
     rows = [[e["name"], _shown_entry(e), e["privacy"], printable(e["title"])[:70]] for e in entries]
     headings = ["model", "size", "privacy", "title"]
     report({"models": entries}, json, lambda: print_table(headings, rows, words=["size", "privacy", "title"]))
+    wanting = [entry["name"] for entry in entries if "needs" in entry]
+    if wanting:
+        needs = sorted({entry["needs"] for entry in entries if "needs" in entry})
+        say(f"note: {', '.join(wanting)}: {'; '.join(needs)}")
     broken = [entry["error"] for entry in entries if "error" in entry]
     for line in broken:
         say(line)
@@ -84,7 +88,8 @@ def _entry(path: Path) -> dict[str, Any]:
     try:
         stated = read_model(path)
     except LdpoptError as error:
-        return entry | {"error": error.one_line}
+        is_missing = not isinstance(error, StatementError)  # a package that the model's data need
+        return entry | ({"needs": error.do} if is_missing else {"error": error.one_line})
     entry |= {"title": stated.title, "privacy": notion(stated.privacy)}
     if stated.design is not None:
         entry["numbers"], entry["inputs"] = stated.design.workload.shape

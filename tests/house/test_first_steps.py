@@ -52,6 +52,17 @@ def test_models_are_known_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert run_cli("solve", "coin").exit_code == 2
 
 
+def test_models_without_the_package_of_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: object) -> None:
+        raise lo.errors.LdpoptError("the package is not installed", do='pip install "ldpopt[data]"')
+
+    monkeypatch.setattr("ldpopt.statement.modelfile.read_model", refuse)
+    result = run_cli("models")
+    assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
+    assert "anes96_income" in result.stderr
+    assert 'pip install "ldpopt[data]"' in result.stderr
+
+
 def test_examples_are_listed_and_copied(tmp_path: Path) -> None:
     target = tmp_path / "copy"
     assert "01_survey.py" in good("examples", "--copy", target)
