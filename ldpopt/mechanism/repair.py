@@ -33,6 +33,9 @@ SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
 ACCEPTED_MOVE = 1e-12
 """If a repair moves at most this mass, no other way is tried."""
 
+LARGE_ACCEPTED_MOVE = 1e-6
+"""The same for larger channels: what a solver leaves is moved by the cone repair, and each further audit takes long."""
+
 ROW_TOTAL = float(1 << sampling.BITS)
 """Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require."""
 
@@ -165,6 +168,7 @@ def _nearest(
     """Nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become zeros."""
     best: Repaired | None = None
     audit: Audit | None = None
+    accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
             if ties is not None and _is_rejected(counts, ties):
@@ -176,7 +180,7 @@ def _nearest(
                 if best is None or moved < best.moved:
                     best = Repaired(mechanism, audit, moved)
                 break
-        if best is not None and best.moved <= ACCEPTED_MOVE:
+        if best is not None and best.moved <= accepted:
             break
     return best, audit
 
