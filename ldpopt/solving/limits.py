@@ -55,7 +55,7 @@ class Limits:
     graph_entries: int = 1500
     rays_entries: int = 4000
     graph_numbers: float = 2.5e8
-    rays_pivots: float = 1500
+    rays_pivots: float = 10_000
     direct_nonzeros: float = 5e5
     graph_least_loss: float = 1.0006e-3
     event_inputs: int = 16
