@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.solvers import Outcome, Status
@@ -40,6 +40,9 @@ MAX_LOSS = 600.0
 
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 6e-9
 """Seconds that pass after the last round: for each entry (its row, repair), and each entry of each pair (audit)."""
+
+ENTRY_BYTES = 700.0
+"""Memory for each entry of the channel, that of the certificate included (measured with 900 places)."""
 
 SEEN_SECONDS, MAX_SLOWNESS = 0.2, 4.0
 """From which time on the slowness of a busy machine is measured, and how much of it is believed."""
@@ -72,7 +75,8 @@ class Rays(Method):
         """State the size."""
         return (
             f"neighbors are tied output by output, and with {form.entries} entries "
-            f"(from {limits.rays_entries} on) few rays of the columns' cones are used"
+            f"(from {limits.rays_entries} on) few rays of the columns' cones are used; "
+            f"about {ENTRY_BYTES * form.entries / 2**30:.2g} GiB of memory with the certificate"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
@@ -82,6 +86,7 @@ class Rays(Method):
 
         if task.form.ties is None:
             raise NotRepresentableError("rays need ties")
+        require_memory(ENTRY_BYTES * task.form.entries, f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
