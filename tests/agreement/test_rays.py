@@ -208,6 +208,21 @@ def test_a_time_limit_gives_the_best_private_mechanism_with_its_gap(time_limit):
     assert answer.status is Status.OPTIMAL or proof.relative_gap > 0
 
 
+def test_rays_whose_root_has_a_tiny_entry_do_not_stop_the_master():
+    rng = np.random.default_rng(1)
+    places = np.stack(np.divmod(np.arange(144), 12), axis=1) * 3 + rng.normal(0, 0.6, (144, 2))
+    network = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12))
+    for u, v in network.edges:
+        network.edges[u, v]["length"] = float(np.linalg.norm(places[u] - places[v]))
+    loss = np.linalg.norm(places[:, None] - places, axis=2)
+    prior = rng.dirichlet(np.ones(144))
+    problem = lo.Problem(prior, lo.utility.table(loss, "loss"), lo.MetricDP.of_network(0.6, network))
+    answer = lo.solve(problem, gap=1e-3)
+    assert answer.steps[0].startswith("rays: ")
+    assert answer.solver.startswith("rays")
+    assert lo.certify(answer).relative_gap < 1e-3
+
+
 def test_a_gap_is_a_goal():
     rng = np.random.default_rng(1)
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 7))

@@ -197,6 +197,7 @@ class Generation:
         if not len(new):
             return master
         rays = self.trees.rays(new)
+        rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         return master.extended(rays.T, (self.costs[new] * rays).sum(axis=1), new, self.center)
 
     def _use_prices(self, priced: Float, sums: Float, prices: Prices, *, is_exact: bool) -> bool:
