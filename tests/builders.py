@@ -95,7 +95,9 @@ def run_python(code: str, *args: str, **options: Any) -> subprocess.CompletedPro
 
 
 def load_script(path: Path) -> Any:
-    """A script as a module, without running its main part."""
+    """A script as a module, without running its main part; scripts beside it can be imported, as when it is run."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

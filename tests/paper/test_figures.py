@@ -24,7 +24,9 @@ def test_wu_xia_and_he_draw_rates_and_densities(tmp_path: Path) -> None:
     rates = {name: script.rate_map(name, widenings, epsilons) for name in script.SETS}
     script.maps(tmp_path, 1, ("V1", "V2", "V3", "V4"), rates, widenings, epsilons)
     script.maps(tmp_path, 2, ("V5", "V6", "V7"), rates, widenings, epsilons)
-    script.densities(tmp_path)
+    record = script.Record(tmp_path)
+    script.densities(tmp_path, record)
+    assert [(row.row, row.verdict) for row in record.rows] == [("W17", "agrees")]
     assert names_of_large_files(tmp_path) == ["figure_1.png", "figure_2.png", "figure_3.png"]
     # V4 joins to one interval, where the staircase is the best there is; V1 and V6 are the same set.
     assert rates["V4"].min() >= 1 - 1e-12
@@ -39,12 +41,17 @@ def test_zhou_and_others_draw_closed_form_program_and_simulation(tmp_path: Path,
     script = load_script(FOLDER / "zhou_2019_figures.py")
     first = np.linspace(0, 1, 3)
     grid = np.linspace(0, 5, 3), np.stack([first, 1 - first], axis=1)
-    theory = script.surfaces(tmp_path, "few", privacy, grid)
-    script.simulation(tmp_path, number, getattr(privacy, "delta", 0.0), grid, theory)
+    theory, difference = script.surfaces(tmp_path, "few", privacy, grid)
+    assert difference < 1e-9
+    covered = script.simulation(tmp_path, number, getattr(privacy, "delta", 0.0), grid, theory)
+    assert covered >= 0.5  # of a few 95 % intervals
     assert theory.shape == (3, 3)
     assert names_of_large_files(tmp_path) == [f"figure_{number}.png", "figures_few.png"]
 
 
 def test_zhou_and_others_draw_the_polytopes(tmp_path: Path) -> None:
-    load_script(FOLDER / "zhou_2019_figures.py").polytopes(tmp_path)
+    script = load_script(FOLDER / "zhou_2019_figures.py")
+    record = script.Record(tmp_path)
+    script.polytopes(tmp_path, record)
+    assert [(row.row, row.verdict) for row in record.rows] == [("Z5", "agrees"), ("Z14", "agrees")]
     assert names_of_large_files(tmp_path) == ["figure_1.png", "figure_5.png"]

@@ -35,6 +35,24 @@ def test_errors_of_a_small_experiment_are_those_of_theory(paper):
     assert 2 * np.log(1.5) > 0.42 + np.abs(np.log(share)).max()
 
 
+@pytest.mark.parametrize("sets", [4, 30])
+@pytest.mark.parametrize("factor", [1.0, 1 / 20, 1 / 1.8, 1.8])
+def test_claims_refuse_errors_that_are_too_small_or_too_large(paper, sets, factor):
+    """The script's own check: errors by chance pass, the same over 20 or times 1.8 do not."""
+    protocols = paper.algorithms(36, 9, False)
+    theory = np.array([[0.067, 0.094, 0.067, 0.076, 0.067, 0.0048, 0.067, 0.076, 0.095, 0.067]] * 2) / [[1], [10]]
+    theory[-1, list(protocols).index("PM")] = 1e-4
+    chance = np.random.default_rng(1).chisquare(36, (sets, *theory.shape)) / 36
+    result = experiment.MeanExperiment(
+        tuple(protocols), (0.1, 1.0), 800_000, factor * theory * np.sqrt(chance), np.tile(theory, (sets, 1, 1)), chance
+    )
+    if factor == 1:
+        paper.claims(result, theory)
+    else:
+        with pytest.raises(AssertionError, match="simulation and theory differ"):
+            paper.claims(result, theory)
+
+
 def test_table_5_ranks_follow_from_table_4(paper):
     ranks = ["".join(str(int(rank)) for rank in stats.rankdata(row)) for row in paper.TABLE_4.values()]
     assert ranks == ["13524", "14523", "23415", "12435", "14325", "25341"]
