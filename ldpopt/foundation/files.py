@@ -34,6 +34,8 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
         If it cannot be written.
     """
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
     try:

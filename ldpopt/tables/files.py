@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -38,6 +39,9 @@ def reading(path: str) -> Iterator[Rows]:
     ModelFileError
         If it cannot be read, or is not of the kind that its ending says.
     """
+    if os.path.isdir(path):
+        do = "name a file in it; ldpopt.folders.privatize_folder takes a folder of Parquet files"
+        raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
     kind = kind_of(path)
     with ExitStack() as stack:
         try:
