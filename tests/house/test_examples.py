@@ -22,6 +22,7 @@ QUICK = ("01_survey", "05_places")
 """The usual set runs these two; the house's own run and the thorough set run all."""
 
 NEEDED = {"matplotlib": "matplotlib", "datasets.load": "statsmodels", "plotly.data": "plotly", "cvxpy": "cvxpy"}
+NEEDED |= {"distributed": "distributed"}
 """Package that a word in a script asks for."""
 
 
