@@ -9,29 +9,26 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, field, fields
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.certificate import certify
-from ldpopt.certificate.statement import plain_problem
-from ldpopt.closed_forms.recognize import closed_form
-from ldpopt.errors import CertificateError, LdpoptError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.callable_modules import make_callable
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.display import table_html
 from ldpopt.foundation.files import replacing
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
-from ldpopt.solvers import Status
-from ldpopt.solving.solve import solve
 from ldpopt.statement.prior import read_priors
 from ldpopt.statement.problem import Problem
+from ldpopt.studies.points import Case, Grid, Place, Row, checkpoint_of, restated
 from ldpopt.workers.board import Lost
-from ldpopt.workers.checkpoint import Checkpoint
 from ldpopt.workers.run import count_of, run
 
 if TYPE_CHECKING:
@@ -41,35 +38,6 @@ MAX_POINTS = 1_000_000
 """Largest number of points of a grid; guards against typing errors."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One solved point of a grid.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats.
-    prior : int
-        Index into the priors.
-    value, relative_gap : float
-        Value of the mechanism and its certified gap; nan without a mechanism.
-    closed_form : float
-        Value by a closed form; nan if none applies.
-    status : str
-        Status of the solve; the error message if it failed.
-    seconds : float
-        Wall time.
-    """
-
-    epsilon: float
-    prior: int
-    value: float
-    relative_gap: float
-    closed_form: float
-    status: str
-    seconds: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:
     """Result of `sweep`: a table with one row per point of the grid.
@@ -77,7 +45,7 @@ class SweepResult:
     Attributes
     ----------
     rows : tuple of Row
-        Finished points in the order of the grid; priors vary fastest.
+        Finished points in the order of the grid: priors vary fastest, then budgets, deltas, problems.
     epsilons : float array, shape (k,)
         Budgets of the grid.
     priors : float array, shape (l, n), or None
@@ -92,6 +60,10 @@ class SweepResult:
         ``"expected"`` or ``"worst_case"``.
     places : tuple of int
         Place of each row in the grid; all places in order if empty.
+    cases : tuple of Case
+        Name, delta and problem, where problems or deltas are varied; empty otherwise.
+    mechanisms : tuple of Mechanism or None
+        Mechanism of each row, where they are kept; None where there is none.
     """
 
     rows: tuple[Row, ...]
@@ -102,6 +74,8 @@ class SweepResult:
     interrupted: bool = False
     objective: str = "expected"
     places: tuple[int, ...] = field(default=(), repr=False)
+    cases: tuple[Case, ...] = field(default=(), repr=False)
+    mechanisms: tuple[Mechanism | None, ...] = field(default=(), repr=False)
 
     @property
     def aim(self) -> str:
@@ -123,16 +97,17 @@ class SweepResult:
         return np.array([getattr(row, name) for row in self.rows], float)
 
     def grid(self, name: str = "value") -> Float:
-        """One column over the grid, shape (k, l); nan if a point is missing."""
-        width = 1 if self.priors is None else len(self.priors)
-        flat = np.full(len(self.epsilons) * width, np.nan)
+        """One column over the grid, shape (k, l), or (cases, k, l) if there are cases; nan if a point is missing."""
+        shape = len(self.epsilons), 1 if self.priors is None else len(self.priors)
+        shape = (len(self.cases), *shape) if self.cases else shape  # type: ignore[assignment]
+        flat = np.full(math.prod(shape), np.nan)
         flat[list(self.places) or slice(len(self.rows))] = self.column(name)
-        return flat.reshape(len(self.epsilons), width)
+        return flat.reshape(shape)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Rows as mappings; with the weights of the prior by label if the grid has priors."""
         for row in self.rows:
-            record = {entry.name: getattr(row, entry.name) for entry in fields(row)}
+            record = {name: getattr(row, name) for name in self._columns()}
             if self.priors is not None:
                 weights = self.priors[row.prior].tolist()
                 record |= {f"weight[{label}]": w for label, w in zip(self.labels, weights, strict=True)}
@@ -158,14 +133,22 @@ class SweepResult:
 
     def _header(self) -> list[str]:
         weights = [] if self.priors is None else [f"weight[{label}]" for label in self.labels]
-        return [entry.name for entry in fields(Row)] + weights
+        return self._columns() + weights
+
+    def _columns(self) -> list[str]:
+        """Fields of the rows, without those that are not varied."""
+        unused = {"model"} if not any(case.model for case in self.cases) else set()
+        unused |= {"delta"} if all(math.isnan(case.delta) for case in self.cases) else set()
+        return [entry.name for entry in fields(Row) if entry.name not in unused]
 
 
 def sweep(
-    problem: Problem,
+    problem: Problem | Mapping[Hashable, Problem],
     epsilons: Iterable[float | str],
     priors: ArrayLike | None = None,
     *,
+    deltas: Iterable[float] | None = None,
+    keep: bool = False,
     solver: str = "auto",
     time_limit: float | None = None,
     jobs: int = 1,
@@ -173,17 +156,22 @@ def sweep(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
-    """Solve and certify a problem at many budgets, and many priors.
+    """Solve and certify a problem, or several, at many budgets, deltas and priors.
 
     Parameters
     ----------
-    problem : Problem
-        The problem; its notion must be a dataclass with ``epsilon``, which is replaced.
+    problem : Problem, or mapping name -> Problem
+        The problem; its notion must be a dataclass with ``epsilon``, which is replaced. Several by name, such as
+        ``{f"n = {n}": ... for n in (4, 8)}``, are gains alike or losses alike.
     epsilons : iterable of float or str
         Budgets in nats, as a notion takes them.
     priors : array_like, shape (l, n), DataFrame, or sequence of mappings, optional
         Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are aligned with the
-        inputs by their labels.
+        inputs by their labels. With several problems they must have the same inputs.
+    deltas : iterable of float, optional
+        Deltas that replace that of the notion; default: its own.
+    keep : bool
+        Whether mechanisms are kept, also in the checkpoint; default: ``False``.
     solver, time_limit
         As in `solve`, for each point; default: ``"auto"`` and ``None``.
     jobs : int
@@ -217,111 +205,79 @@ def sweep(
     >>> found.column("value").round(6)
     array([0.8     , 0.880797])
     """
-    budgets = [Budget(epsilon) for epsilon in epsilons]
-    weights = None if priors is None else _priors(priors, problem)
-    points = len(budgets) * (1 if weights is None else len(weights))
+    budgets = tuple(Budget(epsilon) for epsilon in epsilons)
+    problems = problem if isinstance(problem, Mapping) else {"": problem}
+    cases = tuple(_cases(problems, deltas))
+    first = cases[0].problem
+    weights = None if priors is None else _priors(priors, [case.problem for case in cases])
+    points = len(cases) * len(budgets) * (1 if weights is None else len(weights))
     if not 0 < points <= MAX_POINTS:
         raise StatementError(f"a grid of {points} points", where="sweep", do=f"state 1 to {MAX_POINTS} points")
-    notions = [with_epsilon(problem.privacy, budget) for budget in budgets]
     # All priors are checked before the first point is solved; other points are stated when they are solved.
-    stated = [_restate(problem, notions[0], prior) for prior in ([None] if weights is None else weights)]
-    task = _Points(
-        problem, tuple(zip(notions, budgets, strict=True)), [one.prior for one in stated], solver, time_limit
-    )
-    places = dict(enumerate((i, k) for i in range(len(budgets)) for k in range(len(stated))))
-    record = None if checkpoint is None else _record(checkpoint, task, problem, points)
+    stated = [None] if weights is None else [_checked(first, budgets[0], prior) for prior in weights]
+    for case in cases:
+        with_epsilon(case.problem.privacy, budgets[0])
+    grid = Grid(cases, budgets, tuple(stated), solver, time_limit, keep)
+    ranges = range(len(cases)), range(len(budgets)), range(len(stated))
+    places = dict(enumerate(Place(*place) for place in product(*ranges)))
+    record = None if checkpoint is None else checkpoint_of(grid, points, checkpoint)
     count_of(jobs)
-    done = run(task, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    found = {place: _row(task, places[place], done.results[place]) for place in sorted(done.results)}
-    epsilon = frozen(np.array([float(budget) for budget in budgets]))
-    about = problem.inputs, problem.utility.sense, done.interrupted, problem.objective
-    return SweepResult(tuple(found.values()), epsilon, weights, *about, tuple(found))
-
-
-@dataclass(frozen=True)
-class _Points:
-    """The task of a sweep: solve and certify the point at a budget and a prior."""
-
-    problem: Problem
-    budgets: tuple[tuple[Any, Budget], ...]
-    priors: list[Float | None]
-    solver: str
-    time_limit: float | None
-
-    def __call__(self, place: tuple[int, int]) -> Row:
-        (notion, epsilon), prior = self.budgets[place[0]], self.priors[place[1]]
-        return _point(_restate(self.problem, notion, prior), epsilon, place[1], self.solver, self.time_limit)
-
-
-def _point(problem: Problem, epsilon: Budget, prior: int, solver: str, time_limit: float | None) -> Row:
-    """Solve and certify one point; an error becomes its status."""
-    form = closed_form(problem)
-    formula = math.nan if form is None else float(form.value)
-    value = gap = seconds = math.nan
-    try:
-        solution = solve(problem, solver=solver, time_limit=time_limit)
-        status, seconds = solution.status.value, solution.runtime
-        if solution.status is Status.FAILED:
-            status = f"{status}: {solution.raw_status}"
-        if solution.repaired is not None:
-            value = solution.value
-            gap = certify(solution, exact=False).relative_gap
-    except LdpoptError as error:
-        status = error.what
-    return Row(float(epsilon), prior, value, gap, formula, status, seconds)
-
-
-def _row(task: _Points, place: tuple[int, int], found: Row | Lost) -> Row:
-    """A row, also for a point without a result."""
-    if isinstance(found, Row):
-        return found
-    nan = math.nan
-    return Row(float(task.budgets[place[0]][1]), place[1], nan, nan, nan, f"failed: {found.reason}", nan)
-
-
-def _record(path: str | os.PathLike[str], task: _Points, problem: Problem, points: int) -> Checkpoint:
-    """The checkpoint of a sweep; its statement is all that the rows depend on."""
-    try:
-        plain = plain_problem(_restate(problem, task.budgets[0][0], None))
-    except CertificateError as error:
-        raise StatementError(f"a checkpoint needs a problem that has a form in a file: {error.what}") from None
-    statement = {
-        "problem": plain,
-        "epsilons": [repr(epsilon) for _, epsilon in task.budgets],
-        "priors": [None if prior is None else prior.tolist() for prior in task.priors],
-        "solver": task.solver,
-        "time_limit": task.time_limit,
-    }
-    low, high = min(float(epsilon) for _, epsilon in task.budgets), max(float(epsilon) for _, epsilon in task.budgets)
-    title = f"sweep of {points} points, {len(problem.inputs)} inputs, {type(problem.privacy).__name__}"
-    return Checkpoint(path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked)
-
-
-def _packed(row: Row) -> list[Any]:
-    return [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(row)]
-
-
-def _unpacked(plain: list[Any]) -> Row:
-    values: list[Any] = [math.nan if value is None else value for value in plain]
-    return Row(*values)
-
-
-def _restate(problem: Problem, privacy: Any, prior: Float | None) -> Problem:
-    return Problem(
-        problem.prior if prior is None else prior,
-        problem.utility,
-        privacy,
-        inputs=problem.inputs,
-        outputs=problem.outputs,
-        objective=problem.objective,
-        constraints=problem.constraints,
+    done = run(grid, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    found = {place: done.results[place] for place in sorted(done.results)}
+    solved = [grid.lost(places[place], one) if isinstance(one, Lost) else one for place, one in found.items()]
+    return SweepResult(
+        tuple(point.row for point in solved),
+        frozen(np.array([float(budget) for budget in budgets])),
+        weights,
+        first.inputs,
+        first.utility.sense,
+        done.interrupted,
+        first.objective,
+        tuple(found),
+        cases if deltas is not None or isinstance(problem, Mapping) else (),
+        tuple(point.mechanism for point in solved) if keep else (),
     )
 
 
-def _priors(priors: Any, problem: Problem) -> Float:
-    if problem.prior is None:
+def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:
+    """All problems at all deltas."""
+    if not problems:
+        raise StatementError("no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}')
+    chosen = None if deltas is None else [float(delta) for delta in deltas]
+    if chosen is not None and not chosen:
+        raise StatementError("no deltas to sweep", where="sweep", do="state at least one, or leave deltas out")
+    senses = {(one.utility.sense, one.objective) for one in problems.values()}
+    if len(senses) > 1:
+        do = "sweep gains and losses, expected and worst cases by themselves"
+        raise StatementError("the problems have values of several kinds", where="sweep", do=do)
+    for name, one in problems.items():
+        if chosen is None:
+            yield Case(str(name), math.nan, one)
+        for delta in chosen or ():
+            yield Case(str(name), delta, restated(one, _with_delta(one.privacy, delta)))
+
+
+def _with_delta(privacy: Any, delta: float) -> Any:
+    """The same notion with another delta."""
+    has_delta = is_dataclass(privacy) and any(entry.name == "delta" and entry.init for entry in fields(privacy))
+    if not has_delta or isinstance(privacy, type):
+        what = f"{short_repr(privacy)} has no delta to sweep"
+        raise StatementError(what, do="use a notion that is a dataclass with delta, such as ApproximateLDP")
+    return replace(privacy, delta=delta)
+
+
+def _checked(problem: Problem, epsilon: Budget, prior: Float) -> Float | None:
+    """A prior that the problem accepts."""
+    return restated(problem, with_epsilon(problem.privacy, epsilon), prior).prior
+
+
+def _priors(priors: Any, problems: list[Problem]) -> Float:
+    inputs = problems[0].inputs
+    if any(problem.prior is None for problem in problems):
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
-    return read_priors(priors, problem.inputs)[0]
+    if any(problem.inputs != inputs for problem in problems):
+        raise StatementError("priors for problems with different inputs", do="sweep them by themselves")
+    return read_priors(priors, inputs)[0]
 
 
 make_callable(__name__, "sweep")

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors
+from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.studies.points import Case, Grid, Place
 from ldpopt.studies.sweep import sweep
 from ldpopt.workers.board import Lost
 from ldpopt.workers.run import Finished
@@ -84,10 +85,52 @@ def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_p
         sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0,), (1,)]), [1.0], checkpoint=tmp_path / "new")
 
 
+def test_deltas_and_problems_are_varied_and_mechanisms_kept(tmp_path: Path) -> None:
+    sizes = {n: Problem(np.full(n, 1 / n), "identity", ApproximateLDP(1.0, 0.1)) for n in (2, 3)}
+    options: dict[str, Any] = {"deltas": [0.0, 0.2], "keep": True, "checkpoint": tmp_path / "points"}
+    found = sweep(sizes, [0.5, 1.0], **options)
+    assert found.grid().shape == (4, 2, 1)
+    for case, (n, delta) in enumerate([(2, 0.0), (2, 0.2), (3, 0.0), (3, 0.2)]):
+        for k, epsilon in enumerate([0.5, 1.0]):
+            best = solve(Problem(np.full(n, 1 / n), "identity", ApproximateLDP(epsilon, delta)))
+            assert found.grid()[case, k, 0] == pytest.approx(best.value, abs=1e-12)
+            row, kept = found.rows[2 * case + k], found.mechanisms[2 * case + k]
+            assert (row.model, row.delta, row.epsilon) == (str(n), delta, epsilon)
+            assert kept is not None
+            assert kept.audit().delta_at(epsilon) <= delta
+            assert kept.expected(np.full(n, 1 / n)) == pytest.approx(row.value)
+    assert found.to_frame().columns.tolist()[-2:] == ["model", "delta"]
+    again = sweep(sizes, [0.5, 1.0], **options, progress=lambda *_: pytest.fail("all points were finished"))
+    assert [one.digest for one in again.mechanisms] == [one.digest for one in found.mechanisms]
+    shared = sweep({"a": BINARY, "b": BINARY}, [1.0], [[0.5, 0.5], [0.3, 0.7]])
+    assert shared.grid().shape == (2, 1, 2)
+    assert (shared.grid()[0] == shared.grid()[1]).all()
+
+
+@pytest.mark.parametrize(
+    "problem, options, words",
+    [
+        (BINARY, {"deltas": [0.1]}, "no delta"),
+        (Problem([0.3, 0.7], "identity", ApproximateLDP(1.0, 0.1)), {"deltas": []}, "no deltas"),
+        ({}, {}, "no problems"),
+        ({"a": BINARY, "b": Problem([0.5, 0.5], "absolute_error", PureLDP(1.0))}, {}, "several kinds"),
+        (
+            {"a": BINARY, "b": Problem([0.5, 0.5], "identity", PureLDP(1.0))},
+            {"priors": [[0.5, 0.5]]},
+            "different inputs",
+        ),
+    ],
+)
+def test_bad_cases_are_refused(problem: Any, options: Any, words: str) -> None:
+    with pytest.raises(StatementError, match=words):
+        sweep(problem, [1.0], **options)
+
+
 def test_a_point_whose_workers_died_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from ldpopt.studies import sweep as module
 
-    ended = Finished({0: Lost("3 workers died"), 2: module._point(BINARY, Budget(1.0), 0, "auto", None)}, True)
+    grid = Grid((Case("", math.nan, BINARY),), (Budget(1.0),), (None,), "auto", None, False)
+    ended = Finished({0: Lost("3 workers died"), 2: grid(Place(0, 0, 0))}, True)
     monkeypatch.setattr(module, "run", lambda *_, **__: ended)
     found = sweep(BINARY, [0.5, 0.7, 1.0])
     assert [row.status for row in found.rows] == ["failed: 3 workers died", "optimal"]
