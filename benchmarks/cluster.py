@@ -1,0 +1,309 @@
+"""Long runs and surveys on a cluster: what two workers are worth, and a hundred kills.
+
+python benchmarks/cluster.py              # ten minutes; rewrites benchmarks/cluster.md
+python benchmarks/cluster.py kills 20     # only the kills, and so many; prints
+python benchmarks/cluster.py speed        # only the speed; prints
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from ldpopt.folders import count_folder, privatize_folder
+from ldpopt.sweep import sweep
+
+import ldpopt as lo
+from ldpopt.statement.modelfile import save_model
+
+KILLS = 100
+ROUNDS = 7
+FILES, ROWS = 8, 1_000_000
+POINTS = 200
+PARTS = ("-j", "2", "--checkpoint", "points", "-o", "table.csv")
+GRACE = 5.0
+"""Seconds after which a process counts as left behind."""
+
+
+def problem(n: int = 20) -> lo.Problem:
+    rng = np.random.default_rng(0)
+    return lo.Problem(rng.dirichlet(np.ones(n)), rng.random((n, n)).round(3), lo.PureLDP(1.0))
+
+
+# Speed.
+
+
+def speed() -> Iterator[str]:
+    priors = np.random.default_rng(1).dirichlet(np.ones(20), size=10)
+    grid = np.linspace(0.1, 4.0, 40)
+    sweep(problem(), [1.0])  # imports of this process are those of one worker and two alike
+    ways = {f"{jobs} worker{'s' if jobs > 1 else ''}": _swept(grid, priors, jobs) for jobs in (1, 2)}
+    yield from table("sweep of 400 problems, n = 20", "problems", 400, ways)
+    with tempfile.TemporaryDirectory() as folder, _cluster() as client:
+        _answers(Path(folder) / "answers")
+        coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+        people = FILES * ROWS
+        for jobs in (1, 2):  # the workers import what they need
+            privatize_folder(Path(folder) / "answers", Path(folder) / f"reports{jobs}", {"a": coin}, executor=client)
+        privatize: dict[str, Callable[[], Any]] = {
+            "one process": _privatized(Path(folder), coin, {}),
+            "two processes": _privatized(Path(folder), coin, {"jobs": 2}),
+            "two workers of Dask": _privatized(Path(folder), coin, {"executor": client}),
+        }
+        yield from table(f"privatize {people:,} rows of Parquet", "rows", people, privatize)
+        reports = Path(folder) / "reports1"
+        count: dict[str, Callable[[], Any]] = {
+            "one process": lambda: count_folder(reports, {"a": coin}),
+            "two processes": lambda: count_folder(reports, {"a": coin}, jobs=2),
+            "two workers of Dask": lambda: count_folder(reports, {"a": coin}, executor=client),
+        }
+        yield from table(f"count {people:,} rows of Parquet", "rows", people, count)
+
+
+def _swept(grid: Any, priors: Any, jobs: int) -> Callable[[], Any]:
+    return lambda: sweep(problem(), grid, priors, jobs=jobs)
+
+
+def _privatized(folder: Path, coin: lo.Mechanism, options: dict[str, Any]) -> Callable[[], Any]:
+    def run() -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as target:
+            privatize_folder(folder / "answers", Path(target) / "reports", {"a": coin}, **options)
+
+    return run
+
+
+def table(what: str, unit: str, size: int, ways: dict[str, Callable[[], Any]]) -> Iterator[str]:
+    """Rounds of all ways one after the other; the least time of each, which others disturb least, and the median."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, run in ways.items():
+            began = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - began)
+    yield f"| {what} | least s | median s | {unit} per s | times as fast |\n|---|---|---|---|---|"
+    first = min(next(iter(seconds.values())))
+    for name, took in seconds.items():
+        least = min(took)
+        yield f"| {name} | {least:.2f} | {np.median(took):.2f} | {size / least:,.0f} | {first / least:.2f} |"
+    yield ""
+
+
+def _answers(folder: Path, files: int = FILES, rows: int = ROWS) -> None:
+    import pandas as pd
+
+    folder.mkdir()
+    draws = np.random.default_rng(0)
+    for k in range(files):
+        answers = pd.Categorical.from_codes(draws.integers(0, 2, rows), ["no", "yes"])
+        pd.DataFrame({"a": answers.astype(str)}).to_parquet(folder / f"{k:02}.parquet")
+
+
+def _cluster() -> Any:
+    from distributed import Client
+
+    return Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+
+
+# Kills.
+
+
+class Tally:
+    """Kills, and what went wrong."""
+
+    def __init__(self) -> None:
+        self.kills = self.finished = self.lost = self.left = self.wrong = 0
+
+    def line(self, what: str) -> str:
+        return f"| {what} | {self.kills} | {self.finished} | {self.lost} | {self.left} | {self.wrong} |"
+
+
+def kills(number: int) -> Iterator[str]:
+    moment = random.Random(number)
+    yield "| killed | kills | finished before them | of these lost | processes left | wrong results |"
+    yield "|---|---|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        save_model(problem(), "model.toml")
+        _start("-o", "table.csv").wait()
+        whole = _values()
+        yield kill_parents(number * 2 // 5, moment, whole).line("the process of a sweep, `sweep -j 2`")
+        yield kill_workers(number * 2 // 5, moment, whole).line("a worker of a sweep")
+        yield kill_cluster(number - 2 * (number * 2 // 5), moment).line(
+            "a worker of a Dask cluster, `privatize_folder`"
+        )
+        os.chdir("/")
+
+
+def _start(*more: str) -> subprocess.Popen[bytes]:
+    """The sweep, in two processes with a checkpoint unless something else is asked for."""
+    command = ["sweep", "model.toml", "--epsilon", f"0.1:5:{POINTS}", *(more or PARTS)]
+    return subprocess.Popen([sys.executable, "-m", "ldpopt", *command], stdout=subprocess.DEVNULL)
+
+
+def kill_parents(number: int, moment: random.Random, whole: Any) -> Tally:
+    """Kill sweeps that go on from one checkpoint; begin anew where one was done before its kill."""
+    tally, points, kept = Tally(), Path("points"), b""
+    while tally.kills < number:
+        process = _start()
+        family = set()
+        if moment.random() < 0.75:  # others die while they start
+            end = time.monotonic() + 60
+            while process.poll() is None and _lines(points) <= kept.count(b"\n") and time.monotonic() < end:
+                family |= _family_after(process, 0.02)
+        family |= _family_after(process, moment.uniform(0.0, 1.0))
+        process.kill()
+        process.wait()
+        tally.left += _left(family)
+        found = points.read_bytes() if points.exists() else b""
+        lines = set(found.splitlines())
+        tally.lost += sum(line not in lines for line in kept.splitlines() if line.endswith(b"]]"))
+        tally.finished += max(0, found.count(b"\n") - kept.count(b"\n"))
+        tally.kills += 1
+        kept = found
+        if found.count(b"\n") > POINTS * 0.9 or tally.kills == number:
+            _start().wait()
+            tally.wrong += _wrong(whole)
+            points.unlink()
+            kept = b""
+    return tally
+
+
+def kill_workers(number: int, moment: random.Random, whole: Any) -> Tally:
+    """Kill workers of running sweeps, each a few times."""
+    tally, points = Tally(), Path("points")
+    while tally.kills < number:
+        process = _start()
+        family = set()
+        while process.poll() is None and tally.kills < number:
+            family |= _family_after(process, moment.uniform(0.2, 1.2))
+            workers = [one for child in _children(process.pid) for one in _children(child.pid)]
+            if workers:
+                before = set(points.read_bytes().splitlines())
+                moment.choice(workers).kill()
+                tally.kills += 1
+                tally.finished += len(before) - 1
+                tally.lost += len(before - set(points.read_bytes().splitlines()))
+        process.wait()
+        tally.left += _left(family)
+        tally.wrong += _wrong(whole)
+        points.unlink()
+    return tally
+
+
+def kill_cluster(number: int, moment: random.Random) -> Tally:
+    """Kill workers of a cluster while they privatize a folder; what is written must stay as it is."""
+    tally, here = Tally(), Path(".")
+    coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    _answers(here / "answers", 16, 100_000)
+    while tally.kills < number:  # a cluster each time: Dask may be one worker short after a kill
+        target, ended = here / f"reports{tally.kills}", threading.Event()
+        family: set[psutil.Process] = set()
+        with _cluster() as client:
+            family |= set(psutil.Process().children(recursive=True))
+            killer = threading.Thread(target=_kill_some, args=(client, target, moment, tally, number, family, ended))
+            killer.start()
+            rows = privatize_folder(here / "answers", target, {"a": coin}, executor=client)
+            ended.set()
+            killer.join()
+            counted = count_folder(target, {"a": coin}, executor=client)["a"].n_reports
+            tally.wrong += (rows, counted, len(list(target.iterdir()))) != (1_600_000, 1_600_000, 16)
+        tally.left += _left({one for one in family if "resource_tracker" not in " ".join(_command(one))})
+    return tally
+
+
+def _kill_some(
+    client: Any, target: Path, moment: random.Random, tally: Tally, number: int, family: Any, end: threading.Event
+) -> None:
+    """Kill a worker, wait until the cluster has a new one, and so on until the folder is done."""
+    written: dict[str, int] = {}
+    while not any(target.glob("[!.]*")) and not end.wait(0.01):
+        pass
+    while not end.wait(moment.uniform(0.0, 0.2)) and tally.kills < number:
+        # Only workers that have arrived: Dask does not replace one that dies while it starts.
+        workers = [psutil.Process(process) for process in client.run(os.getpid).values()]
+        family |= set(workers)
+        if len(workers) < 2:
+            continue
+        written |= {path.name: path.stat().st_ino for path in target.glob("[!.]*")}
+        moment.choice(workers).kill()
+        tally.kills += 1
+    end.wait()
+    tally.finished += len(written)
+    tally.lost += sum((target / name).stat().st_ino != inode for name, inode in written.items())
+
+
+def _family_after(process: subprocess.Popen[bytes], seconds: float) -> set[psutil.Process]:
+    """All processes of a run that were seen in so many seconds."""
+    seen: set[psutil.Process] = set()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        for child in _children(process.pid):
+            seen |= {child, *_children(child.pid)}
+        time.sleep(0.02)
+    return seen
+
+
+def _children(process: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process).children()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _left(family: set[psutil.Process]) -> int:
+    """Processes that have not ended after a while."""
+    _, alive = psutil.wait_procs(family, timeout=GRACE)
+    return len(alive)
+
+
+def _wrong(whole: Any) -> int:
+    """Values of the table that differ from those of a run that nobody disturbed."""
+    values = _values()
+    return len(whole) - len(values) + int((values != whole[: len(values)]).sum())
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _values() -> Any:
+    rows = csv.DictReader(Path("table.csv").read_text().splitlines())
+    return np.array([float(row["value"] or "nan") for row in rows])
+
+
+if __name__ == "__main__":
+    place = Path(__file__).parent.resolve() / "cluster.md"
+    asked = sys.argv[1:]
+    parts = {"speed": speed, "kills": lambda: kills(int(asked[1]) if len(asked) > 1 else KILLS)}
+    text = {}
+    for name, part in parts.items():
+        if not asked or asked[0] == name:
+            busy = f"{os.getloadavg()[0]:.1f} processes wanted {os.cpu_count()} cores when it began"
+            text[name] = [busy]
+            for line in part():
+                print(line, flush=True)
+                text[name].append(line)
+    if not asked:
+        head = (place.read_text() if place.exists() else "").split("## Speed")[0]
+        page = [head, "## Speed\n\n"]
+        page += [f"{text['speed'][0]}.\n\n", "\n".join(text["speed"][1:]), "\n## Kills\n\n"]
+        page += [f"{text['kills'][0]}.\n\n", "\n".join(text["kills"][1:]), "\n"]
+        place.write_text("".join(page))
