@@ -163,7 +163,7 @@ def least_epsilon_all(
             return math.inf, witness
         if high * best.denominator > best.numerator * low:
             best, where = Fraction(high, low), witness
-    return (round_up(log_enclosure(best)[1]) if best > 1 else 0.0), where
+    return round_up(log_enclosure(best)[1]), where
 
 
 def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = None) -> Verdict:

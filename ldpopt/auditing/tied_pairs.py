@@ -18,6 +18,9 @@ from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 MAX_CANDIDATES = 64
 """Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
 
+SMALLEST = 2.0**-1000
+"""Rationals below this may lose bits as floats: they are compared as rationals."""
+
 BLOCK = 1 << 17
 """Number of entries that are compared at once; a megabyte of floats stays near the processor."""
 
@@ -60,6 +63,8 @@ def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, 
     A loss in floats is wrong by at most ``4 ULPS`` of itself, and by ``ULPS`` nats where the entries were rounded.
     With too many candidates the bound is the largest of what they may be.
     """
+    if _lost_bits(matrix).any():
+        return _least_epsilon_of_rationals(matrix, pairs)
     lower = upper = left_out = 0.0
     rounding = ULPS if matrix.is_rounded else 0.0
     near: list[_Candidate] = []
@@ -85,6 +90,29 @@ def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, 
         return upper, witness
     ratios = {(Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near}
     return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
+
+
+def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
+    """Entries whose floats may be wrong by more than a few ulps, because they are too small."""
+    return np.asarray(matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool)
+
+
+def _least_epsilon_of_rationals(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """The same without floats: the largest ratio of every pair, and its logarithm."""
+    best, where = 0.0, None
+    for x, others, distance in pairs.by_first(matrix.shape[1]):
+        for k, d in zip(others.tolist(), distance.tolist(), strict=True):
+            worst = Fraction(1)
+            for y, (u, v) in enumerate(zip(matrix.whole[x].tolist(), matrix.whole[k].tolist(), strict=True)):
+                if u * worst.denominator <= worst.numerator * v:
+                    continue
+                witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
+                if not v:
+                    return math.inf, witness
+                worst = Fraction(u, v)
+                epsilon = round_up(log_enclosure(worst)[1] / Fraction(d))
+                best, where = (epsilon, witness) if epsilon > best else (best, where)
+    return best, where
 
 
 def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, rounding: float) -> Iterator[_Candidate]:
@@ -125,14 +153,15 @@ def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np
 def decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
     """Screen in floats, then decide entries near the bound in integers."""
     verdict: Verdict = "certified"
-    used = np.asarray(matrix.whole != 0)
+    used, is_screened = np.asarray(matrix.whole != 0), not _lost_bits(matrix).any()
     is_compiled = len(pairs.first) * matrix.shape[1] >= COMPILED_ENTRIES
     floats = np.ascontiguousarray(matrix.floats)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         exponent = float(budget) * distance
         factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
-        for row in _near_rows(floats, x, others, factor, used[x], is_compiled=is_compiled):
-            near = used[x] & (floats[others[row]] <= factor[row] * floats[x])
+        near_rows = _near_rows(floats, x, others, factor, used[x], is_compiled=is_compiled)
+        for row in near_rows if is_screened else range(len(others)):
+            near = used[x] & ((floats[others[row]] <= factor[row] * floats[x]) | (not is_screened))
             u, v = matrix.whole[x, near].tolist(), matrix.whole[others[row], near].tolist()
             found = _decide_entries(u, v, budget, float(distance[row]))
             if found == "violated":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
+import mpmath
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ import ldpopt as lo
 from ldpopt.auditing import divergence, tied_pairs
 from ldpopt.auditing.divergence import Pairs, hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
+from ldpopt.auditing.one_sided import one_sided_divergence
+from ldpopt.errors import MechanismError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 UNIT = Fraction(1, 2**400)
@@ -212,3 +216,133 @@ def test_distances_scale_the_loss_of_a_pair():
         assert found.epsilon == round_up(log_enclosure(Fraction(4))[1] / Fraction(distance))
         assert lo.audit(channel, lo.MetricDP(found.epsilon, metric)).verdict == "certified"
         assert lo.audit(channel, lo.MetricDP(np.nextafter(found.epsilon, 0), metric)).verdict == "violated"
+
+
+def masses(counts, denominator):
+    counts = np.array(counts)
+    return SimpleNamespace(
+        counts=counts, denominator=denominator, inputs=tuple("ab"), outputs=tuple(range(counts.shape[1]))
+    )
+
+
+@pytest.mark.parametrize(
+    "denominator, rounded", [(2**53, False), (2**54, True), (2**52, False), (12, True), (1, False)]
+)
+def test_masses_are_rounded_where_floats_may_not_hold_them(denominator, rounded):
+    counts = [[denominator - denominator // 3, 0, denominator // 3], [denominator, 0, 0]]
+    found = exact(masses(counts, denominator))
+    assert found.is_rounded == rounded
+    assert (found.denominator, found.inputs) == (denominator, ("a", "b"))
+    used = [0, 2] if denominator > 1 else [0]
+    assert found.outputs == tuple(used)
+    assert found.whole.tolist() == [[row[y] for y in used] for row in counts]
+    assert found.floats.tolist() == [[row[y] / denominator for y in used] for row in counts]
+    assert found.shape == (2, len(used))
+
+
+@pytest.mark.parametrize("kind", [float, Fraction])
+def test_a_row_sums_to_one_within_a_billionth(kind):
+    for off, fits in ((9.9e-10, True), (-9.9e-10, True), (1.01e-9, False), (-1.01e-9, False)):
+        channel = np.array([[kind(0.5), kind(0.5)], [kind(0.25), kind(0.75) + kind(off)]], dtype=object)
+        channel = channel.astype(float) if kind is float else channel
+        if fits:
+            assert exact(channel).is_rounded == (kind is Fraction)
+        else:
+            with pytest.raises(MechanismError, match="row 1 of the channel sums to"):
+                exact(channel)
+
+
+def test_floats_of_all_sizes_are_read_exactly():
+    for row in ([1.0, 0.0], [1.0, 5e-324], [1 - 2.0**-53, 2.0**-53], [0.1, 0.9], [0.5, 0.5]):
+        found = exact(np.array([row, [1.0, 0.0]]))
+        kept = [v for v, other in zip(row, [1.0, 0.0], strict=True) if v or other]
+        assert [Fraction(int(v), found.denominator) for v in found.whole[0]] == list(map(Fraction, kept))
+        assert not found.is_rounded
+    third = exact([[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 6), Fraction(5, 6)]])
+    assert (third.whole.tolist(), third.denominator, third.is_rounded) == ([[2, 4], [1, 5]], 6, True)
+
+
+def test_rationals_too_small_for_floats_are_used():
+    tiny = Fraction(1, 10**400)
+    found = exact(np.array([[1 - tiny, tiny, Fraction(0)], [Fraction(1), Fraction(0), Fraction(0)]], dtype=object))
+    assert found.outputs == (0, 1)
+    assert found.floats[:, 1].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("distance", [1.0, 0.5])
+def test_masses_that_floats_cannot_hold_are_compared_along_ties(distance):
+    tiny, metric = Fraction(1, 10**400), [[0, distance], [distance, 0]]
+
+    def channel(one, other):
+        return np.array([[1 - one, one], [1 - other, other]], dtype=object)
+
+    for notion in (lo.GraphDP("log(2)", nx.path_graph(2)), lo.MetricDP(f"log({2 ** int(1 / distance)})", metric)):
+        found = lo.audit(channel(tiny, Fraction(0)), notion)
+        assert (found.epsilon, found.verdict, found.witness) == (math.inf, "violated", (0, 1, 1))
+        for scale in (tiny, Fraction(3, 2**1075), Fraction(1, 2**1060)):
+            found = lo.audit(channel(2 * scale, scale), notion)
+            steps = Fraction(distance) if isinstance(notion, lo.MetricDP) else 1
+            assert found.epsilon == round_up(log_enclosure(Fraction(2))[1] / steps)
+            decided = "undecided" if steps != 1 else "certified"  # a root of 4 is not written as a rational
+            assert (found.verdict, found.witness) == (decided, (0, 1, 1))
+            more = 2 * scale * (1 + Fraction(1, 10**50))
+            assert lo.audit(channel(more, scale), notion).verdict == "violated"
+    assert lo.audit(channel(tiny, tiny), lo.GraphDP(0.0, nx.path_graph(2))).witness is None
+
+
+def test_owned_reports_of_others_count_with_their_largest_mass():
+    channel = np.array([[0.5, 0.25, 0.25, 0.0], [0.5, 0.25, 0.125, 0.125], [0.5, 0.25, 0.0, 0.25]])
+    found = one_sided_divergence(channel, Budget("log(2)"), None, {2: 0, 3: 2})
+    assert (found.epsilon, found.delta, found.witness, found.verdict) == (math.inf, 0.25, (1, 2, 3), "violated")
+    assert found.delta_at(5.0) == 0.25
+    fits = one_sided_divergence(channel[[0, 2]], Budget("log(2)"), None, {2: 0, 3: 1})
+    assert (fits.epsilon, fits.delta, fits.witness, fits.verdict) == (0.0, 0.0, None, "certified")
+    worse = one_sided_divergence(np.roll(channel, 1, axis=1), Budget("log(2)"), [0, 1], {3: 0, 0: 2})
+    assert (worse.delta, worse.verdict, worse.witness) == (0.25, "violated", (1, 0, 3))
+    both = one_sided_divergence([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], Budget("log(2)"), None, {2: 0})
+    assert (both.delta, both.epsilon) == (1.0, math.inf)
+
+
+def test_only_the_rows_named_are_compared_with_all():
+    channel = np.array([[0.5, 0.5], [0.25, 0.75], [0.125, 0.875]])
+    for over, least in (([0], 4), ([1], Fraction(3, 2)), ([2], Fraction(7, 4)), ([1, 2], Fraction(2)), (None, 4)):
+        least = max(Fraction(least), *(Fraction(1),) * 2)
+        found = one_sided_divergence(channel, Budget(f"log({least})"), over)
+        rows = range(3) if over is None else over
+        ratio = max(Fraction(channel[x, y]) / Fraction(channel[k, y]) for x in rows for k in range(3) for y in (0, 1))
+        assert found.epsilon == round_up(log_enclosure(ratio)[1])
+        assert found.verdict == ("certified" if ratio <= least else "violated")
+        assert (found.delta > 0) == (ratio > least)
+    assert one_sided_divergence(channel, Budget(0.0), []).verdict == "certified"
+    assert one_sided_divergence(channel, Budget(0.0), [1]).claim == "epsilon = 0.0 for 1 of 3 inputs"
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_epsilon_is_above_a_logarithm_that_is_a_hair_above_a_float(notion):
+    with mpmath.workdps(200):
+        exponential = Fraction(int(mpmath.floor(mpmath.exp(0.5) * 2**600)), 2**600)
+    for hair, least in ((1 + Fraction(1, 2**230), math.nextafter(0.5, 1)), (1 - Fraction(1, 2**185), 0.5)):
+        assert lo.audit(coin(exponential * hair), swapping(notion)(1.0)).epsilon == least
+
+
+def test_claims_are_named():
+    channel = coin(Fraction(2))
+    assert lo.audit(channel, lo.PureLDP("log(3)")).claim == "epsilon = 'log(3)'"
+    assert lo.audit(channel, lo.GraphDP(1.0, nx.path_graph(2))).claim == "epsilon = 1.0 along 1 edges"
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5)).claim == "epsilon = 1.0, delta = 0.5, event-wise"
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5, "entry")).claim == "epsilon = 1.0, delta = 0.5, entry-wise"
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+def test_equal_rows_spend_nothing_and_a_curve_says_what_others_spend(form):
+    found = lo.audit([[0.5, 0.5], [0.5, 0.5]], lo.ApproximateLDP(0.0, 0.0, form))
+    assert (found.epsilon, found.delta, found.witness, found.verdict) == (0.0, 0.0, None, "certified")
+    assert found.delta_at(0.0) == 0.0
+    assert lo.audit([[0.75, 0.25], [0.25, 0.75]], lo.ApproximateLDP(1.0, 0.5, form)).delta_at("log(2)") == 0.25
+    assert hockey_stick(exact([[0.5, 0.5], [0.5, 0.5]]), Budget(0.0)) == (0.0, None)
+
+
+def test_a_report_that_no_sensitive_input_gives_costs_nothing():
+    found = one_sided_divergence([[1.0, 0.0], [0.5, 0.5]], Budget("log(2)"), [0])
+    assert (found.epsilon, found.witness, found.verdict) == (Budget("log(2)").rounded_up, (0, 1, 0), "certified")
+    assert one_sided_divergence([[1.0, 0.0], [0.5, 0.5]], Budget("log(2)"), [1]).epsilon == math.inf
