@@ -1,0 +1,230 @@
+"""Mutation testing of the exact core: which small changes of the code does no test notice? Writes mutation.md.
+
+Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in which the code
+of one function is replaced, and the tests that call it run until one fails, first those that killed others. Settings:
+``[tool.mutation]`` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import importlib
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import threading
+import time
+import tomllib
+import types
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import mutation_page
+from mutants import Mutant, mutants
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / ".mutation" / "results.json"
+PYTEST = ["-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:terminal"]
+PLAIN = (int, float, str, tuple, re.Pattern)
+
+
+def cpu() -> float:
+    """Processor time of this process and of those that ended, in seconds."""
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+
+def in_fork(work: Callable[[], Any], seconds: int) -> Any:
+    """Result of a function in a fork of this process; None if it takes too long or dies."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        with os.fdopen(write, "w") as answer:
+            json.dump(work(), answer)
+        os._exit(0)
+    os.close(write)
+    with suppress(OSError):
+        os.setpgid(child, child)
+    before = signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
+    signal.alarm(20 * seconds)
+    with os.fdopen(read) as answer:
+        text = answer.read()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what the tests started
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+class Mutation:
+    """Pytest plugin: in place of running the tests once, run them for every mutant."""
+
+    def __init__(self, settings: dict[str, Any], chosen: list[str], results: dict[str, Any], again: bool) -> None:
+        self.settings, self.chosen, self.results, self.again = settings, chosen, results, again
+        self.failed = ""
+        self.out = os.fdopen(os.dup(1), "w", buffering=1)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Remember the first test that fails."""
+        self.failed = self.failed or (report.nodeid if report.failed else "")
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Test every module."""
+        self.items = {item.nodeid: item for item in session.items}
+        for path in self.chosen:
+            known = self.results.setdefault(path, {"mutants": {}, "once": [], "seconds": 0.0})
+            if self.again:
+                known["mutants"].clear()
+            self._test_module(path, known)
+        return True
+
+    def _test_module(self, path: str, result: dict[str, Any]) -> None:
+        module, known, start = self.settings["modules"][path], result["mutants"], cpu()
+        found = mutants(path, self.settings, module.get("most", self.settings["most"]))
+        for name in set(known) - {mutant.name for mutant in found}:
+            del known[name]
+        left = [mutant for mutant in found if not (known.get(mutant.name) or self._is_argued(path, mutant, known))]
+        names = [name for name in self.items if name.startswith(tuple(module["tests"]))]
+        calls = in_fork(lambda: self._calls(names, path), 600) if left else None
+        if left and (calls is None or "failed" in calls):
+            raise SystemExit(f"{path}: {calls} without a mutant")
+        print(f"{path}: {len(left)} of {len(found)} mutants left, {cpu():.0f} s", file=self.out)
+        killers = Counter(known.values())
+        for mutant in left:
+            tests = [name for name in names if not mutant.function or mutant.function in calls[name][1]]
+            tests.sort(key=lambda name: (-killers[name], calls[name][0]))
+            total = list(accumulate(calls[name][0] for name in tests))
+            tests = tests[: bisect(total, self.settings["seconds"]) + 1]
+            seconds = 2 * int(self.settings["seconds"]) + 3
+            known[mutant.name] = self._verdict(path, mutant, tests, seconds)
+            killers[known[mutant.name]] += 1
+            if not known[mutant.name]:
+                result["once"].append(mutant.name)
+                print(f"  {mutant.line} {mutant.name}   ({len(tests)} tests)", file=self.out)
+            start, result["seconds"] = cpu(), result["seconds"] + cpu() - start
+            RESULTS.write_text(json.dumps(self.results, indent=1))
+
+    @staticmethod
+    def _is_argued(path: str, mutant: Mutant, known: dict[str, str]) -> bool:
+        return mutant.name in known and bool(mutation_page.argument(path, mutant.name))
+
+    def _verdict(self, path: str, mutant: Mutant, tests: list[str], seconds: int) -> str:
+        """The test that killed a mutant, or empty."""
+        found = in_fork(lambda: self._first_failure(path, mutant, tests), seconds)
+        return "time" if found is None else str(found)
+
+    def _first_failure(self, path: str, mutant: Mutant, tests: list[str]) -> str:
+        try:
+            replace(path, mutant.code)
+        except Exception as error:
+            return f"import: {type(error).__name__}"
+        for name in tests:
+            self._run(name)
+            if self.failed:
+                return self.failed
+        return ""
+
+    def _calls(self, names: list[str], path: str) -> dict[str, Any]:
+        """Seconds of each test, and the functions of a module that it calls."""
+        file, found = str(ROOT / path), {}
+        caches = [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper)]
+        for name in names:
+            called: set[str] = set()
+
+            def note(frame: Any, event: str, _: Any, called: set[str] = called) -> None:
+                if event == "call" and frame.f_code.co_filename == file:
+                    called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
+
+            for cache in caches:
+                if cache.__module__.startswith("ldpopt"):
+                    cache.cache_clear()
+            start = cpu()
+            threading.setprofile(note)
+            sys.setprofile(note)
+            self._run(name)
+            sys.setprofile(None)
+            if self.failed:
+                return {"failed": self.failed}
+            found[name] = cpu() - start, sorted(called)
+        return found
+
+    def _run(self, name: str) -> None:
+        item = self.items[name]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def replace(path: str, code: str) -> None:
+    """Give the functions and constants of a loaded module those of other source text."""
+    name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    module = importlib.import_module(name)
+    fresh = types.ModuleType(name)
+    fresh.__file__ = str(ROOT / path)
+    exec(compile(code, str(ROOT / path), "exec"), fresh.__dict__)
+    for key, new in list(vars(fresh).items()):
+        old = vars(module).get(key)
+        if isinstance(new, type) and new.__module__ == name:
+            for attribute, value in list(vars(new).items()):
+                before = vars(old).get(attribute)
+                if not _put(before, value) and isinstance(value, PLAIN) and attribute[:2] != "__" and value != before:
+                    setattr(old, attribute, value)
+        elif not _put(old, new) and isinstance(new, PLAIN) and key[:2] != "__" and new != old:
+            for other in list(sys.modules.values()):  # names imported from the module, too
+                if getattr(other, "__name__", "").startswith("ldpopt") and vars(other).get(key) == old:
+                    setattr(other, key, new)
+
+
+def _put(old: Any, new: Any) -> bool:
+    """Give a function, or what holds functions, the code of another; whether it was one."""
+    pairs = list(zip(_functions_in(old), _functions_in(new), strict=False))
+    for one, other in pairs:
+        one.__code__, one.__defaults__, one.__kwdefaults__ = other.__code__, other.__defaults__, other.__kwdefaults__
+    if isinstance(old, functools._lru_cache_wrapper):
+        old.cache_clear()
+    return bool(pairs)
+
+
+def _functions_in(thing: Any) -> Iterator[types.FunctionType]:
+    parts = [getattr(thing, part, None) for part in ("__func__", "fget", "func", "__wrapped__")]
+    yield from (part for part in (thing, *parts) if isinstance(part, types.FunctionType))
+
+
+def main() -> None:
+    """Test the modules named, or all, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", help="parts of paths; default: every module of the settings")
+    parser.add_argument("--again", action="store_true", help="test all again, not only new mutants and survivors")
+    parser.add_argument("--page", action="store_true", help="write the page from the results at hand")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutation"]
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.parent.mkdir(exist_ok=True)
+    if not options.page:
+        os.environ["LDPOPT_SLOWNESS"] = "10"
+        parts = options.modules or [""]
+        chosen = [path for path in settings["modules"] if any(part in path for part in parts)]
+        prefixes = {test for path in chosen for test in settings["modules"][path]["tests"]}
+        tests = {file for prefix in prefixes for file in map(str, Path().glob(f"{prefix}*"))}
+        import pytest
+
+        code = pytest.main([*PYTEST, *sorted(tests)], plugins=[Mutation(settings, chosen, results, options.again)])
+        if code:
+            raise SystemExit(int(code))
+    mutation_page.write(results)
+
+
+if __name__ == "__main__":
+    main()
