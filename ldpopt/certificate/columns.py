@@ -25,7 +25,7 @@ def coarse_integers(weights: Float, worth: Float, duals: Float) -> tuple[Any, An
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
-    whole = np.ceil(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
+    whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
     # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
     # bits: the next integer is above. Zeros are exact.
     whole += (weights != 0)[:, None] & (worth != 0)

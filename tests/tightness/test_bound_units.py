@@ -14,7 +14,7 @@ import pytest
 import ldpopt as lo
 from builders import hops
 from ldpopt.certificate import Certificate, Multipliers, PairRows, certify, duals, exact_optimum, rational, recheck
-from ldpopt.certificate.columns import columns_bound
+from ldpopt.certificate.columns import coarse_integers, columns_bound
 from ldpopt.certificate.grid import GRID, integers
 from ldpopt.certificate.record import prove, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
@@ -95,7 +95,7 @@ def test_weights_of_a_prior_are_exact():
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 0.1, 1.0, 30.0, 800.0])
-@pytest.mark.parametrize("delta", [0.0, 0.1])
+@pytest.mark.parametrize("delta", [0.0, 0.1, 2.0**-400])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed):
     rng = np.random.default_rng(seed)
@@ -258,3 +258,75 @@ def test_a_file_keeps_every_number(proofs, tmp_path):
             == proof
             == prove(proof.problem, proof.mechanism, proof.multipliers)
         )
+
+
+def test_weights_are_never_negative_however_shares_round():
+    problem = statement(lo.PureLDP(1.0), prior=None, objective="worst_case")
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        given = rng.random(3) * np.array([1.0, 1.0, 0.0])
+        shares, grid = duals.weights(problem, Multipliers("compact", np.zeros(3), given, PairRows.joined([]), ()))
+        assert sum(shares) == 1 << grid
+        assert min(shares) == 0
+
+
+def test_a_report_of_one_owner_is_worth_nothing_to_others():
+    utility = np.array([[1.0, 0.5, 9.0, 2.0], [8.0, 0.25, 5.0, 1.0], [1.0, 0.125, 7.0, 3.0]])
+    problem = lo.Problem([0.5, 0.25, 0.25], utility, lo.UtilityOptimizedLDP(1.0, [0], protected=[0, 3]),
+                         outputs=[0, 1, 2, 3])  # fmt: skip
+    idle = Multipliers("pairwise", None, None, PairRows.joined([]), ())
+    allowed = problem.definition().allowed(4)
+    best = [max(u for u, may in zip(*rows, strict=True) if may) for rows in zip(utility, allowed, strict=True)]
+    assert not allowed.all()
+    assert duals.bound(problem, idle) == sum(
+        Fraction(p) * Fraction(b) for p, b in zip((0.5, 0.25, 0.25), best, strict=True)
+    )
+    free = lo.Problem([0.5, 0.25, 0.25], utility, lo.PureLDP(1.0))
+    assert duals.bound(free, idle) == Fraction(9, 2) + 2 + Fraction(7, 4)
+
+
+def test_pairs_without_delta_add_no_constant():
+    pairs = PairRows(*map(np.array, ([0], [1], [0], [0], [0.3])))
+    assert duals._relax_pairs(np.zeros((3, 3), dtype=object), statement(lo.PureLDP(1.0)), pairs, GRID) == 0
+    assert duals._relax_pairs(None, statement(lo.PureLDP(1.0)), PairRows.joined([]), GRID) == 0
+
+
+def test_rows_with_positive_multipliers_are_read_as_pairs():
+    block = lo.privacy.Ties(1.0, 3).rows(2)
+    values = np.zeros(len(block))
+    values[[1, 4, 6]] = 0.5, -1.0, 2.0
+    found = PairRows.of(block, values)
+    assert (found.first.tolist(), found.second.tolist()) == ([0, 1], [1, 2])
+    assert (found.row.tolist(), found.y.tolist(), found.value.tolist()) == ([0, 1], [1, 0], [0.5, 2.0])
+    events = lo.privacy.Ties(1.0, 3).rows_of_events(np.array([0, 2]), np.array([2, 1]), np.array([[1, 1], [0, 1]]))
+    found = PairRows.of(events, np.array([0.25, 1.0]))
+    assert (found.row.tolist(), found.y.tolist()) == ([0, 0, 1], [0, 1, 1])
+    both = PairRows.joined([found, found])
+    assert both.row.tolist() == [0, 0, 1, 2, 2, 3]
+    assert both.first.tolist() == [0, 2, 0, 2]
+    other = RowBlock("other", *map(np.array, ([0, 0], [0, 1], [0, 1], [0.5, -1.0], [-np.inf], [0.0])))
+    assert PairRows.of(other, np.ones(1)) is None
+
+
+@pytest.mark.parametrize("notion", [lo.PureLDP(1.0), lo.OneSided(1.0, [0, 2]), lo.UtilityOptimizedLDP(1.0, [1]),
+                                    lo.ApproximateLDP(1.0, 0.1, "entry")], ids=repr)  # fmt: skip
+def test_any_multipliers_of_the_row_sums_prove_a_bound_and_the_best_a_tight_one(notion):
+    rng = np.random.default_rng(4)
+    problem = statement(notion, utility=rng.normal(size=(3, 3)) if notion.kind != "utility_optimized" else IDENTITY)
+    proof = certify(lo.solve(problem, form="compact"))
+    assert 0 <= proof.gap < Fraction(1, 10**12)
+    given = proof.multipliers
+    for scale in (1e-6, 0.1, 3.0):
+        for _ in range(6):
+            rough = replace(given, row_sums=given.row_sums + scale * rng.normal(size=3))
+            assert duals.bound(problem, rough) >= proof.achieved
+
+
+def test_coarse_costs_leave_room_where_all_are_negative():
+    costs, given, bits = coarse_integers(np.full(5, 0.2), np.full((5, 2), -3.0), np.zeros(5))
+    assert 5 * 4 * int(np.abs(costs).max()) < 2**63
+    assert int(np.abs(costs).max()) > 2**50
+    assert not given.any()
+    assert Fraction(int(costs[0, 0]), 1) * Fraction(2) ** -bits >= Fraction(0.2) * -3
+    nothing = coarse_integers(np.full(2, 0.5), np.zeros((2, 2)), np.zeros(2))
+    assert (nothing[0].tolist(), nothing[1].tolist(), nothing[2]) == ([[0, 0], [0, 0]], [0, 0], 0)
