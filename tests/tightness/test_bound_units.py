@@ -15,8 +15,8 @@ import ldpopt as lo
 from builders import hops
 from ldpopt.certificate import Certificate, Multipliers, PairRows, certify, duals, exact_optimum, rational, recheck
 from ldpopt.certificate.columns import coarse_integers, columns_bound
-from ldpopt.certificate.grid import GRID, integers
-from ldpopt.certificate.record import prove, relative_gap
+from ldpopt.certificate.grid import GRID, exact_grid, integers
+from ldpopt.certificate.record import _residual, prove, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.rows import RowBlock
@@ -330,3 +330,68 @@ def test_coarse_costs_leave_room_where_all_are_negative():
     assert Fraction(int(costs[0, 0]), 1) * Fraction(2) ** -bits >= Fraction(0.2) * -3
     nothing = coarse_integers(np.full(2, 0.5), np.zeros((2, 2)), np.zeros(2))
     assert (nothing[0].tolist(), nothing[1].tolist(), nothing[2]) == ([[0, 0], [0, 0]], [0, 0], 0)
+
+
+def test_floats_of_every_exponent_are_on_their_sides_of_the_grid():
+    for exponent in range(-340, -240):
+        for mantissa in (1.0, 2 - 2.0**-52, -1.0, -1.5):
+            value = math.ldexp(mantissa, exponent)
+            exactly = Fraction(value) * 2**GRID
+            assert integers([value]).tolist() == [math.floor(exactly)]
+            assert integers([value], up=True).tolist() == [math.ceil(exactly)]
+
+
+def test_the_grid_is_as_fine_as_the_finest_float_needs():
+    full = 1 - 2.0**-53
+    assert exact_grid(np.array([full])) == GRID
+    assert exact_grid(np.array([full * 2.0**-267])) == GRID
+    assert exact_grid(np.array([full * 2.0**-268])) == GRID + 1
+    assert exact_grid(np.array([1.0, 0.0]), np.array([full * 2.0**-400, 3.0])) == 453
+    assert exact_grid(np.zeros(3)) == exact_grid(np.zeros(0)) == GRID
+
+
+def test_residuals_are_the_largest_violations_rounded_up():
+    rng = np.random.default_rng(6)
+    mechanism = lo.Mechanism(rng.multinomial(2**30, [0.2, 0.3, 0.5], size=3) / 2**30)
+    rows = [[Fraction(int(k), 2**53) for k in row] for row in mechanism.masses.tolist()]
+    for lower, upper in ((-np.inf, 0.4), (0.6, np.inf), (0.3, 0.35), (0.9, 0.95), (-np.inf, -(2.0**-400)), (0.1, 0.8)):
+        coefficients = rng.normal(size=(3, 3)) / 3
+        block = lo.constraints.linear(coefficients, lower=lower, upper=upper, name="one")
+        activity = sum(Fraction(float(coefficients[x, y])) * rows[x][y] for x, y in np.ndindex(3, 3))
+        over = [Fraction(0)]
+        over += [Fraction(lower) - activity] if math.isfinite(lower) else []
+        over += [activity - Fraction(upper)] if math.isfinite(upper) else []
+        assert _residual(block, mechanism) == round_up(max(over))
+    two = RowBlock("two", *map(np.array, ([0, 1], [0, 1], [0, 0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.6])))
+    first, second = rows[0][0], rows[1][0]
+    assert _residual(two, mechanism) == round_up(max(first, Fraction(1, 2) - second, second - Fraction(0.6)))
+
+
+@pytest.mark.parametrize("sense, sign", [("gain", 1), ("loss", -1)])
+def test_a_difference_is_shown_with_both_numbers(proofs, sense, sign):
+    proof = proofs[sense]
+    (hair, *_) = recheck(replace(proof, achieved=proof.achieved + TINY)).failures
+    assert hair.endswith("(they differ beyond these digits)")
+    (failure, *_) = recheck(replace(proof, gap=Fraction(3, 4))).failures
+    assert failure == f"gap: 0.75 is claimed, {float(sign * (proof.bound - proof.achieved)):.17g} was recomputed"
+
+
+def test_multipliers_that_prove_nothing_are_named_and_privacy_is_audited_all_the_same(proofs):
+    proof = proofs["gain"]
+    far = replace(proof.multipliers, pairs=PairRows(*map(np.array, ([0], [0], [0], [0], [0.5]))))
+    checked = recheck(replace(proof, multipliers=far))
+    assert checked.found is None
+    assert [failure.split(":")[0] for failure in checked.failures] == ["bound"]
+    stricter = statement(lo.PureLDP(0.5), utility=proof.problem.utility)
+    checked = recheck(replace(proof, multipliers=far, problem=stricter))
+    assert [failure.split(":")[0] for failure in checked.failures] == ["bound", "privacy"]
+
+
+def test_a_residual_that_is_not_claimed_is_0():
+    fixed = lo.constraints.linear(np.arange(9.0).reshape(3, 3) / 7, lower=1.3, upper=1.3, name="fixed")
+    proof = certify(lo.solve(statement(lo.PureLDP(1.0), constraints=[fixed])))
+    assert proof.residuals["fixed"] > 0
+    assert [f.split(":")[0] for f in recheck(replace(proof, residuals={})).failures] == ["residual of 'fixed'"]
+    open_ = lo.constraints.linear(np.ones((3, 3)), upper=9.0, name="open")
+    proof = certify(lo.solve(statement(lo.PureLDP(1.0), constraints=[open_])))
+    assert recheck(replace(proof, residuals={})).holds
