@@ -28,5 +28,5 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Exact:
 
 def exact_grid(*arrays: Any) -> int:
     """Number of fractional bits, at least `GRID`, that represents every float of the arrays exactly."""
-    exponents = [np.frexp(array[array != 0])[1].min(initial=0) for array in map(np.asarray, arrays)]
+    exponents = [np.frexp(np.asarray(array, float))[1].min(initial=0) for array in arrays]
     return max(GRID, 53 - int(min(exponents, default=0)))

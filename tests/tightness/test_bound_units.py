@@ -354,7 +354,14 @@ def test_residuals_are_the_largest_violations_rounded_up():
     rng = np.random.default_rng(6)
     mechanism = lo.Mechanism(rng.multinomial(2**30, [0.2, 0.3, 0.5], size=3) / 2**30)
     rows = [[Fraction(int(k), 2**53) for k in row] for row in mechanism.masses.tolist()]
-    for lower, upper in ((-np.inf, 0.4), (0.6, np.inf), (0.3, 0.35), (0.9, 0.95), (-np.inf, -(2.0**-400)), (0.1, 0.8)):
+    for lower, upper in (
+        (-np.inf, 0.4),
+        (0.6, np.inf),
+        (0.3, 0.35),
+        (0.9, 0.95),
+        (-np.inf, -(2.0**-400)),
+        (2.0**-400, np.inf),
+    ):
         coefficients = rng.normal(size=(3, 3)) / 3
         block = lo.constraints.linear(coefficients, lower=lower, upper=upper, name="one")
         activity = sum(Fraction(float(coefficients[x, y])) * rows[x][y] for x, y in np.ndindex(3, 3))
@@ -395,3 +402,17 @@ def test_a_residual_that_is_not_claimed_is_0():
     open_ = lo.constraints.linear(np.ones((3, 3)), upper=9.0, name="open")
     proof = certify(lo.solve(statement(lo.PureLDP(1.0), constraints=[open_])))
     assert recheck(replace(proof, residuals={})).holds
+
+
+def test_a_notion_without_ties_has_a_bound_by_its_rows():
+    class Plain:
+        """A plug-in that says no more than it must."""
+
+        def rows(self, inputs, n_outputs):
+            return lo.privacy.Ties(1.0, len(inputs)).rows(n_outputs)
+
+        def audit(self, channel):
+            return lo.audit(channel, lo.PureLDP(1.0))
+
+    proof = certify(lo.solve(statement(Plain())))
+    assert 0 <= proof.gap < Fraction(1, 10**12)

@@ -55,6 +55,7 @@ def test_the_slack_of_a_row_is_rounded_up_by_an_ulp(epsilon, delta):
 
 
 def test_who_is_tied_to_whom():
+    assert not Ties(1.0, 3).is_shared
     assert [end.tolist() for end in Ties(1.0, 3).pairs()] == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
     capped = Ties(1.0, 3, capped=np.array([False, True, False]), owner=np.array([-1, 2]))
     assert [end.tolist() for end in capped.pairs()] == [[1, 1], [0, 2]]
