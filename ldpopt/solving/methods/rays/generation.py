@@ -179,9 +179,7 @@ class Generation:
     def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master, price all outputs, add their rays."""
         before = self.value, self.bound
-        master = master.solved(
-            max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), self.scale.least, deadline
-        )
+        master = self._solved(master, max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), deadline)
         if master.is_feasible and master.value < self.value:
             self.value, self.incumbent = master.value, master
         sums = master.at.sums
@@ -199,6 +197,13 @@ class Generation:
         rays = self.trees.rays(new)
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         return master.extended(rays.T, (self.costs[new] * rays).sum(axis=1), new, self.center)
+
+    def _solved(self, master: Master, gap: float, deadline: Deadline) -> Master:
+        """Solve the master; anew where the way from the last point leads nowhere."""
+        found = master.solved(gap, self.scale.least, deadline)
+        if found.is_feasible or deadline.is_over:
+            return found
+        return Master.start(found.rays, found.cost, found.output).solved(gap, self.scale.least, deadline)
 
     def _use_prices(self, priced: Float, sums: Float, prices: Prices, *, is_exact: bool) -> bool:
         """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
@@ -237,11 +242,14 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """Kernel columns, and the best constant ones."""
+        """Kernel columns, those of the exponential mechanism with their best outputs, and the best constant ones."""
         m, n = self.costs.shape
+        kernels = self.trees.rays(np.arange(m))
+        half = np.sqrt(kernels)
+        columns = half / half.sum(axis=0)  # private: entries and sums each change by exp(loss / 2) at most
         constant = np.argsort(self.costs.sum(axis=1), kind="stable")[:CONSTANTS]
-        output = np.append(np.arange(m), constant)
-        rays = np.concatenate([self.trees.rays(np.arange(m)), np.ones((len(constant), n))])
+        output = np.concatenate([np.arange(m), (self.costs @ columns.T).argmin(axis=0), constant])
+        rays = np.concatenate([kernels, columns, np.ones((len(constant), n))])
         return Master.start(rays.T.copy(), np.einsum("jx,jx->j", self.costs[output], rays), output)
 
     def _result(self, ended: str) -> RaysResult:
