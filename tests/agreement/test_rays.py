@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ldpopt as lo
+import ldpopt.testing
 from builders import cases
 from ldpopt.certificate import recheck
 from ldpopt.foundation.budget import Budget
@@ -250,3 +251,14 @@ def test_trees_that_are_not_the_best_prove_a_bound(statement, seed, most):
     np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
     np.subtract.at(left, (found.y, found.second), found.value)
     assert (left >= prices.share - 1e-12).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_clustered_places_do_not_stall(epsilon):
+    """Near places and far ones: the first master, begun from constant reports alone, led nowhere."""
+    city = lo.testing.synthetic_city(50, rng=1)
+    distance = np.asarray(lo.MetricDP.of_points(1.0, city.points).distance)
+    worth = lo.utility.table(distance, sense="loss")
+    answer = lo.solve(lo.Problem(city.prior, worth, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
+    assert answer.solver.startswith("rays")
+    assert lo.certify(answer).relative_gap <= 1e-2
