@@ -313,6 +313,7 @@ def test_only_the_rows_named_are_compared_with_all():
         assert found.epsilon == round_up(log_enclosure(ratio)[1])
         assert found.verdict == ("certified" if ratio <= least else "violated")
         assert (found.delta > 0) == (ratio > least)
+    assert one_sided_divergence(channel[::-1], Budget(1.0)).epsilon == round_up(log_enclosure(Fraction(4))[1])
     assert one_sided_divergence(channel, Budget(0.0), []).verdict == "certified"
     assert one_sided_divergence(channel, Budget(0.0), [1]).claim == "epsilon = 0.0 for 1 of 3 inputs"
 
@@ -346,3 +347,28 @@ def test_a_report_that_no_sensitive_input_gives_costs_nothing():
     found = one_sided_divergence([[1.0, 0.0], [0.5, 0.5]], Budget("log(2)"), [0])
     assert (found.epsilon, found.witness, found.verdict) == (Budget("log(2)").rounded_up, (0, 1, 0), "certified")
     assert one_sided_divergence([[1.0, 0.0], [0.5, 0.5]], Budget("log(2)"), [1]).epsilon == math.inf
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_floats_cannot_tell_apart_are_compared_along_ties(seed):
+    rng = np.random.default_rng(seed)
+    steps, part = rng.integers(-9, 10, (3, 4)), Fraction(1, 10 ** int(rng.integers(15, 18)))
+    rows = [[(1 + int(step) * part) / 4 for step in row] for row in steps]
+    rows = [[entry / sum(row) for entry in row] for row in rows]
+    worst = max(p / q for x, k in ((0, 1), (1, 0), (1, 2), (2, 1)) for p, q in zip(rows[x], rows[k], strict=True))
+    found = lo.audit(np.array(rows, dtype=object), lo.GraphDP(1.0, nx.path_graph(3)))
+    least = round_up(log_enclosure(worst)[1])
+    assert least <= found.epsilon <= least + 2.0**-46
+    assert lo.audit(np.array(rows, dtype=object), lo.GraphDP(f"log({worst})", nx.path_graph(3))).verdict == "certified"
+    less = 1 + (worst - 1) * (1 - UNIT)
+    assert lo.audit(np.array(rows, dtype=object), lo.GraphDP(f"log({less})", nx.path_graph(3))).verdict == "violated"
+
+
+def test_reports_that_neither_of_a_pair_gives_do_not_count():
+    matrix = exact([[0.5, 0.5, 0.0], [5e-324, 1.0, 0.0], [0.0, 0.5, 0.5]])
+    pair = Pairs(np.array([0]), np.array([1]), np.array([1.0]))
+    ratio = Fraction(0.5) / Fraction(5e-324)
+    assert tied_pairs.least_epsilon_pairs(matrix, pair) == (round_up(log_enclosure(ratio)[1]), (0, 1, 0))
+    assert tied_pairs.decide_pairs(matrix, Budget(745.0), pair) == "certified"
+    assert tied_pairs.decide_pairs(matrix, Budget(743.0), pair) == "violated"
+    assert one_sided_divergence([[0.5, 0.5], [0.5, 0.5]], Budget(1.0), []).delta_at(0.5) == 0.0

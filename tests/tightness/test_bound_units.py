@@ -416,3 +416,30 @@ def test_a_notion_without_ties_has_a_bound_by_its_rows():
 
     proof = certify(lo.solve(statement(Plain())))
     assert 0 <= proof.gap < Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_the_exact_optimum_of_a_worst_case_is_that_of_its_certificate(sense, shift):
+    utility = lo.Utility(np.random.default_rng(2).normal(size=(3, 3)) + shift, sense)
+    problem = lo.Problem(None, utility, lo.ApproximateLDP("log(2)", 0.125), objective="worst_case")
+    low, high = exact_optimum(problem)
+    proof = certify(lo.solve(problem))
+    assert low == high
+    assert abs(proof.bound - low) < Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("notion", [lo.UtilityOptimizedLDP("log(2)", [1]), lo.OneSided("log(2)", [0, 2])], ids=repr)
+def test_the_exact_optimum_of_a_notion_with_exceptions_is_that_of_its_certificate(notion):
+    fixed = lo.constraints.linear(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]), upper=0.9, name="cap")
+    problem = statement(notion, constraints=[fixed])
+    low, high = exact_optimum(problem)
+    assert low == high
+    assert abs(certify(lo.solve(problem)).bound - low) < Fraction(1, 10**12)
+
+
+def test_large_budgets_are_solved_in_rationals_as_long_as_their_exponentials_are():
+    coin = np.eye(2)
+    assert exact_optimum(lo.Problem([0.5, 0.5], coin, lo.PureLDP(6000.0)))[1] <= 1
+    with pytest.raises(NotRepresentableError, match="beyond 10000 nats"):
+        exact_optimum(lo.Problem([0.5, 0.5], coin, lo.MetricDP(6000.0, [[0, 2], [2, 0]])))
