@@ -209,6 +209,9 @@ def estimate(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
     simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals of a question at once.")] = False,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.
@@ -217,7 +220,9 @@ def estimate(
     """
     from ldpopt.estimation.fit import goodness_of_fit
 
-    require_writable(json)
+    require_writable(output, json)
+    if output is not None:
+        kind_of(output)
     found = read(path)
     counts = found.count(reports, weights=weights)
     entries, doubts = [], {}
@@ -235,6 +240,8 @@ def estimate(
     rows = [[label(e["question"]), label(e["answer"]), *map(_text, list(e.values())[2:])] for e in entries]
     title = f"{found.title or path}: {100 * confidence:g} % intervals"
     report(data, json, lambda: print_table(headings, rows, title=title, words=["answer"]))
+    if output is not None:
+        save_table(output, entries)
     for name, chance in doubts.items():
         if chance is not None and chance < DOUBTFUL:
             shown = f"p-value {max(chance, 1e-300):.0e}"

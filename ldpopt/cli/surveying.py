@@ -195,7 +195,7 @@ def estimate(
     shown = [[label(answer), *(number(value, 5) for value in rest)] for answer, *rest in (e.values() for e in entries)]
     report(data, json, lambda: print_table(headings, shown, title=title))
     if output is not None:
-        _save_table(output, entries)
+        save_table(output, entries)
     if plot is not None:
         from ldpopt import plot as pictures
 
@@ -208,7 +208,7 @@ def estimate(
         say(f"warning: {what}")
 
 
-def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
+def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     """Write estimates as a table, every number exactly."""
     import pyarrow as pa
 

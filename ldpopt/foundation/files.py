@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.checks import short_repr
 
 _SUFFIX = ".ldpopt-part"
 """Suffix of a temporary file; its writer holds a lock on it, which the system releases if the writer dies."""
@@ -31,9 +32,11 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
     Raises
     ------
     ModelFileError
-        If it cannot be written.
+        If it cannot be written, or the path is none.
     """
-    target = Path(os.path.realpath(path))
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
+    target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
         raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}

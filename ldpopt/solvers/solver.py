@@ -128,8 +128,13 @@ class InProcess(Solver):
         self.in_process_nonzeros = solver.in_process_nonzeros
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
-        """Call the solver, and check its outcome."""
-        return checked(self.solver.solve(program, time_limit=time_limit, **options), self.solver, program)
+        """Call the solver with costs near 1, and check its outcome."""
+        from ldpopt.solvers.scaling import in_costs, with_unit_costs
+
+        scaled, exponent = with_unit_costs(program)
+        return in_costs(
+            checked(self.solver.solve(scaled, time_limit=time_limit, **options), self.solver, scaled), exponent
+        )
 
 
 def read_solver(given: Any) -> Solver:

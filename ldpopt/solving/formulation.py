@@ -116,7 +116,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     NotRepresentableError
         If the notion has no such form.
     StatementError
-        If the program would not fit into memory (nothing is built then).
+        If it is given no problem, or the program would not fit into memory (nothing is built then).
 
     Notes
     -----
@@ -130,6 +130,8 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     >>> formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)), "pairwise").shape
     (21, 9)
     """
+    if not isinstance(problem, Problem):
+        raise StatementError(f"formulate() takes a Problem, not a {type(problem).__name__}")
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in ("compact", "pairwise"):
         raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')

@@ -16,6 +16,7 @@ from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
+from ldpopt.solving.claims import believed
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
@@ -131,7 +132,8 @@ def _solve(
         names = {"inputs": problem.inputs, "outputs": problem.outputs}
         fixed = repair(raw.channel, problem.privacy, **names, ties=problem.ties())
         notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
-        solution = replace(solution, repaired=fixed, notes=notes)
+        outcome = _as_limit(believed(raw, problem, fixed.mechanism.channel, gap)).outcome
+        solution = replace(solution, status=outcome.status, raw_status=outcome.raw_status, repaired=fixed, notes=notes)
     else:
         solution = with_constant_report(solution, problem)
     return solution
@@ -162,7 +164,7 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
     for step in steps:
         _note(notes, str(step))
         try:
-            raw = _run_step(step, steps, task, notes)
+            raw = _checked(_run_step(step, steps, task, notes), task)
         except NotRepresentableError as error:
             if step is steps[-1]:
                 raise
@@ -185,6 +187,14 @@ def _note(notes: list[str], text: str) -> None:
     """Add a note, and log it."""
     notes.append(text)
     LOG.info("%s", text)
+
+
+def _checked(raw: RawSolution, task: Task) -> RawSolution:
+    """Call wrong claims failures: an optimum that its multipliers do not prove, and a channel without bounds."""
+    if raw.outcome.status is Status.UNBOUNDED:
+        told = f"{raw.outcome.raw_status}, which no channel is: its entries are at most 1"
+        return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told))
+    return raw if raw.channel is None else believed(raw, task.problem, raw.channel, task.gap)
 
 
 def _is_last(raw: RawSolution, task: Task) -> bool:

@@ -16,6 +16,10 @@ import ldpopt as lo
 from ldpopt import closed_forms, constraints, neighbors, noise, utility
 from ldpopt.errors import LdpoptError
 from ldpopt.mechanism.repair import repair
+from ldpopt.noise.layers.mechanism import level_matrix
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solvers.highs_ import Highs
+from ldpopt.solving.formulation import formulate
 
 HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
 MASKED = np.ma.masked_less(np.array([[0.5, 0.5], [0.5, -1.0]]), 0)
@@ -194,6 +198,10 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no solution": lambda: lo.certify(None),
     "a query without end": lambda: noise.sensitivity(lambda x: float("inf"), neighbors.path([0, 1])),
     "NA for a step": lambda: noise.Geometric(1, 1.0).on_grid(pd.NA),
+    "a solution to formulate": lambda: formulate(lo.solve(lo.Problem(HALF, "identity", PURE))),
+    "a solution to write": lambda: lo.save_model(lo.solve(lo.Problem(HALF, "identity", PURE)), "coin.toml"),
+    "a number for a file": lambda: lo.Mechanism(np.eye(2)).to_json(3),
+    "a number for a graph": lambda: level_matrix(3),
 }
 
 
@@ -280,6 +288,34 @@ def test_gains_near_nothing_are_certified_too(scale: float, privacy: Any) -> Non
     """The bound's whole numbers begin where the utility ends."""
     gain = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.2, 1.0]]) * scale
     assert lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], gain, privacy))).relative_gap <= 1e-12
+
+
+EXTREME: dict[str, tuple[Any, Any, Any, str]] = {
+    "losses of 1e-12": ([0.4, 0.3, 0.3], 1e-12, lo.PureLDP(30.0), "expected"),
+    "losses of 1e12": ([0.4, 0.3, 0.3], 1e12, lo.ApproximateLDP(1e-6, 0.1, "entry"), "expected"),
+    "gains of 1e-12 along a path": ([0.4, 0.3, 0.3], 1e-12, lo.GraphDP(2.0, neighbors.path(range(3))), "expected"),
+    "gains of 1e11, the worst case": (None, 1e11, lo.GraphDP(0.01, neighbors.path(range(3))), "worst_case"),
+}
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs", "interior", "cbc", "cvxpy"])
+@pytest.mark.parametrize("prior, scale, privacy, objective", EXTREME.values(), ids=EXTREME)
+def test_what_is_called_optimal_is(prior: Any, scale: float, privacy: Any, objective: Any, solver: str) -> None:
+    """Solvers called costs of 1e12 unbounded, and anything an optimum where costs are 1e-12."""
+    if solver in ("cbc", "cvxpy"):
+        pytest.importorskip({"cbc": "pulp"}.get(solver, solver), reason="an optional solver")
+    gain = scale * np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.1, 0.2, 1.0]])
+    answer = lo.solve(lo.Problem(prior, gain, privacy, objective=objective), solver=solver)
+    gap = lo.certify(answer).relative_gap
+    assert gap <= 1e-6 if answer.status.value == "optimal" else answer.status.value == "limit"
+
+
+def test_a_channel_is_never_called_unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries are at most 1: the solver has failed."""
+    monkeypatch.setattr(Highs, "solve", lambda self, program, **_: Outcome(Status.UNBOUNDED, "unbounded"))
+    answer = lo.solve(lo.Problem(HALF, "identity", PURE))
+    assert answer.status is not Status.UNBOUNDED
+    assert any("no channel" in text for text in (*answer.notes, answer.raw_status))
 
 
 def test_places_at_the_end_of_the_floats() -> None:

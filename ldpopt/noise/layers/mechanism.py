@@ -22,6 +22,7 @@ from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import bfs_partition
+from ldpopt.privacy.neighbors.relation import require_undirected
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility, resolve
@@ -220,6 +221,7 @@ def level_matrix(
     >>> level_matrix(nx.path_graph([-1, 0, 1]), abs)[2].tolist()
     [[0, 1], [1, 0], [0, 1]]
     """
+    require_undirected(graph)
     inputs = tuple(graph)
     layers = [bfs_partition(graph, node, value) for node in inputs]
     column: dict[Any, int] = {}

@@ -21,6 +21,7 @@ from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.solvers.processes.child import PROGRAM, rebuilt, unpacked
 from ldpopt.solvers.processes.messages import receive, send
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.scaling import in_costs, with_unit_costs
 from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, checked
 
 KILL_DELAY = 0.75
@@ -65,6 +66,11 @@ class Guarded(Solver):
         LdpoptError
             If no process can be started.
         """
+        program, exponent = with_unit_costs(program)
+        return in_costs(self._solve(program, time_limit, options), exponent)
+
+    def _solve(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Outcome:
+        """Solve here or in a child process."""
         if program.nnz <= self.solver.in_process_nonzeros or os.environ.get(PROCESS_VARIABLE) == "0":
             return checked(self.solver.solve(program, time_limit=time_limit, **options), self.solver, program)
         arrays = {name: getattr(program, name) for name in PROGRAM}

@@ -199,6 +199,9 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     ModelFileError
         If the file cannot be written.
     """
+    if not isinstance(problem, (Problem, DesignProblem, Model)):
+        what = f"save_model() takes a Problem, a DesignProblem or a Model, not a {type(problem).__name__}"
+        raise StatementError(what, do="pass solution.problem" if hasattr(problem, "problem") else "state a Problem")
     if isinstance(problem, DesignProblem):
         problem = Model(None, design=problem)
     text = format_tables(_statement(problem if isinstance(problem, Model) else Model(problem)))
