@@ -200,7 +200,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "NA for a step": lambda: noise.Geometric(1, 1.0).on_grid(pd.NA),
     "a solution to formulate": lambda: formulate(lo.solve(lo.Problem(HALF, "identity", PURE))),
     "a solution to write": lambda: lo.save_model(lo.solve(lo.Problem(HALF, "identity", PURE)), "coin.toml"),
-    "a number for a file": lambda: lo.Mechanism(np.eye(2)).to_json(3),
+    "a number for a file": lambda: lo.Mechanism(np.eye(2)).save(3),
     "a number for a graph": lambda: level_matrix(3),
 }
 
