@@ -19,7 +19,7 @@ from ldpopt.cli.output import (
     wait_for,
 )
 from ldpopt.cli.shell import app, refuse
-from ldpopt.cli.surveying import DOUBTFUL, IMPOSSIBLE, read_key
+from ldpopt.cli.surveying import DOUBTFUL, IMPOSSIBLE, read_key, save_table
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
 
@@ -219,6 +219,7 @@ def estimate(
     The exit code is 1 where the reports to a question cannot be those of the survey (p-value below 1e-6).
     """
     from ldpopt.estimation.fit import goodness_of_fit
+    from ldpopt.tables.kinds import kind_of
 
     require_writable(output, json)
     if output is not None:
