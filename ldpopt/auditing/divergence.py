@@ -230,7 +230,7 @@ def _float_excess(
     """Approximate excess of each row over its partners, row by row."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
-    every = ((x, np.delete(everyone, x)) for x in everyone.tolist()) if len(floats) > 1 else ()
+    every = ((x, np.delete(everyone, x)) for x in everyone.tolist())
     tied = every if pairs is None else ((x, others) for x, others, _ in pairs.by_first(floats.shape[1]))
     for x, others in tied:
         over = np.maximum(floats[x] - scaled[others], 0)

@@ -14,10 +14,10 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.auditing import divergence, tied_pairs
-from ldpopt.auditing.divergence import Pairs, hockey_stick
+from ldpopt.auditing.divergence import Audit, Pairs, hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
 from ldpopt.auditing.one_sided import one_sided_divergence
-from ldpopt.errors import MechanismError
+from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 UNIT = Fraction(1, 2**400)
@@ -372,3 +372,43 @@ def test_reports_that_neither_of_a_pair_gives_do_not_count():
     assert tied_pairs.decide_pairs(matrix, Budget(745.0), pair) == "certified"
     assert tied_pairs.decide_pairs(matrix, Budget(743.0), pair) == "violated"
     assert one_sided_divergence([[0.5, 0.5], [0.5, 0.5]], Budget(1.0), []).delta_at(0.5) == 0.0
+
+
+def test_a_matrix_of_floats_and_rationals_is_read_as_floats():
+    assert not exact(np.array([[Fraction(1, 3), 2 / 3]], dtype=object)).is_rounded
+
+
+def test_no_witness_where_nothing_is_spent_and_the_worst_output_where_one_is():
+    channel = np.array([[0.5, 0.5], [0.25, 0.75]])
+    assert lo.audit(channel, lo.ApproximateLDP("log(2)", 0.0, "entry")).witness is None
+    assert hockey_stick(exact(channel[:1]), Budget(1.0)) == (0.0, None)
+    wide = exact([[0.5, 0.25, 0.25, 0.0], [0.25, 0.125, 0.125, 0.5]])
+    pair = Pairs(np.array([0]), np.array([1]), np.array([1.0]))
+    assert hockey_stick(wide, Budget(0.0), pair, single=True) == (0.25, (0, 1, 0))
+    assert hockey_stick(wide, Budget(0.0), pair) == (0.5, (0, 1, (0, 1, 2)))
+
+
+@pytest.mark.parametrize("answer", [None, "certified", Audit(math.nan, 0.0, None, "certified"),
+                                    Audit(0.0, math.nan, None, "certified"), Audit(-1.0, 0.0, None, "certified"),
+                                    Audit(1.0, -0.5, None, "certified")], ids=repr)  # fmt: skip
+def test_a_plug_in_whose_audit_says_nothing_is_refused(answer):
+    class Homemade:
+        def rows(self, inputs, n_outputs):
+            raise NotImplementedError
+
+        def audit(self, channel):
+            return answer
+
+    with pytest.raises(StatementError):
+        lo.audit([[0.5, 0.5]], Homemade())
+    for privacy in (Homemade, lo.PureLDP, 1.0, "pure"):
+        with pytest.raises(StatementError):
+            lo.audit([[0.5, 0.5]], privacy)
+
+
+def test_an_audit_is_shown_as_a_table():
+    assert "none: all rows are equal" in lo.audit([[0.5, 0.5], [0.5, 0.5]])._repr_html_()
+    shown = lo.audit(coin(Fraction(3)), lo.PureLDP("log(3)"))._repr_html_()
+    assert "0, 1, 0" in shown
+    assert "log(3)" in shown
+    assert "pure" in lo.audit(coin(Fraction(3)))._repr_html_()

@@ -153,3 +153,20 @@ def test_columns_of_dust_become_zeros_in_large_channels_and_small_ones(wide):
         fixed = repair(channel / channel.sum(axis=1, keepdims=True), lo.PureLDP(1.0))
         assert fixed.mechanism.channel[:, 0].any() == kept
         assert fixed.moved < 1e-11
+
+
+def test_slack_in_units_is_rounded_up_only_where_delta_pays_for_it():
+    total, m = ROW_TOTAL - 1000, 4
+    for delta, pays in ((1e-9, False), (0.011, False), (0.013, True), (1.0, True)):
+        cone = module._Cone.of_ties(Ties(1.0, 3, delta=delta))
+        units, found = delta * total, float(cone._integer_slack(total, m))
+        assert (units < found <= units + 2) if pays else (units * (1 - 2.0**-50) - 1 <= found <= units)
+
+
+def test_an_input_whose_reports_are_all_forbidden_gives_the_first_that_is_not():
+    notion = lo.UtilityOptimizedLDP(1.0, [0])
+    channel = np.array([[0.0, 1.0, 0.0], [0.2, 0.4, 0.4], [0.2, 0.0, 0.8]])
+    fixed = repair(channel, notion)
+    assert fixed.audit.verdict == "certified"
+    assert fixed.mechanism.channel[0].tolist() == [1.0, 0.0, 0.0]
+    assert np.abs(fixed.mechanism.channel[1] - fixed.mechanism.channel[2]).max() > 0.1

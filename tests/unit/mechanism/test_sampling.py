@@ -88,6 +88,15 @@ class TestRoundRows:
         with pytest.raises(MechanismError):
             round_rows(np.array([row]))
 
+    @pytest.mark.parametrize("shape", [(0, 2), (2, 0), (4,), (1, 2, 2)])
+    def test_other_shapes_are_refused(self, shape):
+        with pytest.raises(MechanismError, match="expected \\(inputs, outputs\\)"):
+            round_rows(np.full(shape, 0.25))
+
+    def test_the_place_of_what_is_no_probability_is_named(self):
+        with pytest.raises(MechanismError, match=r"P\[1, 0\] = -0.5 is"):
+            round_rows(np.array([[0.5, 0.5], [-0.5, 1.5]]))
+
     @pytest.mark.parametrize("bits", [0, 63, 5.0, True])
     def test_odd_word_lengths_are_refused(self, bits):
         with pytest.raises(StatementError, match="word length"):
@@ -120,6 +129,13 @@ class TestAliasTable:
     def test_realized_masses_of_random_tables(self, n, m):
         masses = round_rows(np.random.default_rng(m).dirichlet(np.full(m, 0.1), size=n))
         assert np.array_equal(AliasTable(masses).realized(), masses)
+
+    def test_a_flat_row_before_others_and_tables_that_cannot_be_changed(self):
+        masses = np.array([[4, 4, 4, 4], [13, 1, 1, 1], [4, 4, 4, 4], [0, 0, 9, 7]])
+        table = AliasTable(masses, bits=4)
+        assert np.array_equal(table.realized(), masses)
+        assert not table.threshold.flags.writeable
+        assert not table.alias.flags.writeable
 
     def test_realized_reads_the_table_and_not_the_counts(self):
         table = AliasTable(round_rows(np.full((1, 3), 1 / 3)))
