@@ -371,6 +371,8 @@ def test_reports_that_neither_of_a_pair_gives_do_not_count():
     assert tied_pairs.least_epsilon_pairs(matrix, pair) == (round_up(log_enclosure(ratio)[1]), (0, 1, 0))
     assert tied_pairs.decide_pairs(matrix, Budget(745.0), pair) == "certified"
     assert tied_pairs.decide_pairs(matrix, Budget(743.0), pair) == "violated"
+    near = exact([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.0, 0.5, 0.5]])
+    assert tied_pairs.decide_pairs(near, Budget("log(2)"), pair) == "certified"
     assert one_sided_divergence([[0.5, 0.5], [0.5, 0.5]], Budget(1.0), []).delta_at(0.5) == 0.0
 
 

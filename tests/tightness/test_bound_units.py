@@ -146,7 +146,6 @@ def test_the_optimum_of_a_coin_is_enclosed(epsilon, sense):
 
 
 def test_problems_of_rationals_have_a_largest_size():
-    assert exact_optimum(lo.Problem(np.full(8, 1 / 8), "identity", lo.PureLDP("log(3)")))[0] > 0
     with pytest.raises(NotRepresentableError, match="9 x 9"):
         exact_optimum(lo.Problem(np.full(9, 1 / 9), "identity", lo.PureLDP("log(3)")))
     with pytest.raises(NotRepresentableError, match="2 x 9"):
@@ -443,3 +442,16 @@ def test_large_budgets_are_solved_in_rationals_as_long_as_their_exponentials_are
     assert exact_optimum(lo.Problem([0.5, 0.5], coin, lo.PureLDP(6000.0)))[1] <= 1
     with pytest.raises(NotRepresentableError, match="beyond 10000 nats"):
         exact_optimum(lo.Problem([0.5, 0.5], coin, lo.MetricDP(6000.0, [[0, 2], [2, 0]])))
+
+
+def test_a_problem_of_the_largest_size_is_solved_in_rationals():
+    low, high = exact_optimum(lo.Problem(np.full(8, 1 / 8), "identity", lo.PureLDP("log(3)")))
+    assert low == high == Fraction(3, 10)
+
+
+@pytest.mark.parametrize("side", [2.0**-400, -(2.0**-400)])
+def test_a_residual_finer_than_the_grid_is_not_rounded_to_it(side):
+    mechanism = lo.Mechanism([[0.5, 0.5]])
+    ends = ([side], [np.inf]) if side > 0 else ([-np.inf], [side])
+    block = RowBlock("fine", *map(np.array, ([0], [0], [0], [0.0], *ends)))
+    assert _residual(block, mechanism) == 2.0**-400
