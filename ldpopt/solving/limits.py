@@ -29,7 +29,7 @@ class Limits:
     graph_numbers : float
         Largest number of floats that the interior point by outputs keeps, which then take 2 GB.
     rays_pivots : float
-        Pivots for each input after which slow rays hand over to that interior point.
+        Pivots for each ordered pair of tied inputs after which slow rays hand over to that interior point.
     direct_nonzeros : float
         Non-zeros of a graph's or metric's program from which simplex is no longer tried after other methods.
     graph_least_loss : float
@@ -55,7 +55,7 @@ class Limits:
     graph_entries: int = 1500
     rays_entries: int = 4000
     graph_numbers: float = 2.5e8
-    rays_pivots: float = 10_000
+    rays_pivots: float = 500
     direct_nonzeros: float = 5e5
     graph_least_loss: float = 1.0006e-3
     event_inputs: int = 16

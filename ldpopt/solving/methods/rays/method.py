@@ -94,7 +94,7 @@ class Rays(Method):
         work = Generation(cone, costs, roots, scale, task.deadline)
         if not work.trees.depth < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
-        patience = task.limits.rays_pivots * task.form.n if task.form.fits_graph_interior(task.limits) else inf
+        patience = task.limits.rays_pivots * len(cone.first) if task.form.fits_graph_interior(task.limits) else inf
         gap = GAP if task.gap is None else task.gap
         slowness = _slowness(time.perf_counter() - began[0], time.process_time() - began[1])
         found = work.run(gap, _before_repair(task.deadline, task.form, slowness), patience)
