@@ -44,7 +44,9 @@ KEYS = {
 
 def check_design(data):
     """Prove a certificate of ``design``: see docs, "Estimation", for the equations of the same names."""
-    need(data["format"] == "ldpopt design certificate 2", "no certificate of ldpopt, or an old one: write it again")
+    need(
+        data["format"] == "ldpopt design certificate 2", "no certificate of ldpopt, or of an old format: write it again"
+    )
     kind = data["proof"]
     need(kind in KEYS and data["privacy"]["kind"] == "pure", "another notion or proof: it is not checked here")
     names = "format inputs names workload privacy weights objective masses left_inverse proof achieved bound "

@@ -179,18 +179,18 @@ class _Nursery:
             self._start()
         assert self._control is not None
         ours, theirs = socket.socketpair()
-        with theirs, socket.socket(fileno=os.dup(self._control.fileno())) as control:
+        with ours, theirs, socket.socket(fileno=os.dup(self._control.fileno())) as control:
             socket.send_fds(control, [b"w"], [theirs.fileno()])
             process = self._control.recv()
-        return _Worker(process, Connection(ours.detach()))
+            return _Worker(process, Connection(ours.detach()))
 
     def _start(self) -> None:
         """Start the process and wait until it has imported what the task needs."""
         with self._opening:
             if self._closed:
                 raise EOFError
-            ours, theirs = socket.socketpair()
             ending, lifeline = os.pipe()
+            ours, theirs = socket.socketpair()
             self._lifelines.append(lifeline)
             self._control = control = Connection(ours.detach())
             try:

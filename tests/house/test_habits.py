@@ -60,7 +60,7 @@ def test_sweep_is_a_module_and_can_be_called() -> None:
     found = lo.sweep(PROBLEM, ["log(3)"])
     assert isinstance(found, SweepResult)
     assert found.rows[0].value == lo.sweep.sweep(PROBLEM, ["log(3)"]).rows[0].value
-    assert "Solve and certify a problem at many budgets" in (type(lo.sweep).__call__.__doc__ or "")
+    assert "Solve and certify a problem, or several, at many budgets" in (type(lo.sweep).__call__.__doc__ or "")
 
 
 def test_one_verb_makes_an_answer_a_report() -> None:
