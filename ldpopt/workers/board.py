@@ -54,7 +54,8 @@ class Board:
         self._left, self._deaths = len(points), Counter[Hashable]()
         self._results: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._began, self._done = time.monotonic(), 0
+        self._began = time.monotonic()
+        self.finished: dict[Any, Any] = {}  # Ctrl-C may strike between a fetch and what is done with it
         self.stopped = False
 
     @property
@@ -90,7 +91,7 @@ class Board:
         if self._checkpoint is not None:
             self._checkpoint.append(key, result)
         with self._lock:
-            self._done += 1
+            self.finished[key] = result
         self._results.put((key, result))
 
     def fail(self, error: BaseException) -> None:
@@ -118,7 +119,7 @@ class Board:
     def ahead(self, workers: int) -> int:
         """How many points a worker may have at a time: as many as it finishes in a moment, fewer near the end."""
         with self._lock:
-            waiting, done = len(self._waiting), self._done
+            waiting, done = len(self._waiting), len(self.finished)
         if not done:
             return 1
         each = (time.monotonic() - self._began) * workers / done

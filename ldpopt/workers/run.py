@@ -107,9 +107,7 @@ def run(
                     _here(task, board, gather)
         except KeyboardInterrupt:
             board.stopped = True
-            while (found := board.fetch()) is not None:
-                results[found[0]] = found[1]
-            return Finished(results, True)
+            return Finished(results | board.finished, True)
         return Finished(results, False)
 
 

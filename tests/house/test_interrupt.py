@@ -123,7 +123,7 @@ def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
     model("slow.toml", 70)
     out, last = Command("compare", "slow.toml").interrupt(r"cbc \(compact\)")
     assert "highs (compact)" in out
-    assert re.search(r"interrupted: 1 of \d+ methods are finished", last)
+    assert re.search(r"interrupted: [12] of \d+ methods are finished", last)
 
 
 def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
