@@ -1,19 +1,18 @@
 """Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE ...``.
 
-This file shares nothing with ldpopt. From statement, masses and multipliers it proves, in integers, that a mechanism is
-private for the real ``e**epsilon``, its value, and a bound on all private ones; it prints that, and refuses a file that
-claims more. Exit code: 0 if every file holds, 1 if one does not, 2 if one is no certificate. Proofs: docs.
+It shares nothing with ldpopt. It proves, in integers, that a mechanism is private for the real ``e**epsilon``, its
+value, and a bound on all private ones that keep the constraints; a file that claims more is refused.
 """
 
 import json
 import re
 import sys
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from itertools import accumulate, permutations
 from pathlib import Path
 
-S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**9)  # doubles are over S, masses over UNIT; of a claimed bound
+S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a claim
 
 
 class ClaimError(Exception):
@@ -40,7 +39,7 @@ def read(path):
 def keys(table, names):
     """Values of an object that has these keys and no others."""
     need(isinstance(table, dict) and set(table) == set(names.split()), f"an object should have the keys {names}")
-    return [table[name] for name in names.split()]
+    return map(table.get, names.split())
 
 
 def double(value, *shape):
@@ -48,7 +47,7 @@ def double(value, *shape):
     if shape:
         need(isinstance(value, list) and len(value) == shape[0], f"a list should have length {shape[0]}")
         return [double(part, *shape[1:]) for part in value]
-    value = float.fromhex(value) if isinstance(value, str) else value
+    value = float.fromhex(value) if isinstance(value, str) and "0x" in value else value
     need(type(value) in (int, float) and abs(value) < float("inf"), f"{value!r} is not a finite number")
     over, under = float(value).as_integer_ratio()
     return over * (S // under)
@@ -83,7 +82,7 @@ def power(stated, distance):
 
 def near(function, x, up):
     """A rational above or below ``ln`` or ``exp`` of one: decimals are exact to a unit of their last digit."""
-    context = Context(prec=400, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    context = Context(prec=400, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999)
     value = getattr(context, function)(context.divide(x.numerator, x.denominator))
     return Fraction(context.next_plus(value) if up else context.next_minus(value))
 
@@ -114,7 +113,7 @@ class Notion:
             self.ties, reached, size = {pair: 1 for edge in edges for pair in permutations(edge)}, {0}, 0
             while len(reached) > size:
                 size, reached = len(reached), reached | {k for i, k in self.ties if i in reached}
-            whole = len(reached) == n or table.get("parts") == "separate"
+            whole = table.get("parts") == "separate" or (len(reached) == n and "parts" not in table)
             need(whole and all(i != k for i, k in edges), "the graph has loops, or falls into parts")
         elif kind == "metric":
             rows = double(table["distance"], n, n)
@@ -124,11 +123,11 @@ class Notion:
         elif kind == "utility_optimized":  # an unprotected report belongs to the input of the same label
             rest = set(outputs) - {name for name, x in place.items() if x not in secret}
             kept = set(labels(table["protected"])) if "protected" in table else rest
-            need(rest <= kept, "an unprotected report has no owner")
+            need(rest <= kept <= set(outputs), "an unprotected report has no owner, or a protected one is none")
             self.owner = [None if y in kept else place[y] for y in outputs]
         alike = len(set(self.ties.values())) < 2 and len(self.ties) == len(self.capped) * (n - 1)
         self.unit = max(self.ties.values(), default=1) if alike else None
-        self.powers = {distance: power(table["epsilon"], distance) for distance in {*self.ties.values()}}
+        self.powers = {distance: power(table["epsilon"], distance) for distance in {1, *self.ties.values()}}
         self.tied = [y for y, owner in enumerate(self.owner) if owner is None]
 
     def audit(self, rows):
@@ -139,7 +138,7 @@ class Notion:
         if self.unit in self.powers and not self.delta:  # many pairs, one ratio: compare the ends of each column
             over, under, _ = self.powers[self.unit]
             for y in self.tied:
-                top, least = max(rows[x][y] for x in self.capped), min(row[y] for row in rows)
+                top, least = max((rows[x][y] for x in self.capped), default=0), min(row[y] for row in rows)
                 need(top * under <= over * least, f"not private: report {y}", ClaimError)
             return
         for (i, k), distance in self.ties.items():
@@ -190,7 +189,8 @@ class Problem:
     def bound(self, table):
         """The bound that the multipliers prove, and the stake: the average spread of the utility."""
         form, sums, worst, privacy, constraints = keys(table, "form row_sums worst_case privacy constraints")
-        need(form in ("compact", "pairwise") and set(constraints) == set(self.blocks), "unknown form or constraint")
+        used = form in ("compact", "pairwise") and (not sums or form == "compact") and not (worst and self.prior)
+        need(used and set(constraints) == set(self.blocks), "unknown form or constraint, or multipliers without use")
         weights = self.prior or [max(weight, 0) for weight in double(worst or [0] * self.n, self.n)]
         weights = weights if any(weights) else [1] * self.n
         total, sign = S if self.prior else sum(weights), 1 if self.sense == "gain" else -1
@@ -204,11 +204,10 @@ class Problem:
                     for x, y, a in terms:
                         costs[x][y] -= a * value * total
                     constant += value * side * total
+        owner = list(enumerate(self.notion.owner))
+        best = sum(max(row[y] for y, own in owner if own in (None, x)) for x, row in enumerate(costs))
         if form == "compact":
             best = self.compact(costs, [value * total * S for value in double(sums, self.n)])
-        else:
-            owners = list(enumerate(self.notion.owner))
-            best = sum(max(row[y] for y, owner in owners if owner in (None, x)) for x, row in enumerate(costs))
         stake = sum(weight * (max(row) - min(row)) for weight, row in zip(weights, self.utility))
         return Fraction(sign * (constant + best), total * S * S), Fraction(stake, total * S)
 
@@ -232,7 +231,7 @@ class Problem:
         """
         notion, n = self.notion, self.n
         need(notion.unit is not None, "only notions that treat all pairs alike have a compact form")
-        b = notion.powers.get(notion.unit, (1, 1, S))[2]
+        b = notion.powers[notion.unit][2]
         for x in range(n):  # entries without a cap must not cost more than their multiplier
             free = [y for y, own in enumerate(notion.owner) if own == x or (own is None and x not in notion.capped)]
             duals[x] = max([duals[x], *(costs[x][y] for y in free)])
@@ -261,10 +260,11 @@ def check_program(data):
     claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
     claims += [("relative_gap", own, abs(relative - own) <= TOLERANCE * max(own, 1))]
     off = [(name, stated, problem.residual(rows, name)) for name, stated in residuals.items()]
-    claims += [(f"residual of {name}", found, Fraction(double(stated), S) >= found) for name, stated, found in off]
+    claims += [(f"residual of {name!r}", found, Fraction(double(stated), S) >= found) for name, stated, found in off]
     for name, found, holds in claims:
         need(holds, f"{name}: {float(found):.17g} was proved, not what is claimed", ClaimError)
-    return f"{problem.objective} {problem.sense} {float(value):.15g}", proved, sign * (proved - value)
+    told = "".join(f", off {name!r} by {float(found):.2g}" for name, _, found in off if found)
+    return f"{problem.objective} {problem.sense} {float(value):.15g}{told}", proved, sign * (proved - value)
 
 
 def check(path):
@@ -278,7 +278,7 @@ def check(path):
 
 
 def main(paths):
-    """Check files; return the exit code."""
+    """Check files; exit code 0 if every one holds, 1 if one does not, 2 if one is no certificate."""
     code = 0
     for path in paths:
         try:

@@ -58,6 +58,7 @@ class Repaired:
     audit: Audit
     moved: float
 
+
 SURELY = 1e-9
 """Share by which an entry lies below its bound that is no matter of roundoff."""
 

@@ -150,7 +150,7 @@ def is_near(checked: Any) -> bool:
         return False
     stake = checked.found.problem.utility.matrix.max() - checked.found.problem.utility.matrix.min()
     off = abs(float(checked.claimed.bound - checked.found.bound))
-    return bool(off <= 1e-9 * stake and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-9)
+    return bool(off <= 1e-15 * stake and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-15)
 
 
 @pytest.mark.parametrize("seed", range(thorough_or(10, 60)))
@@ -229,3 +229,30 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     done = run_cli("certify", "--independent", path)
     assert done.exit_code == 0
     assert "the independent checker" in done.stderr
+
+
+def test_what_a_reader_would_misread_is_refused(tmp_path: Path) -> None:
+    """Numbers as text that is no hexadecimal, no epsilon, a tiny claim beyond the proof, log(1)."""
+    path = tmp_path / "proof.json"
+    distance = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.MetricDP(1.0, distance)))).save(path)
+    data = json.loads(path.read_text())
+    for place, new in (
+        (("statement", "privacy", "distance"), [["0", "10", "20"], ["10", "0", "10"], ["20", "10", "0"]]),
+        (("statement", "privacy", "epsilon"), None),
+        (("multipliers", "worst_case"), ["0x1p0"] * 3),
+    ):
+        other = copy.deepcopy(data)
+        table = other
+        for key in place[:-1]:
+            table = table[key]
+        table[place[-1]] = new
+        assert verdict(other, path) == "no certificate"
+    bound = checker.Fraction(data["claim"]["bound"]) - checker.Fraction(1, 10**12)
+    other = copy.deepcopy(data)
+    other["claim"]["bound"], other["claim"]["gap"] = (
+        str(bound),
+        str(bound - checker.Fraction(data["claim"]["achieved"])),
+    )
+    assert verdict(other, path) == "refused"
+    assert checker.power("log(1)", checker.Fraction(1, 3))[:2] == (1, 1)
