@@ -119,7 +119,8 @@ def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.Monk
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
 sys.path.insert(0, {folder!r})
 import tasks
 from ldpopt.workers.checkpoint import Checkpoint
