@@ -189,8 +189,7 @@ class Problem:
     def bound(self, table):
         """The bound that the multipliers prove, and the stake: the average spread of the utility."""
         form, sums, worst, privacy, constraints = keys(table, "form row_sums worst_case privacy constraints")
-        used = form in ("compact", "pairwise") and (not sums or form == "compact") and not (worst and self.prior)
-        need(used and set(constraints) == set(self.blocks), "unknown form or constraint, or multipliers without use")
+        need(form in ("compact", "pairwise") and set(constraints) == set(self.blocks), "unknown form or constraint")
         weights = self.prior or [max(weight, 0) for weight in double(worst or [0] * self.n, self.n)]
         weights = weights if any(weights) else [1] * self.n
         total, sign = S if self.prior else sum(weights), 1 if self.sense == "gain" else -1
