@@ -20,6 +20,7 @@ import statsmodels.api as sm
 from ldpopt import SecretKey, Survey, compare_schemes
 
 folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
+folder.mkdir(parents=True, exist_ok=True)
 data = sm.datasets.fair.load_pandas().data
 table = pd.DataFrame(
     {
