@@ -35,6 +35,9 @@ SPARED = 0.05
 STALLED_ROUNDS = 12
 """Rounds in which neither value nor bound improve before stopping."""
 
+STALLED_MASTER = 2
+"""Such rounds before a master that is not feasible is begun anew; its last point is mostly the better start."""
+
 START_SMOOTHING, WIDE_START_SMOOTHING, MAX_SMOOTHING = 0.5, 0.8, 0.95
 """Share of the best multipliers so far in those that are priced: at the start, so with wide kernels, and at most."""
 
@@ -201,7 +204,7 @@ class Generation:
     def _solved(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master; anew where the way from the last point leads nowhere."""
         found = master.solved(gap, self.scale.least, deadline)
-        if found.is_feasible or deadline.is_over:
+        if found.is_feasible or deadline.is_over or self.stalled < STALLED_MASTER:
             return found
         return Master.start(found.rays, found.cost, found.output).solved(gap, self.scale.least, deadline)
 
