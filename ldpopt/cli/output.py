@@ -133,6 +133,22 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
             raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
 
 
+def new_file(file: str, json: str | None) -> Path:
+    """Path of a TOML file that does not exist yet and can be written; the suffix may be left out.
+
+    Raises
+    ------
+    ModelFileError
+        If there is such a file, or it cannot be written.
+    """
+    path = Path(file)
+    path = path if path.suffix else path.with_suffix(".toml")
+    if path.exists():
+        raise ModelFileError("there is such a file already", where=str(path), do="name another, or remove it")
+    require_writable(str(path), json)
+    return path
+
+
 def save_figure(path: str, figure: Any) -> None:
     """Write a picture; the suffix of the file decides its format."""
     with replacing(path, binary=True) as stream:

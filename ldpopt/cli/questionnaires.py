@@ -10,6 +10,7 @@ import typer
 from ldpopt.cli.output import (
     Json,
     label,
+    new_file,
     number,
     print_table,
     printable,
@@ -19,8 +20,7 @@ from ldpopt.cli.output import (
     wait_for,
 )
 from ldpopt.cli.shell import app, refuse
-from ldpopt.cli.surveying import DOUBTFUL, IMPOSSIBLE, read_key, save_table
-from ldpopt.errors import ModelFileError
+from ldpopt.cli.surveying import DOUBTFUL, IMPOSSIBLE, Identity, KeyFile, Seed, read_key, save_table
 from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
@@ -64,11 +64,7 @@ def init(
 
     It can be solved as it is; an existing file is not replaced.
     """
-    path = Path(file)
-    path = path if path.suffix else path.with_suffix(".toml")
-    if path.exists():
-        raise ModelFileError("there is such a file already", where=str(path), do="name another, or remove it")
-    require_writable(str(path), json)
+    path = new_file(file, json)
     with replacing(path) as stream:
         stream.write(TEMPLATE)
     report({"file": str(path)}, json, lambda: print(printable(f"{path}: edit it, then `ldpopt survey solve {path}`")))
@@ -174,13 +170,9 @@ def privatize(
     keep: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Secret key: the same report for the same id and answer.")
-    ] = None,
-    identity: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
+    key: KeyFile = None,
+    identity: Identity = None,
+    seed: Seed = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table by reports, all questions in one pass.

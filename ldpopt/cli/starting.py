@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldpopt.cli.output import Json, print_table, printable, report, require_writable, say
+from ldpopt.cli.output import Json, new_file, print_table, printable, report, say
 from ldpopt.cli.shell import BAD_STATEMENT
 from ldpopt.cli.solving import notion
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
@@ -30,11 +30,7 @@ def init(
     """
     from ldpopt.statement.modelfile.template import template
 
-    path = Path(file)
-    path = path if path.suffix else path.with_suffix(".toml")
-    if path.exists():
-        raise ModelFileError("there is such a file already", where=str(path), do="name another, or remove it")
-    require_writable(str(path), json)
+    path = new_file(file, json)
     inputs = [answer.strip() for answer in answers.split(",")]
     if len(inputs) < 2 or not all(inputs) or len(set(inputs)) < len(inputs):
         raise typer.BadParameter(f"--answers {answers!r} needs two or more different answers, with commas between")

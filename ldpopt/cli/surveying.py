@@ -30,6 +30,13 @@ MissingOption = Annotated[
     typer.Option(help="Where an answer is missing: refuse the table, or leave it out, unprotected."),
 ]
 
+KeyFile = Annotated[
+    str | None, typer.Option("--key", metavar="FILE", help="Secret key: the same report for the same id and answer.")
+]
+
+Identity = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")]
+
+Seed = Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")]
 
 DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
 """Probabilities below which reports are said not to look like those of the mechanism, and are refused."""
@@ -52,13 +59,9 @@ def privatize(
     missing_answer: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The answer that stands for a missing one.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Secret key: the same report for the same id and answer.")
-    ] = None,
-    identity: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")] = None,
+    key: KeyFile = None,
+    identity: Identity = None,
+    seed: Seed = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table by reports.

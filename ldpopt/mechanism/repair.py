@@ -36,6 +36,9 @@ ACCEPTED_MOVE = 1e-12
 LARGE_ACCEPTED_MOVE = 1e-6
 """The same for larger channels: what a solver leaves is moved by the cone repair, and each further audit takes long."""
 
+SURELY = 1e-9
+"""A rounding with an entry so much below its bound, as a share, is not audited: the audit would refuse it."""
+
 ROW_TOTAL = float(1 << sampling.BITS)
 """Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require."""
 
@@ -57,10 +60,6 @@ class Repaired:
     mechanism: Mechanism
     audit: Audit
     moved: float
-
-
-SURELY = 1e-9
-"""Share by which an entry lies below its bound that is no matter of roundoff."""
 
 
 def repair(

@@ -229,9 +229,9 @@ class FrequencyProtocol(ReportSource):
         """
         ratio, (low, high) = self._ratio(), self.epsilon.enclosure()
         verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
-        epsilon, exactly = round_up(log_enclosure(ratio)[1]), self.epsilon.ratio
+        epsilon = round_up(log_enclosure(ratio)[1])
         if verdict == "certified":
-            epsilon = min(epsilon, round_up(log_enclosure(exactly)[1]) if exactly else float(self.epsilon))
+            epsilon = min(epsilon, self.epsilon.rounded_up)
         delta = 0.0 if verdict == "certified" else max(0.0, round_up(self._delta(low)))
         witness = (self.inputs[0], self.inputs[1], self._witness())
         claim = f"{float(self.epsilon):.6g}-LDP"
