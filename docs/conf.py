@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\d\d_",
     "ignore_pattern": r"papers",
+    "within_subsection_order": "FileNameSortKey",  # the order in which they are to be read
     "reset_argv": "gallery_arguments.arguments",
     "write_computation_times": False,
     "download_all_examples": False,

@@ -8,13 +8,6 @@ Nobody should have to reveal the answer. How often can people tell the truth if 
 This is the motivating survey of Zhou, Lu and Wu 2019, with their numbers: epsilon = 0.1, delta = 0.15.
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, audit, certify, closed_forms, plot, solve
@@ -42,7 +35,6 @@ for name, solution in solutions.items():
 forms = {"pure": closed_forms.binary(prior, 0.1), "with delta": closed_forms.binary(prior, 0.1, 0.15)}
 for name, form in forms.items():
     print(f"{name}: closed form {form.value:.6f}, region {form.region!r}")
-    assert abs(form.value - solutions[name].value) < 1e-12
 
 # %%
 # What do the two optima do? The pure one says "1" whatever the truth is: 80 % are right by luck, and the survey learns
@@ -63,12 +55,13 @@ figure, axes = plt.subplots(1, 2, figsize=(12, 5.2), layout="constrained")
 for ax, problem in zip(axes, (pure, approximate), strict=True):
     plot.polytope(problem.privacy, ax, prior=[0.2, 0.8])
     ax.set(xlabel="$p_{00}$: the unsatisfied who report 0", ylabel="$p_{11}$: the satisfied who report 1")
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "01_survey.png", dpi=120)
-print(folder / "01_survey.png")
 
-assert abs(solutions["pure"].value - 0.80) < 1e-12
-assert abs(solutions["with delta"].value - 0.83) < 1e-12
-assert abs(exposed - 300) < 1e-6
-assert pure_epsilon == float("inf")
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "01_survey.png", dpi=120)
+# sphinx_gallery_end_ignore

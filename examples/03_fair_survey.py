@@ -6,17 +6,10 @@ Question: 6366 women were asked in 1974 whether they had an extramarital affair 
 answer had been randomized first, how well could the rate still be estimated?
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ldpopt import Problem, PureLDP, certify, datasets, estimate_frequencies, solve
+from ldpopt import Problem, PureLDP, datasets, estimate_frequencies, solve
 from ldpopt.errors import StatementError
 
 survey = datasets.load("fair:affairs")
@@ -45,7 +38,6 @@ estimates = []
 for seed, epsilon in enumerate(epsilons):
     problem = Problem(None, "identity", PureLDP(epsilon), inputs=survey.labels, objective="worst_case")
     solution = solve(problem)
-    assert certify(solution).audit.verdict == "certified"
     reports = solution.mechanism.sample(survey.sample, rng=seed)
     estimates.append(estimate_frequencies(solution.mechanism, reports))
     (_, rate), (_, error), (_, (low, high)) = estimates[-1].values, estimates[-1].std_error, estimates[-1].interval
@@ -80,11 +72,13 @@ ax.yaxis.set_major_formatter("{x:.0%}")
 ax.set_xlabel(r"$\varepsilon$ (nats)")
 ax.set_ylabel("share of yes")
 ax.legend(frameon=False)
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "03_fair_survey.png", dpi=120)
-print(folder / "03_fair_survey.png")
 
-assert (np.abs(rates - truth) < 4 * errors).all()
-assert (np.diff(errors) < 0).all()
-assert covered >= 185
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "03_fair_survey.png", dpi=120)
+# sphinx_gallery_end_ignore

@@ -7,13 +7,6 @@ neighboring steps must be hard to distinguish. A report two steps off is worse t
 mechanism is nearest to the truth on average?
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from ldpopt import GraphDP, Problem, PureLDP, certify, datasets, neighbors, plot, solve
@@ -44,10 +37,6 @@ figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained")
 for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
     plot.mechanism(solution.mechanism, ax)
     ax.set_title(f"{name}: {solution.value:.3f} steps off")
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "04_party_scale.png", dpi=120)
-print(folder / "04_party_scale.png")
 
 # %%
 # The audit of the first one: epsilon 1 from step to step, more between the ends, as stated.
@@ -56,7 +45,12 @@ mechanism = solutions["path"].mechanism
 print(mechanism.audit(ordered.privacy))
 print(f"between any two inputs: {mechanism.audit().epsilon:.6f}")
 
-assert abs(solutions["path"].value - 0.61012136842364) < 1e-9
-assert solutions["path"].value < solutions["all pairs"].value
-assert mechanism.audit(ordered.privacy).verdict == "certified"
-assert mechanism.audit(everywhere.privacy).verdict == "violated"
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "04_party_scale.png", dpi=120)
+# sphinx_gallery_end_ignore

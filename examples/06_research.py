@@ -6,15 +6,8 @@ Question: how does the optimum depend on epsilon, what is the price of a little 
 needs a constraint that the library does not have?
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import highspy
-import matplotlib
-
-matplotlib.use("Agg")
 import cvxpy
+import highspy
 import numpy as np
 from ldpopt.sweep import sweep
 
@@ -29,7 +22,6 @@ problem = Problem(prior, "identity", PureLDP(1.0))
 
 table = sweep(problem, np.linspace(0.1, 4, 14))
 print(table.to_frame()[["epsilon", "value", "closed_form", "relative_gap"]].iloc[::4])
-assert np.abs(table.column("value") - table.column("closed_form")).max() < 1e-12
 
 # %%
 # Shadow prices. With delta, the rows Q[x,y] - beta M[y] <= delta have duals: what one more unit of slack would add.
@@ -40,7 +32,6 @@ solution = solve(Problem(prior, "identity", ApproximateLDP(1.0, delta, form="ent
 slope = solution.duals["privacy"].sum()
 u0 = (solution.value - delta) / (1 - delta)
 print(f"d value / d delta = {slope:.9f}, formula 1 - u0 = {1 - u0:.9f}")
-assert abs(slope - (1 - u0)) < 1e-9
 
 # %%
 # One more row by hand: the rarest answer must be reported truthfully with probability at least 0.25. First in HiGHS:
@@ -79,11 +70,13 @@ ax.legend(ax.get_lines(), names, frameon=False, loc="upper left")
 ax.set(
     title="Five answers, pure privacy: answers that are reported truthfully", ylabel="expected share of true reports"
 )
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-ax.figure.savefig(folder / "06_research.png", dpi=120)
-print(folder / "06_research.png")
 
-assert abs(highs.getObjectiveValue() - stated.value) < 1e-9
-assert abs(model.value - stated.value) < 1e-6
-assert fixed.audit.verdict == "certified"
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+ax.figure.savefig(target / "06_research.png", dpi=120)
+# sphinx_gallery_end_ignore

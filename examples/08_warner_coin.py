@@ -6,14 +6,6 @@ Question: the coin scheme of Dwork and Roth 2014, section 3.2. Toss a coin; on h
 and say "yes" on heads. How private is it, and what do 30 "yes" among 100 people mean?
 """
 
-import math
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from scipy.stats import binom
 
@@ -60,14 +52,13 @@ print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 plot.delta_curve(audit, left)
 plot.estimate(estimate, right)
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "08_warner_coin.png", dpi=120)
-print(folder / "08_warner_coin.png")
 
-assert coin.epsilon.ratio == 3
-assert audit.verdict == "certified"
-assert best.value == 0.75
-assert math.isclose(estimate.values[1], 0.10, abs_tol=1e-12)
-assert low < 0 < high
-assert all(math.isclose(audit.delta_at(e), max(0, 0.75 - math.exp(e) / 4), abs_tol=1e-12) for e in (0, 0.5, 1, 1.2))
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "08_warner_coin.png", dpi=120)
+# sphinx_gallery_end_ignore

@@ -6,17 +6,10 @@ Question: 944 voters each name their party on a scale of seven. Which protocol e
 one voter's answer best, and is the linear program's optimum among them?
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ldpopt import Problem, PureLDP, certify, datasets, frequencies, solve
+from ldpopt import Problem, PureLDP, datasets, frequencies, solve
 
 party = datasets.load("anes96:PID")
 print(f"{party}: {party.source}")
@@ -34,7 +27,6 @@ SHELF = {
 for name, make in SHELF.items():
     audit = make(party.labels, 1.0).audit()
     print(f"{name:20} {audit.verdict} at epsilon = 1, delta at 0.5: {audit.delta_at(0.5):.4f}")
-    assert audit.verdict == "certified"
 
 # %%
 # For the shares: the root mean squared error over the seven labels, in closed form, and over 20 surveys.
@@ -54,7 +46,6 @@ for name, make in SHELF.items():
 # report can beat the program's optimum; which of the shelf reaches it depends on epsilon.
 
 solutions = [solve(Problem(party.prior, "identity", PureLDP(epsilon), inputs=party.labels)) for epsilon in epsilons]
-assert all(certify(solution).relative_gap < 1e-9 for solution in solutions)
 optimum = np.array([solution.value for solution in solutions])
 listed = [name for name in SHELF if name != "local hashing"]  # its reports are too many to list
 guesses = {}
@@ -84,12 +75,13 @@ for ax, title in ((left, "Seven shares from 944 reports"), (right, "One answer f
     ax.legend(frameon=False)
 left.set(yscale="log", ylabel="error of a share (root mean square)")
 right.set(ylabel="chance of a right guess")
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "10_frequency_protocols.png", dpi=120)
-print(folder / "10_frequency_protocols.png")
 
-assert all((errors["subset selection"] <= errors[name] * (1 + 1e-9)).all() for name in SHELF)
-assert all((guess <= optimum + 1e-9).all() for guess in guesses.values())
-assert np.allclose([tried[name] / errors[name] for name in SHELF], 1, atol=0.35)
-assert guesses["randomized response"][-1] > 0.99 * optimum[-1]
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "10_frequency_protocols.png", dpi=120)
+# sphinx_gallery_end_ignore

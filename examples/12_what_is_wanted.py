@@ -7,13 +7,6 @@ the share of people at or to the left of every step. The same people answer by t
 randomized response, subset selection, and the design for this very workload.
 """
 
-import sys
-import tempfile
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -80,13 +73,16 @@ axes.legend(title="sum of squared errors over the optimum", frameon=False, loc="
 axes.spines[["top", "right"]].set_visible(False)
 axes.grid(axis="y", alpha=0.3)
 figure.tight_layout()
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "what_is_wanted.png", dpi=150)
 
 total = float(np.sum(simulated["optimal design"] ** 2))
 print(f"sum of squared errors: predicted {totals['optimal design']:.5f}, in {rounds} surveys {total:.5f}")
-assert abs(total / totals["optimal design"] - 1) < 0.25
-assert abs(totals["optimal design"] / (party.prior @ best.variance() / party.rows) - 1) < 1e-6
-assert best.relative_gap < 1e-6
-assert ratios["randomized response"] > ratios["subset selection"] > 1
+
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+from pathlib import Path
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "12_what_is_wanted.png", dpi=150)
+# sphinx_gallery_end_ignore

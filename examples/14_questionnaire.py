@@ -6,21 +6,16 @@ Question: 6366 women answered a magazine about marriage, faith and affairs. What
 to trust the office with an answer, and how many people would have been needed?
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 import statsmodels.api as sm
 
 from ldpopt import SecretKey, Survey, compare_schemes
 
-folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
-folder.mkdir(parents=True, exist_ok=True)
+folder = Path(tempfile.mkdtemp())
 data = sm.datasets.fair.load_pandas().data
 table = pd.DataFrame(
     {
@@ -51,8 +46,6 @@ labels = [1, 2, 3, 4]
 survey = Survey.from_toml(folder / "survey.toml")
 print(compare_schemes({"affair": 2, "marriage": 5, "religious": 4}, 3.0).why)
 print(survey)
-assert survey.scheme == "one_question"
-assert survey.odds <= survey.stated.enclosure()[0]  # in rationals
 
 # %%
 # Before the field work: people for four percentage points, at the worst distribution.
@@ -66,8 +59,6 @@ for name in survey.rules:
 
 key = SecretKey.new()
 reports = survey.privatize(table, key=key, id="person").drop(columns="person")
-assert reports.equals(survey.privatize(table, key=key, id="person").drop(columns="person"))
-assert (reports.notna().sum(axis=1) == 1).all()
 estimates = survey.estimate(reports)
 
 # %%
@@ -87,9 +78,15 @@ for ax, (name, told) in zip(axes, estimates.items(), strict=True):
     ax.axhline(0, color="0.3", linewidth=0.8)
     missed = [label for label, share, a, b in zip(told.labels, truth, low, high, strict=True) if not a <= share <= b]
     print(f"{name}: outside of its interval: {missed or 'none'}")
-    assert (abs(told.values - truth.to_numpy()) <= 6 * told.std_error).all()
 axes[0].set_ylabel("share of people")
 axes[1].legend(loc="upper left")
 figure.suptitle("One question for each person, epsilon = 3")
-figure.savefig(folder / "questionnaire.png", dpi=150)
-print(f"-> {folder / 'questionnaire.png'}")
+
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "14_questionnaire.png", dpi=150)
+# sphinx_gallery_end_ignore

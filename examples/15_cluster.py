@@ -6,13 +6,9 @@ Question: the answers of 400 000 people lie in eight files, more than one machin
 reports and count them where they lie, so that nobody's answer is drawn twice and only counts travel?
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import dask.dataframe as dd
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,7 +45,6 @@ first = [pd.read_parquet(work / "reports" / f"{part}.parquet") for part in range
 privatize_folder(work / "answers", work / "reports", {"drinks": best}, executor=client)
 second = [pd.read_parquet(work / "reports" / f"{part}.parquet") for part in range(8)]
 print(f"{written:,} reports, epsilon = {best.mechanism.audit().epsilon:.4f}; drawn once: {first[0].equals(second[0])}")
-assert all(one.equals(two) for one, two in zip(first, second, strict=True))
 
 counts = count_folder(work / "reports", {"drinks": best}, executor=client)["drinks"]
 found = best.estimate(counts)
@@ -63,7 +58,6 @@ table = dd.read_parquet(work / "answers")
 reports = best.mechanism.privatize(table, "drinks", key=SecretKey.new(), id="id")
 lazily = [Counts.of(best.mechanism, reports, column="drinks") for _ in range(2)]
 print(f"keyed, computed twice: {lazily[0].to_dict()} and {lazily[1].to_dict()}")
-assert lazily[0] == lazily[1]
 client.close()
 cluster.close()
 
@@ -82,9 +76,12 @@ axis.set(
     title="400 000 reports counted by two workers",
 )
 axis.legend(frameon=False)
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="ldpopt-"))
-folder.mkdir(parents=True, exist_ok=True)
-figure.savefig(folder / "15_cluster.png", dpi=120)
-print(folder / "15_cluster.png")
 
-assert (np.abs(found.values - SHARES) < 5 * found.std_error).all()
+# sphinx_gallery_start_ignore
+# The picture goes to the folder that the command names, or to the current one.
+import sys
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+figure.savefig(target / "15_cluster.png", dpi=120)
+# sphinx_gallery_end_ignore

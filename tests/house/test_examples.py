@@ -12,6 +12,9 @@ import pytest
 from builders import THOROUGH, seconds
 
 FOLDER = Path(__file__).parents[2] / "examples"
+CHECKS = Path(__file__).with_name("story_checks.py")
+"""Runs a story and checks what it says; the scripts of the papers check themselves."""
+
 HELPERS = ("all", "rows", "shared", "liu_zhou_page", "liu_zhou_printed")
 """Not scripts by themselves: `tests/paper/test_all_papers.py` runs `all.py`."""
 
@@ -39,7 +42,7 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
         if word in text:
             pytest.importorskip(package, reason='the example needs pip install "ldpopt[all]"')
     ended = subprocess.run(
-        [sys.executable, str(path), str(tmp_path / "pictures")],
+        [sys.executable, *([CHECKS] if path.parent == FOLDER else []), path, tmp_path / "pictures"],
         cwd=tmp_path,
         env=os.environ | {"MPLBACKEND": "agg"},
         capture_output=True,
@@ -58,7 +61,10 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
 def test_example_tells_its_story(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith('"""')
-    assert "assert " in text
-    if path.parent == FOLDER:
-        assert "Question: " in text
-        assert len(text.splitlines()) <= 95
+    if path.parent != FOLDER:
+        assert "assert " in text
+        return
+    assert "Question: " in text
+    assert "assert " not in text, "what a reader need not see is checked in story_checks.py"
+    assert f"def {path.stem[3:]}(" in CHECKS.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 95
