@@ -25,6 +25,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from mutants import Mutant, mutants
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / ".mutation" / "results.json"
 PYTEST = ["-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:terminal"]
-PLAIN = (int, float, str, tuple, re.Pattern)
+PLAIN = (int, float, str, tuple, Fraction, re.Pattern)
 
 
 def cpu() -> float:
@@ -128,7 +129,7 @@ class Mutation:
     def _first_failure(self, path: str, mutant: Mutant, tests: list[str]) -> str:
         try:
             replace(path, mutant.code)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return f"import: {type(error).__name__}"
         for name in tests:
             self._run(name)
