@@ -20,7 +20,7 @@ HEAVY = (
     *("cvxpy", "pulp", "scipy.optimize", "matplotlib", "pandas", "pyarrow", "narwhals", "networkx", "pydantic"),
     *("cloudpickle", "typer"),
 )
-SOURCES = sorted(path for path in (ROOT / "ldpopt").rglob("*.py"))
+SOURCES = sorted(path for path in (ROOT / "ldpopt").rglob("*.py") if "examples" not in path.parts)  # a wheel has them
 
 MEMBERS = {
     "": "Audit ApproximateLDP Budget Certificate Counts Estimate GraphDP LinearProgram Mechanism MetricDP Problem "

@@ -1,0 +1,56 @@
+"""What is said twice about the package is said alike: the conda recipe, the citation, the classifiers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ldpopt
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+"""Where conda calls a package otherwise than pip: the part without a window system."""
+
+
+@pytest.fixture(scope="module")
+def recipe() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    read: dict[str, Any] = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
+    return read
+
+
+def conda(requirement: str) -> str:
+    """A requirement of pip as conda writes it: another name, no extras, a space before the version."""
+    name, bounds = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(.*)", requirement).groups()  # type: ignore[union-attr]
+    return f"{CONDA_NAMES.get(name, name)} {bounds}".strip()
+
+
+def test_the_conda_recipe_needs_what_the_package_needs(recipe: dict[str, Any]) -> None:
+    needed = [f"python {PROJECT['requires-python']}", *map(conda, PROJECT["dependencies"])]
+    assert sorted(recipe["requirements"]["run"]) == sorted(needed)
+
+
+def test_the_conda_recipe_bounds_the_extras(recipe: dict[str, Any]) -> None:
+    extras = PROJECT["optional-dependencies"]
+    wanted = {conda(one) for name in ("cbc", "cvxpy", "data", "motion", "plot", "dask") for one in extras[name]}
+    assert set(recipe["requirements"]["run_constraints"]) == wanted
+
+
+def test_the_conda_recipe_has_the_commands_and_the_summary(recipe: dict[str, Any]) -> None:
+    commands = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == commands
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def test_one_version_everywhere(recipe: dict[str, Any]) -> None:
+    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert citation is not None
+    latest = re.search(r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert latest is not None
+    assert {citation[1], latest[1], recipe["context"]["version"]} == {ldpopt.__version__}
