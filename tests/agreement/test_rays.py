@@ -243,7 +243,7 @@ def test_trees_that_are_not_the_best_prove_a_bound(statement, seed, most):
     work, offset, unit = generation(prior, worth, privacy, epsilon)
     sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
     work.trees.improve(work.costs, sums, most=most)
-    prices = work.trees.prices(work.costs, sums, sums)
+    prices = work.trees.prices(work.costs, sums)
     proved = offset + unit * float((sums + prices.share).sum())
     assert proved <= plain_optimum(prior, worth, distance, epsilon) + 1e-6
     # The multipliers leave at least the shares of every output's costs.

@@ -59,6 +59,9 @@ MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
 SLOW_GAP = 1e-2
 """Gap that rays soon close, so that no other method need take over."""
 
+RAY_BLOCK = 1000
+"""Rays whose costs to all outputs are computed at once."""
+
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
 
@@ -190,16 +193,26 @@ class Generation:
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         most = ROUGH_PIVOTS * len(sums) if is_rough else None
         is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
-        prices = self.trees.prices(self.costs, priced, sums)
-        new = np.flatnonzero(prices.reduced < -1e-13 * prices.total)
+        prices = self.trees.prices(self.costs, priced)
+        new, cost, rays = self._new_rays(sums)
         rises = self._use_prices(priced, sums, prices, is_exact=bool(is_best.all()))
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
         if not len(new):
             return master
-        rays = self.trees.rays(new)
+        return master.extended(rays.T, cost, new, self.center)
+
+    def _new_rays(self, sums: Float) -> tuple[Int, Float, Float]:
+        """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
+
+        All outputs have the same cone, so each ray goes to the output to which it costs least: often another one than
+        that whose tree found it, as few outputs are used where the prior is uneven.
+        """
+        rays = self.trees.rays(np.arange(len(self.roots)))
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
-        return master.extended(rays.T, (self.costs[new] * rays).sum(axis=1), new, self.center)
+        output, cost = _cheapest(self.costs, rays)
+        chosen = cost - rays @ sums < -1e-13 * rays.sum(axis=1)
+        return output[chosen], cost[chosen], rays[chosen]
 
     def _solved(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master; anew where the way from the last point leads nowhere."""
@@ -250,10 +263,12 @@ class Generation:
         kernels = self.trees.rays(np.arange(m))
         half = np.sqrt(kernels)
         columns = half / half.sum(axis=0)  # private: entries and sums each change by exp(loss / 2) at most
-        constant = np.argsort(self.costs.sum(axis=1), kind="stable")[:CONSTANTS]
-        output = np.concatenate([np.arange(m), (self.costs @ columns.T).argmin(axis=0), constant])
-        rays = np.concatenate([kernels, columns, np.ones((len(constant), n))])
-        return Master.start(rays.T.copy(), np.einsum("jx,jx->j", self.costs[output], rays), output)
+        rays = np.concatenate([kernels, columns])
+        output, cost = _cheapest(self.costs, rays)
+        total = self.costs.sum(axis=1)
+        constant = np.argsort(total, kind="stable")[:CONSTANTS]
+        rays = np.concatenate([rays, np.ones((len(constant), n))])
+        return Master.start(rays.T.copy(), np.concatenate([cost, total[constant]]), np.concatenate([output, constant]))
 
     def _result(self, ended: str) -> RaysResult:
         m, n = self.costs.shape
@@ -269,3 +284,13 @@ class Generation:
             sums, trees = self.proof
             pairs = trees.multipliers(self.costs, sums, SPARED * (self.value - self.bound) / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)
+
+
+def _cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:
+    """The output to which each ray costs least, and that cost; in blocks of outputs' rays."""
+    output, cost = np.empty(len(rays), np.int64), np.empty(len(rays))
+    for begin in range(0, len(rays), RAY_BLOCK):
+        part = slice(begin, begin + RAY_BLOCK)
+        total = rays[part] @ costs.T
+        output[part], cost[part] = total.argmin(axis=1), total.min(axis=1)
+    return output, cost

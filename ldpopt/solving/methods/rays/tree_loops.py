@@ -225,7 +225,6 @@ def price(
     roots: Int,
     costs: Float,
     priced: Float,
-    sums: Float,
     parents: Int,
     sides: Int,
     lengths: Lengths,
@@ -238,24 +237,23 @@ def price(
     ----------
     outputs, roots, costs, parents, sides, lengths : arrays
         As in `pivot_loops.improve`.
-    priced, sums : float arrays, shape (n,)
-        Multipliers of the row sums: those that the trees were improved for, and those of the master.
+    priced : float array, shape (n,)
+        Multipliers of the row sums that the trees were improved for.
     share : float array, shape (n,)
         Lowered to the least cost that any output leaves at each input: not more than 0.
-    found : float array, shape (3, m)
-        Written: price at ``priced``, price of the ray at ``sums``, sum of the ray's entries.
+    found : float array, shape (2, m)
+        Written: price, and sum of the ray's entries.
     """
     room = new_room(parents[0], sides[0])
     for y in outputs:
         tree = new_tree(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
-        reduced = total = 0.0
-        for x in range(len(sums)):
+        total = 0.0
+        for x in range(len(priced)):
             tree.own[x] = costs[y, x] - priced[x]
-            reduced += (costs[y, x] - sums[x]) * tree.entries[x]
             total += tree.entries[x]
-        found[0, y], found[1, y], found[2, y] = clip(tree), reduced, total
-        for x in range(len(sums)):
+        found[0, y], found[1, y] = clip(tree), total
+        for x in range(len(priced)):
             share[x] = min(share[x], tree.height[x])
 
 

@@ -58,15 +58,12 @@ class Prices:
         feasible.
     least : float array, shape (m,)
         Price of each output that its multipliers prove; where the tree is the best one, that of its ray.
-    reduced : float array, shape (m,)
-        Price of each ray at the other multipliers.
     total : float array, shape (m,)
         Sum of the entries of each ray.
     """
 
     share: Float
     least: Float
-    reduced: Float
     total: Float
 
 
@@ -150,23 +147,23 @@ class Trees:
         self.pivots += sum(in_threads(work, self._chunks))
         return is_best
 
-    def prices(self, costs: Float, priced: Float, sums: Float) -> Prices:
+    def prices(self, costs: Float, priced: Float) -> Prices:
         """Price all outputs, whether their trees are the best or not.
 
         Parameters
         ----------
         costs : float array, shape (m, n)
             Costs of the entries.
-        priced, sums : float arrays, shape (n,)
-            Multipliers of the row sums: those that the trees were improved for, and others.
+        priced : float array, shape (n,)
+            Multipliers of the row sums that the trees were improved for.
         """
         from ldpopt.solving.methods.rays.tree_loops import price
 
-        found = np.empty((3, len(self.roots)))
+        found = np.empty((2, len(self.roots)))
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
-            price(outputs, self.roots, costs, priced, sums, self.parent, self.side, self.cone.lengths, share, found)
+            price(outputs, self.roots, costs, priced, self.parent, self.side, self.cone.lengths, share, found)
             return share
 
         share = np.min(in_threads(work, self._chunks), axis=0)
