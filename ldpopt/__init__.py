@@ -154,6 +154,7 @@ __all__ = [
     "OneSided",
     "Problem",
     "PureLDP",
+    "Refinement",
     "RowBlock",
     "SecretKey",
     "Solution",
