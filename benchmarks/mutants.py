@@ -76,6 +76,8 @@ def mutants(path: str, settings: dict[str, Any], most: int) -> list[Mutant]:
     words = {line for node in raised for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     places = []
     for part in ast.parse(source).body:
+        if isinstance(part, ast.If):
+            continue  # imports for types, and what only a process of its own runs
         first = min([part.lineno, *(mark.lineno for mark in getattr(part, "decorator_list", ()))])
         text = "\n".join(lines[first - 1 : part.end_lineno]) + "\n"
         nodes = list(ast_nodes(get_ast(text)))

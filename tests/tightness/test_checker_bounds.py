@@ -81,6 +81,22 @@ def test_a_relative_gap_is_of_the_bound_or_of_a_hundredth_of_the_stake() -> None
     assert refused(check_program, with_changes(("claim.relative_gap", (1.0).hex()), of=small))
 
 
+def test_a_bound_may_be_off_by_the_tolerance_and_not_by_more() -> None:
+    _, proved, _ = claims(GOOD)
+    for factor, holds in ((1, True), (1 + F(1, 10**20), False), (-5, True)):
+        bound = proved - factor * F(1, 10**15)  # the stake is 1, more than the bound
+        data = with_changes(("claim.bound", str(bound)), ("claim.gap", str(bound - F(3, 4))))
+        data["claim"]["relative_gap"] = float((bound - F(3, 4)) / bound).hex()
+        assert refused(check_program, data) != holds
+
+
+def test_where_nothing_is_at_stake_a_mechanism_is_best() -> None:
+    data = with_changes(("statement.utility", [[0.0, 0.0], [0.0, 0.0]]), ("claim.achieved", "0"), ("claim.bound", "0"))
+    data["multipliers"]["row_sums"] = ["0x0p+0", "0x0p+0"]
+    assert claims(data) == ("expected gain 0", 0, 0)
+    assert Problem(data["statement"]).notion.delta == 0
+
+
 def test_a_prior_may_be_off_by_what_floats_are() -> None:
     def problem(*prior: float) -> Any:
         return with_changes(("prior", list(prior)), of=GOOD["statement"])
@@ -190,6 +206,7 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
         (with_changes(("sense", "loss"), ("prior", [0.25, 0.75]), of=GOOD["statement"]), multipliers(privacy=ROWS)),
         (WORST, multipliers(worst=[0.75, 0.5], privacy=ROWS)),
         (WORST, multipliers(worst=[0.75, -0.5], privacy=ROWS)),
+        (WORST, multipliers(worst=[0.75, -0.5])),
         (WORST, multipliers(worst=[0.0, 0.0])),
         (WORST, multipliers()),
         (with_changes(("sense", "loss"), of=WORST), multipliers(worst=[0.25, 1.5], privacy=ROWS)),
@@ -198,13 +215,14 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
         (CONSTRAINED, multipliers(privacy=ROWS, c=["0x1p-3", "0x1p-4"])),
         (CONSTRAINED, multipliers(c=["0x1p-3", "-0x1p-4"])),
         (CONSTRAINED, multipliers(c=["-0x1p-3", "-0x1p-4"])),
+        (CONSTRAINED, multipliers(c=["0x1p-1074", "0x0p+0"])),
         (with_changes(("sense", "loss"), of=CONSTRAINED), multipliers(c=["0x1p-3", "-0x1p-4"])),
     ],
 )
 def test_bounds_of_pairs_are_those_of_the_definition(statement: Any, table: Any) -> None:
     found, stake = Problem(statement).bound(table)
     plain, sign = plain_bound(statement, table), 1 if statement["sense"] == "gain" else -1
-    assert 0 <= sign * (found - plain) <= F(1, 2**900)
+    assert 0 <= sign * (found - plain) <= (F(1, 2**900) if table["privacy"] else 0)
     assert stake == 1
 
 

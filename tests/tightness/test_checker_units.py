@@ -133,6 +133,8 @@ def test_a_decimal_is_never_on_the_wrong_side() -> None:
         (tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]), [[27], [9], [1]], [[28], [10], [1]]),
         (tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]), [[1], [3], [27]], [[1], [3], [28]]),
         (tabled("metric", distance=[[0, 2], [2, 0]]), [[9], [1]], [[10], [1]]),
+        (tabled("metric", distance=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]), [[3], [1], [1]], [[4], [1], [1]]),
+        (tabled("metric", distance=[[0, 5e-324], [5e-324, 0]]), [[1], [1]], [[2], [1]]),
         (tabled("one_sided", sensitive=["a"]), [[3, 0], [1, 9]], [[4, 0], [1, 9]]),
         (tabled("one_sided", sensitive=["a", "c"]), [[3], [9], [1]], [[3], [9], [0]]),
         (tabled("one_sided", sensitive=["b"]), [[9], [3], [1]], [[9], [4], [1]]),

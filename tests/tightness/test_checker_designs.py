@@ -1,0 +1,213 @@
+"""Certificates of designs before the independent checker: what is claimed, stated or multiplied beyond the proof."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import tempfile
+from fractions import Fraction as F
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+import ldpopt_check_designs as designs
+from checker_cases import refused
+from ldpopt_check import UNIT, S, power
+
+
+def dot(left: Any, right: Any) -> Any:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def form_of(matrix: Any, v: Any) -> Any:
+    return dot(v, [dot(row, v) for row in matrix])
+
+
+MADE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "form": (lo.Workload.prefix(3), {"weights": [0.5, 0.25, 0.25]}),
+    "worst": (lo.Workload.prefix(3), {"objective": "worst_case"}),
+    "same": (lo.Workload([[1, 1, 0, 0.5], [0, 0, 2, 0.25]]), {}),
+    "mean": (lo.Workload.mean(range(21)), {"gap": 0.02}),
+    "product": (lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2), {}),
+    "alike": (lo.Workload.marginals({"a": range(3), "b": range(7)}, 1), {"objective": "worst_case"}),
+}
+CASES = list(MADE)
+
+
+@functools.cache
+def text_of(name: str) -> str:
+    """Certificate of a small design."""
+    workload, options = MADE[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "one.json"
+        lo.design(workload, lo.PureLDP("log(3)"), **options).certificate.save(path)
+        return path.read_text()
+
+
+@pytest.fixture
+def data(name: str) -> Any:
+    return json.loads(text_of(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_claims_may_not_be_better_than_what_is_proved(data: Any, name: str) -> None:
+    text, proved, gap = designs.check_design(data)
+    value = proved + gap
+    assert text == f"{data['objective']} variance {float(value):.15g}"
+    off = value / 2**99
+    for key, at, sign in (("achieved", value, -1), ("bound", proved, 1)):
+        assert not refused(designs.check_design, {**data, key: str(at + sign * off / 4)})
+        assert refused(designs.check_design, {**data, key: str(at + sign * off)})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_value_is_the_variance_and_the_bound_is_below_every_estimator(data: Any, name: str) -> None:
+    """The variance of the best unbiased estimator of the same channel, in floats, is no larger and hardly smaller."""
+    _, proved, gap = designs.check_design(data)
+    wanted, weights = np.array(data["workload"], float), np.array(data["weights"], float)
+    channel, weights = np.array(data["masses"], float) / UNIT, weights / weights.sum()
+    centered = wanted - (wanted @ weights)[:, None]
+    frequency = weights @ channel
+    scaled = channel / np.sqrt(frequency)
+    inverse = np.linalg.pinv(scaled.T @ np.eye(len(weights)))
+    estimator = centered @ np.linalg.lstsq((scaled @ scaled.T), scaled, rcond=1e-9)[0] / np.sqrt(frequency)
+    assert inverse.size
+    second = (estimator**2).sum(axis=0) @ channel.T
+    variance = second - (centered**2).sum(axis=0)
+    found = weights @ variance if data["objective"] == "average" else variance.max()
+    assert float(proved + gap) == pytest.approx(found, rel=1e-4)
+    assert 0 <= float(gap) <= (0.02 if name in ("mean", "alike") else 1e-5) * found
+
+
+def changed(data: Any, *path: Any, to: Any) -> Any:
+    """A copy with another value, or a function of the old one."""
+    data = copy.deepcopy(data)
+    table = data
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] = to(table[path[-1]]) if callable(to) else to
+    return data
+
+
+def times(factor: float) -> Any:
+    return lambda part: [times(factor)(entry) for entry in part] if isinstance(part, list) else part * factor
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_mechanism_that_spends_more_or_another_statement_is_refused(data: Any, name: str) -> None:
+    for path, value in (
+        (["privacy", "epsilon"], 1.09),
+        (["privacy", "kind"], "approximate"),
+        (["format"], "ldpopt design certificate 1"),
+        (["objective"], "other"),
+        (["proof"], "other"),
+        (["extra"], 1),
+        (["weights", 0], -1.0),
+        (["weights"], times(0.0)),
+        (["left_inverse"], times(0.0)),
+        (["left_inverse"], times(1.01)),
+        (["inputs", 0], data["inputs"][1]),
+        (["names"], [["x"]] * len(data["names"]) if len(data["names"]) > 1 else "x"),
+        (["masses", 0], data["masses"][-1]),
+        (["masses"], data["masses"][:-1]),
+        (["workload", 0, 0], lambda old: old + 3.0),
+    ):
+        assert refused(designs.check_design, changed(data, *path, to=value)), path
+
+
+WRONG: dict[str, list[Any]] = {
+    "form": [(["line"], times(0.999)), (["line", 1], times(0.9)), (["inverse"], times(1.01))],
+    "same": [(["line"], times(0.999)), (["inverse"], times(1.01))],
+    "worst": [(["line"], times(0.999)), (["inverse"], times(1.01)), (["weights"], [1.0, 0.0, 0.0])],
+    "mean": [
+        (["line"], times(0.97)),
+        (["slope"], times(1.02)),
+        (["values", 0], times(1.0001)),
+        (["numbers"], times(1.0001)),
+        (["numbers", 3], times(2)),
+    ],
+    "product": [
+        (["eigenvalues"], times(1.001)),
+        (["level"], times(0.999)),
+        (["sizes"], [4, 3, 2]),
+        (["sizes"], [24]),
+        (["sizes"], [2, 3, 4, 1]),
+    ],
+    "alike": [(["eigenvalues"], times(1.001)), (["level"], times(0.999)), (["sizes"], [7, 3]), (["sizes"], [21])],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_multipliers_that_prove_too_much_are_refused(data: Any, name: str) -> None:
+    for path, value in WRONG[name]:
+        assert refused(designs.check_design, changed(data, *path, to=value)), path
+    if name in ("mean", "form", "same", "worst"):
+        _, bound, _ = designs.check_design(data)
+        weaker = changed(changed(data, "line", to=times(1.5)), "bound", to="0")
+        _, other, _ = designs.check_design(weaker)
+        assert other < bound
+
+
+def a_statement(left: Any, rows: Any, gram: Any, r: Any, objective: str = "average") -> Any:
+    """A design's parts, by hand."""
+    design = SimpleNamespace(
+        c=len(rows), objective=objective, r=r, total=sum(r), gram=gram, unit=F(1, 7), rows=rows, left=left
+    )
+    for name in ("over_answers", "error", "estimates"):
+        setattr(design, name, functools.partial(getattr(designs.Design, name), design))
+    return design
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_the_variance_of_an_exact_left_inverse_is_its_formula_and_of_another_one_above(objective: str) -> None:
+    rows = [[UNIT // 2, UNIT // 2, 0], [UNIT // 4, UNIT // 4, UNIT // 2]]
+    plain = [[F(1), F(3), F(-2)], [F(0), F(0), F(2)]]  # its product with the channel is the identity
+    gram, r = [[3, -1], [-1, 2]], [3, 1]
+    left = [[int(entry * S) for entry in row] for row in plain]
+    design = a_statement(left, rows, gram, r, objective)
+    assert design.error() == [[0, 0], [0, 0]] or plain
+    inverse = [[F(1), F(1), F(-1)], [F(0), F(0), F(2)]]
+    design = a_statement([[int(entry * S) for entry in row] for row in inverse], rows, gram, r, objective)
+    assert design.error() == [[0, 0], [0, 0]]
+    design.estimates()
+    columns = list(zip(*inverse, strict=True))
+    second = [sum(F(row[y], UNIT) * form_of(gram, column) for y, column in enumerate(columns)) / 7 for row in rows]
+    spread = [F(gram[x][x], 7) for x in range(2)]
+    each = [a - b for a, b in zip(second, spread, strict=True)]
+    exact = dot([F(3, 4), F(1, 4)], each) if objective == "average" else max(each)
+    assert designs.variance(design) == exact
+    design.left[0][0] += S >> 30
+    above = designs.variance(design)
+    assert exact < above < exact + F(1, 2**20)
+    design.left[0][0] += 2 * S
+    assert refused(design.estimates)
+    assert refused(designs.variance, design)
+
+
+def test_averages_and_the_largest() -> None:
+    design = a_statement([[0]], [[UNIT]], [[1]], [3, 1])
+    assert design.over_answers([F(1), F(5)]) == 2
+    design.objective = "worst_case"
+    assert design.over_answers([F(1), F(5)]) == 5
+
+
+def test_a_statement_is_centered_and_merged() -> None:
+    """Answers that the workload does not tell apart are one answer with both weights."""
+    data = json.loads(text_of("same"))
+    data["workload"] = [[1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 2.0, 0.25]]
+    design = designs.Design(data)
+    assert (design.c, design.total) == (3, 4 * (design.r[0] // 2))
+    weights = [F(1, 2), F(1, 4), F(1, 4)]
+    wanted = [[F(1), F(0)], [F(0), F(2)], [F(1, 2), F(1, 4)]]
+    mean = [dot(weights, column) for column in zip(*wanted, strict=True)]
+    centered = [[a - b for a, b in zip(row, mean, strict=True)] for row in wanted]
+    gram = [[dot(one, two) for two in centered] for one in centered]
+    assert [[entry * design.unit for entry in row] for row in design.gram] == gram
+    assert design.spread == sum(w * gram[x][x] for x, w in enumerate(weights))
+    assert design.base == power("log(3)", 1)[2]
+    assert len(design.left) == len(design.rows) == 3
