@@ -65,6 +65,7 @@ def certify(
         if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
+        _refuse_a_mechanism(file)
         claimed = Certificate.load(file)
     checked = wait_for(lambda: recheck(claimed), f"checking {Path(file).name}")
     report(_record(checked), json, lambda: _show(checked, file))
@@ -97,6 +98,19 @@ def _refuse(given: dict[str, Any], what: str, file: str) -> None:
     useless = [name for name, value in given.items() if value is not None]
     if useless:
         raise typer.BadParameter(f"{useless[0]} is for {what}; {file} is none")
+
+
+def _refuse_a_mechanism(file: str) -> None:
+    """Say what to do with the file that `solve -o` writes: it has a channel and no bound."""
+    from ldpopt.errors import LdpoptError
+    from ldpopt.mechanism.files import load
+
+    try:
+        load(file)
+    except LdpoptError:
+        return
+    do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"
+    raise ModelFileError("this is a mechanism, and no certificate", where=file, do=do)
 
 
 def _has_workload_alone(file: str) -> bool:

@@ -25,12 +25,13 @@ from ldpopt.cli.output import (
     wait_for,
 )
 from ldpopt.cli.shell import NO_SOLUTION
-from ldpopt.cli.solving import Solver, TimeLimit, heat_map_axes
+from ldpopt.cli.solving import Solver, TimeLimit, heat_map
 from ldpopt.errors import StatementError
 from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.privacy import Notion
     from ldpopt.statement.problem import Problem
     from ldpopt.studies.sweep import SweepResult
 
@@ -128,11 +129,8 @@ def plot(
     elif kind == "design":
         axes = _design(file)
     else:
-        mechanism = _mechanism(file)
-        if kind == "delta":
-            axes = pictures.delta_curve(mechanism.audit(), new_axes())
-        else:
-            axes = pictures.mechanism(mechanism, heat_map_axes(mechanism))
+        mechanism, privacy = _mechanism(file)
+        axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
     save_figure(output, axes.figure)
     report({"file": output, "kind": kind}, json, lambda: print(printable(output)))
 
@@ -240,12 +238,12 @@ def _show(result: SweepResult) -> None:
     print_table([*headings, result.sense, "closed form", "relative gap", "status"], rows, title=title)
 
 
-def _mechanism(file: str) -> Mechanism:
-    """Read a mechanism, or solve a model."""
+def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
+    """Read a mechanism, or solve a model, whose notion is known then."""
     from ldpopt.cli.instruments import read_mechanism
 
     if Path(file).suffix.lower() != ".toml":
-        return read_mechanism(file)
+        return read_mechanism(file), None
     from ldpopt.solving.solve import solve
     from ldpopt.statement.modelfile import read_model
 
@@ -254,7 +252,7 @@ def _mechanism(file: str) -> Mechanism:
     solution = wait_for(
         lambda: solve(problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
     )
-    return solution.mechanism
+    return solution.mechanism, problem.privacy
 
 
 def _require_model(file: str, kind: str) -> None:

@@ -98,13 +98,7 @@ def _save_files(
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
-        _save_heat_map(plot, solution.mechanism)
-
-
-def _save_heat_map(path: str, mechanism: Any) -> None:
-    from ldpopt import plot as pictures
-
-    save_figure(path, pictures.mechanism(mechanism, heat_map_axes(mechanism)).figure)
+        save_figure(plot, heat_map(solution.mechanism, solution.problem.privacy).figure)
 
 
 def _require_gap(solution: Solution, certificate: Certificate | None, gap: float) -> None:
@@ -182,10 +176,17 @@ def require_expected(stated: Model, value: float) -> None:
         refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
 
 
-def heat_map_axes(mechanism: Any) -> Any:
-    """New axes, large enough for a mechanism's labels and numbers."""
+def heat_map(mechanism: Any, privacy: Any = None) -> Any:
+    """New axes with a mechanism, large enough for its labels and numbers, under the name of its notion if known."""
+    from ldpopt import plot as pictures
+    from ldpopt.plot.axes import name_privacy
+
     n, m = mechanism.channel.shape
-    return new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
+    axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
+    pictures.mechanism(mechanism, axes)
+    if privacy is not None:
+        axes.set_title(name_privacy(privacy), fontsize=10)
+    return axes
 
 
 def notion(privacy: Any) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 MAX_AXIS_LABELS = 30
 """Largest number of labels along an axis; of more labels every second, third, ... is written."""
 
+NOTIONS = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
+"""Notions in titles; others by their kind."""
+
 MAX_LABEL_LENGTH = 18
 """Largest number of characters of a label along an axis."""
 
@@ -29,6 +32,16 @@ def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), proj
     figure = plt.figure(figsize=size, layout="constrained")
     axes: Axes = figure.add_subplot(projection=projection)
     return axes
+
+
+def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:
+    """Write a notion and its budget, for titles."""
+    kind = str(getattr(privacy, "kind", type(privacy).__name__))
+    epsilon, delta = getattr(privacy, "epsilon", None), float(getattr(privacy, "delta", 0.0))
+    text = NOTIONS.get(kind, f"{kind.replace('_', ' ')} privacy")
+    if epsilon is not None:
+        text += rf", $\varepsilon$ = {float(epsilon):.4g}" + (f" per {unit}" if kind == "metric" else "")
+    return text + (rf", $\delta$ = {delta:.4g}" if delta else "")
 
 
 def label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:

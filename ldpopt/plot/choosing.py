@@ -10,6 +10,9 @@ from ldpopt.estimation.designs import Design, FrequencyDesign
 from ldpopt.estimation.designs.comparison import DesignComparison
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.peers import Comparison
+from ldpopt.plot.axes import name_privacy
+from ldpopt.plot.comparisons import comparison
 from ldpopt.plot.estimates import design, estimate
 from ldpopt.plot.pictures import delta_curve, mechanism, sweep
 from ldpopt.solving.solution import Solution
@@ -24,7 +27,7 @@ def draw(thing: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    thing : Mechanism, Solution, Audit, SweepResult, Estimate, Design or DesignComparison
+    thing : Mechanism, Solution, Audit, SweepResult, Estimate, Comparison, Design or DesignComparison
         A mechanism and a solution as a heat map, an audit as its delta curve, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
@@ -42,17 +45,20 @@ def draw(thing: Any, ax: Axes | None = None) -> Axes:
         If matplotlib is not installed.
     """
     if isinstance(thing, Solution):
-        thing = thing.mechanism
+        ax = mechanism(thing.mechanism, ax)
+        ax.set_title(name_privacy(thing.problem.privacy), fontsize=10)
+        return ax
     pictures: tuple[tuple[Any, Any], ...] = (
         (Mechanism, mechanism),
         (Audit, delta_curve),
         (SweepResult, sweep),
         (Estimate, estimate),
+        (Comparison, comparison),
         ((Design, FrequencyDesign, DesignComparison), design),
     )
     for kind, picture in pictures:
         if isinstance(thing, kind):
             found: Axes = picture(thing, ax)
             return found
-    do = "pass a mechanism, solution, audit, sweep, estimate or design; or use a function of ldpopt.plot"
+    do = "pass a mechanism, solution, audit, sweep, estimate, comparison or design; or use a function of ldpopt.plot"
     raise StatementError(f"there is no picture for a {type(thing).__name__}", do=do)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.estimation.designs import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.plot.axes import axes_or_new, label_axis
+from ldpopt.plot.axes import axes_or_new, label_axis, name_privacy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +72,7 @@ def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None =
     label_axis(ax, "x", answers)
     ax.set_xlabel("true answer")
     ax.set_ylabel("variance of a respondent's values")
+    ax.set_title(name_privacy(best.privacy), fontsize=10)
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax

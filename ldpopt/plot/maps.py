@@ -11,7 +11,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.labelled import Labelled
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plot.axes import axes_or_new, short
+from ldpopt.plot.axes import axes_or_new, name_privacy, short
 from ldpopt.privacy import Notion
 from ldpopt.privacy.places import read_points
 from ldpopt.statement.prior import read_prior
@@ -25,9 +25,6 @@ DARK = "#08306b"
 
 LEAST_SHARE = 1e-3
 """Smallest probability of a report that has a line."""
-
-NOTIONS = {"metric": "metric privacy", "graph": "privacy along a graph", "pure": "pure privacy"}
-"""Notions in titles; others by their kind."""
 
 
 def places(
@@ -101,7 +98,7 @@ def places(
     ax.set_xlabel(f"east ({unit})")
     ax.set_ylabel(f"north ({unit})")
     if privacy is not None:
-        ax.set_title(_title(privacy, unit), fontsize=10)
+        ax.set_title(name_privacy(privacy, unit), fontsize=10)
     return ax
 
 
@@ -158,12 +155,3 @@ def _draw_lines(ax: Axes, where: Float, reports: Float, mechanism: Mechanism, or
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
     name = f"from {short(origin)}"
     ax.annotate(name, tuple(where[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)
-
-
-def _title(privacy: Notion, unit: str) -> str:
-    kind = str(getattr(privacy, "kind", type(privacy).__name__))
-    epsilon = getattr(privacy, "epsilon", None)
-    text = NOTIONS.get(kind, kind.replace("_", " "))
-    if epsilon is None:
-        return text
-    return text + rf", $\varepsilon$ = {float(epsilon):.4g}" + (f" per {unit}" if kind == "metric" else "")

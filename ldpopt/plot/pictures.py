@@ -252,6 +252,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax.set_ylim(0, max(1e-12, float(deltas.max())) * 1.08)
     ax.set_xlabel(r"$\varepsilon$ (nats)")
     ax.set_ylabel(r"least $\delta$")
+    ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
     ax.grid(alpha=0.3)
     return ax
 

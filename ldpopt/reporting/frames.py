@@ -30,6 +30,10 @@ LEAST_SINGULAR = 1e-9
 """Smallest singular value of a channel, over the largest, from which frequencies are said to be estimable."""
 
 
+UNIFORM = 1e-12
+"""Largest difference of two probabilities of a distribution that is called uniform."""
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """One budget.
@@ -77,11 +81,14 @@ class Precision:
         from N people is :math:`1 / \sqrt N` times it.
     truthful : ndarray, shape (k,)
         The same if everybody answered the truth.
+    is_uniform : bool
+        Whether the assumed distribution is the uniform one.
     """
 
     names: tuple[Hashable, ...]
     deviation: Float
     truthful: Float
+    is_uniform: bool
 
     @classmethod
     def of(cls, channel: Float, estimator: Float, wanted: Float, prior: Float, names: Any) -> Precision:
@@ -90,7 +97,8 @@ class Precision:
         reports = prior @ channel
         noisy = estimator**2 @ reports - mean**2
         exact = wanted**2 @ prior - mean**2
-        return cls(tuple(names), np.sqrt(np.maximum(noisy, 0.0)), np.sqrt(np.maximum(exact, 0.0)))
+        is_uniform = bool(np.ptp(prior) < UNIFORM)
+        return cls(tuple(names), np.sqrt(np.maximum(noisy, 0.0)), np.sqrt(np.maximum(exact, 0.0)), is_uniform)
 
 
 def frame(asked: Problem | DesignProblem, factor: float | None, time_limit: float | None) -> Frame:

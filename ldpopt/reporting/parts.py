@@ -87,8 +87,12 @@ def precision_table(found: Precision) -> str:
         widths = [f"± {NORMAL * deviation / people**0.5:.2g}" for people in PEOPLE]
         times = f"{(deviation / truthful) ** 2:,.3g}" if truthful > 0 else "–"
         rows.append([str(found.names[k]), *widths, times])
-    head = ["estimate", *(f"{people:,} people" for people in PEOPLE), "times the people that true answers need"]
-    caption = "Half-width of a 95 % interval, by the number of respondents, if answers are distributed as assumed"
+    head = ["estimate", *(f"{people:,}" for people in PEOPLE), "times the people"]
+    assumed = "all answers are equally frequent" if found.is_uniform else "answers are distributed as assumed"
+    caption = (
+        f"Half-width of a 95 % interval, by the number of respondents, if {assumed}; at the end, how many times the "
+        "people that true answers would need"
+    )
     if len(chosen) < len(found.names):
         caption += f" ({len(chosen)} of {len(found.names):,} numbers)"
     return f'<div class="wide">{table(caption, head, rows)}</div>'

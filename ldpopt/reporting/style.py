@@ -10,14 +10,15 @@ caption{text-align:left;padding:.3rem 0;color:#333}
 th,td{border:1px solid #999;padding:.25rem .5rem;text-align:right}
 th{background:#f2f2f2;font-weight:600}tbody th{text-align:left}
 table{min-width:16rem}.wide{overflow-x:auto}.wide td{white-space:nowrap}
-pre{background:#f4f4f4;border:1px solid #ccc;padding:.6rem;overflow-x:auto;font-size:.85rem}
+pre{background:#f4f4f4;border:1px solid #ccc;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
 svg{width:100%;max-width:40rem;font-size:13px}figure{margin:.5rem 0}figcaption{color:#333;font-size:.92rem}
 .frame{display:none}.frame.shown,.frame.stated{display:block}
 .scripted .frame{display:none}.scripted .frame.shown{display:block}
 .budget{font-weight:600;border-left:4px solid #2b5f92;padding-left:.6rem}
 #slider label{font-weight:600}#slider input{width:100%;max-width:40rem}
 .ends{display:flex;justify-content:space-between;max-width:40rem;margin:0;color:#333}
-@media print{#slider{display:none}h2{break-after:avoid}table,figure{break-inside:avoid}
+@media (max-width:40rem){table{font-size:.78rem;min-width:0}th,td{padding:.2rem .25rem}h1{font-size:1.4rem}}
+@media print{.wide{overflow:visible}#slider{display:none}h2{break-after:avoid}table,figure{break-inside:avoid}
  td{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 

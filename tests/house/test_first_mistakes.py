@@ -107,3 +107,12 @@ def test_numbers_in_text_are_numbers() -> None:
     problem = lo.Problem({"1": 0.5, "10": 0.3, "1e2": 0.2}, "absolute_error", lo.PureLDP(1.0))
     assert problem.utility.matrix[0].tolist() == [0, 9, 99]
     assert lo.utility.named("absolute_error", ["1", "more"], ["1", "more"]).matrix.max() == 1
+
+
+def test_a_mechanism_is_no_certificate(tmp_path):
+    target = tmp_path / "coin.json"
+    assert run_cli("solve", "coin", "-o", target).exit_code == 0
+    done = run_cli("certify", target)
+    assert done.exit_code == 2
+    assert "--certificate" in done.stderr
+    assert "ldpopt audit" in done.stderr

@@ -7,7 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, Problem, PureLDP, estimate_frequencies, neighbors, plot
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    Mechanism,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Utility,
+    compare,
+    estimate_frequencies,
+    neighbors,
+    plot,
+    solve,
+)
 from ldpopt.errors import StatementError
 from ldpopt.polytope.regions import prior_regions
 from ldpopt.studies.sweep import SweepResult, sweep
@@ -195,3 +208,23 @@ def test_places_refuse_what_does_not_fit(change: dict[str, object], words: str) 
     plain = {"mechanism": Mechanism(np.full((4, 4), 0.25), list("abcd")), "points": SQUARE}
     with pytest.raises(StatementError, match=words):
         plot.places(**plain | change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_a_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
+    distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
+    problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
+    found = compare(problem)
+    ax = plot(found)
+    drawn(ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
+    assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
+    assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
+    assert "metric privacy" in ax.get_title()
+
+
+def test_a_solution_is_titled_by_its_notion() -> None:
+    ax = plot(solve(Problem([0.5, 0.5], "identity", ApproximateLDP(0.7, 0.01))))
+    assert "0.7" in ax.get_title()
+    assert "0.01" in ax.get_title()

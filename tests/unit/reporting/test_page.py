@@ -132,11 +132,68 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert run_cli("report", model).exit_code == 2
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium")
-def test_in_a_browser_the_slider_appears(tmp_path: Path) -> None:
-    target = tmp_path / "page.html"
-    target.write_text(report(SHARES), encoding="utf-8")
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
-    seen = subprocess.run([*command, target.as_uri()], capture_output=True, text=True, check=True).stdout
-    assert '<section id="slider">' in seen
-    assert seen.count("shown") >= 1
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser")
+
+PHONE = """
+<iframe src="page.html" style="width:%dpx;height:9000px;border:0" onload="
+  var main = this.contentDocument.documentElement;
+  document.title = 'wider by ' + (main.scrollWidth - main.clientWidth);
+  document.body.append(document.title)"></iframe>
+"""
+"""A window is never narrower than 500 pixels, a frame in it may be."""
+
+UNSCRIPTED = """
+<iframe src="page.html" sandbox="allow-same-origin" onload="
+  var page = this.contentDocument, all = Array.from(page.querySelectorAll('.frame'));
+  var shown = all.filter(frame => page.defaultView.getComputedStyle(frame).display !== 'none');
+  var told = shown[0].textContent.match(/[(]as stated[)]/);
+  document.body.append('slider hidden: ' + page.getElementById('slider').hidden + '; budgets: ' + shown.length
+    + ' ' + told)"></iframe>
+"""
+"""A frame that may not run scripts; the page around it looks into it."""
+
+
+def seen(folder: Path, page: str, *more: str) -> str:
+    """What a browser without a network makes of a page."""
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
+    command += ["--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000"]
+    target = (folder / page).as_uri()
+    return subprocess.run([*command, *more, target], capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    names = [f"neighborhood number {k}" for k in range(9)]
+    asked = lo.Problem([1 / 9] * 9, "identity", lo.PureLDP(2.0), inputs=names)
+    (folder / "page.html").write_text(report(asked, source='source = "' + "word " * 60 + '"'), encoding="utf-8")
+    (folder / "unscripted.html").write_text(UNSCRIPTED, encoding="utf-8")
+    for width in (400, 1400):
+        (folder / f"{width}.html").write_text(PHONE % width, encoding="utf-8")
+    return folder
+
+
+@needs_browser
+def test_in_a_browser_the_slider_appears(pages: Path) -> None:
+    text = seen(pages, "page.html", "--dump-dom")
+    assert '<section id="slider">' in text
+    assert text.count('class="frame stated shown"') == 1
+
+
+@needs_browser
+def test_without_scripts_the_stated_budget_is_shown(pages: Path) -> None:
+    assert "slider hidden: true; budgets: 1 (as stated)" in seen(pages, "unscripted.html", "--dump-dom")
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_cut_on_a_narrow_or_a_wide_screen(pages: Path, width: int) -> None:
+    assert "wider by 0" in seen(pages, f"{width}.html", "--dump-dom")
+
+
+@needs_browser
+def test_it_prints(pages: Path) -> None:
+    paper = pages / "page.pdf"
+    seen(pages, "page.html", f"--print-to-pdf={paper}")
+    assert paper.read_bytes()[:5] == b"%PDF-"
