@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -105,10 +104,9 @@ class Entry:
     def hexadecimal(self) -> float:
         """Read a finite float written as ``"0x1.8p-1"``."""
         text = self.text()
-        value = float.fromhex(text) if _HEX.fullmatch(text) and abs(int(text.split("p")[1])) <= 1100 else math.nan
-        if not math.isfinite(value):
+        if not _HEX.fullmatch(text) or not -1100 <= int(text.split("p")[1]) < 1024:
             raise self.error(f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'")
-        return value
+        return float.fromhex(text)
 
     def _shown(self) -> str:
         text = repr(self.value) if isinstance(self.value, (str, int, float)) else type(self.value).__name__

@@ -37,8 +37,9 @@ def in_costs(outcome: Outcome, exponent: int) -> Outcome:
     if not exponent:
         return outcome
     largest = np.finfo(float).max  # any multipliers prove a bound; infinite ones prove none
-    rows, columns = (
-        None if duals is None else np.clip(np.ldexp(duals, exponent), -largest, largest)
-        for duals in (outcome.row_duals, outcome.column_duals)
-    )
+    with np.errstate(over="ignore"):
+        rows, columns = (
+            None if duals is None else np.clip(np.ldexp(duals, exponent), -largest, largest)
+            for duals in (outcome.row_duals, outcome.column_duals)
+        )
     return replace(outcome, row_duals=rows, column_duals=columns)

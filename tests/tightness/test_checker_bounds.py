@@ -106,6 +106,14 @@ def test_a_prior_may_be_off_by_what_floats_are() -> None:
     assert refused(Problem, problem(0.5, 0.5 + 2.0**-30 + 2.0**-52))
     assert refused(Problem, problem(0.5, 0.5 - 2.0**-30 - 2.0**-52))
     assert not refused(Problem, problem(0.0, 1.0))
+    assert refused(Problem, problem(1.5, -0.5))
+    assert refused(Problem, problem(1.0, -5e-324))
+
+
+def test_one_input_needs_no_privacy() -> None:
+    one = with_changes(("inputs", [0]), ("prior", [1.0]), ("utility", [[1.0, 0.0]]), of=GOOD["statement"])
+    assert Problem(one).bound(multipliers("compact", sums=["0x1p+0"]))[0] == 1
+    assert Problem(one).bound(multipliers())[0] == 1
 
 
 WORST = with_changes(("objective", "worst_case"), ("prior", None), of=GOOD["statement"])
