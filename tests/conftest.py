@@ -18,7 +18,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=40,
 )
-settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=2000)
+settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=500)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.

@@ -92,5 +92,6 @@ def test_estimates_as_a_table(tmp_path: Path) -> None:
 
 
 def test_completion_in_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not looked for
     assert "--install-completion" in good("--help")
     assert "_LDPOPT_COMPLETE" in good("--show-completion", "bash")

@@ -88,13 +88,13 @@ def test_a_statement_is_cheap_and_the_ties_heed_a_deadline():
     rng = np.random.default_rng(0)
     places = rng.random((700, 2))
     distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
-    began = time.perf_counter()
+    began = time.process_time()
     problem = lo.Problem(np.full(700, 1 / 700), "identity", lo.MetricDP(1.0, distance))
-    assert time.perf_counter() - began < 1.0
-    began = time.perf_counter()
+    assert time.process_time() - began < 1.0
+    began = time.process_time()
     with pytest.raises(OutOfTimeError, match="implied pairs"):
         problem.ties(Deadline.after(0.001))
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0
 
 
 def test_ties_are_computed_once():
