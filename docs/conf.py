@@ -35,6 +35,7 @@ nitpicky = False
 
 warnings.filterwarnings("ignore", message="Unknown section Utility")
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"
 autosummary_generate = False
 numpydoc_show_class_members = False

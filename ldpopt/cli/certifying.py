@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli.designing import certify_design, certify_design_of
-from ldpopt.cli.output import Json, find_model, number, print_table, printable, report, require_writable, say, wait_for
+from ldpopt.cli.output import (
+    Json,
+    find_model,
+    number,
+    print_folded,
+    print_table,
+    printable,
+    report,
+    require_writable,
+    say,
+    wait_for,
+)
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
 from ldpopt.errors import ModelFileError
@@ -157,7 +168,7 @@ def _show(checked: Recheck, file: str) -> None:
     problem, audit = claimed.problem, claimed.audit
     n, m = problem.utility.shape
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
-    print(printable(f"{file}: {n} answers, {m} reports, {aim}, {notion(problem.privacy)}"))
+    print_folded(f"{file}: {n} answers, {m} reports, {aim}, {notion(problem.privacy)}")
     rows = [[name, *(_proof_number(proof, name) for proof in (claimed, found))] for name in NUMBERS]
     for name in claimed.residuals:
         residuals = (number(proof.residuals[name], 3) if proof else "-" for proof in (claimed, found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.cli.output import Json, ModelPath, label, print_table, printable, report
+from ldpopt.cli.output import Json, ModelPath, label, print_folded, print_table, report
 from ldpopt.cli.solving import notion
 from ldpopt.errors import NotRepresentableError
 
@@ -67,7 +67,7 @@ def _problem_facts(stated: Model) -> dict[str, Any]:
 
 def _show_problem(stated: Model, model: str, data: dict[str, Any]) -> None:
     sizes_and_aim = f"{data['inputs']} answers, {data['outputs']} reports, {data['objective']} {data['sense']}"
-    print(printable(f"{stated.title or model}: {sizes_and_aim}"))
+    print_folded(f"{stated.title or model}: {sizes_and_aim}")
     print(f"privacy: {data['privacy']}")
     counted = {entry["form"]: entry for entry in data["forms"]}
     rows = [
@@ -76,13 +76,13 @@ def _show_problem(stated: Model, model: str, data: dict[str, Any]) -> None:
     ]
     print_table(["program", "rows", "columns", "non-zeros", "memory"], rows)
     for k, step in enumerate(data["plan"]):
-        print(f"{'plan:' if not k else 'then:'} {step['method']}: {step['because']}")
+        print_folded(f"{'plan:' if not k else 'then:'} {step['method']}: {step['because']}", 6)
 
 
 def _show_workload(stated: Model, model: str, found: DesignFacts) -> None:
     asked = stated.require_design()
     aim = "worst-case" if asked.objective == "worst_case" else "average"
-    print(printable(f"{stated.title or model}: {found.rows:,} numbers of {found.answers:,} answers, {aim} variance"))
+    print_folded(f"{stated.title or model}: {found.rows:,} numbers of {found.answers:,} answers, {aim} variance")
     print(f"privacy: {notion(asked.privacy)}")
     weights = "for the worst case" if aim == "worst-case" else "the prior" if asked.weights is not None else "equal"
     told = f"{found.told_apart:,}" + ("" if found.told_apart < found.answers else ", all of them")
@@ -94,7 +94,7 @@ def _show_workload(stated: Model, model: str, found: DesignFacts) -> None:
         ("plan", f"{found.method}: {found.because}"),
     ]
     for name, text in lines:
-        print(printable(f"{name + ':':<20} {text}"))
+        print_folded(f"{name + ':':<20} {text}", 21)
 
 
 def _size(problem: Problem, form: Any) -> dict[str, float] | None:

@@ -13,9 +13,9 @@ from ldpopt.cli.output import (
     ModelPath,
     label,
     number,
+    print_folded,
     print_mechanism,
     print_table,
-    printable,
     report,
     require_writable,
     save_figure,
@@ -138,7 +138,7 @@ def _save(found: Any, *paths: str | None) -> None:
 
 
 def _show(stated: Model, model: str, found: Any, data: dict[str, Any], by_answer: bool) -> None:
-    print(printable(f"{stated.title or model}: {data['numbers']:,} numbers of {data['answers']:,} answers"))
+    print_folded(f"{stated.title or model}: {data['numbers']:,} numbers of {data['answers']:,} answers")
     if data["mechanism"] is not None and max(data["answers"], data["reports"]) <= LISTED:
         print_mechanism(found.mechanism)
         print()
@@ -156,8 +156,10 @@ def _show(stated: Model, model: str, found: Any, data: dict[str, Any], by_answer
     if stated.expect is not None and stated.expect.variance is not None:
         lines.append(("model expects", f"{stated.expect.variance:.9g} within {stated.expect.tolerance:g}"))
     for name, text in lines:
-        print(printable(f"{name + ':':<20} {text}"))
-    print("(variances of one respondent's values, summed over the numbers; divide by the number of respondents)")
+        print_folded(f"{name + ':':<20} {text}", 21)
+    print_folded(
+        "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)", 1
+    )
     if by_answer:
         print()
         _show_by_answer(data["variances"])
@@ -214,7 +216,7 @@ def certify_design(file: str, gap: float | None, json: str | None) -> None:
 
 
 def _show_claim(heading: str, data: dict[str, Any]) -> None:
-    print(printable(heading))
+    print_folded(heading)
     rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap")]
     print_table(["", f"{data['objective'].replace('_', '-')} variance"], rows)
     print(f"\naudit: epsilon {number(data['audit']['epsilon'], 12)}: {data['audit']['verdict']}")

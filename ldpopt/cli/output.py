@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -178,6 +179,14 @@ def screen_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
 
 
+def print_folded(text: str, hang: int = 4) -> None:
+    """Print one line to stdout; what is wider than the screen goes on in lines indented by ``hang``."""
+    fold = textwrap.TextWrapper(
+        screen_width(), subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
+    )
+    print(fold.fill(printable(text)))
+
+
 def print_table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: Sequence[str] = ()
 ) -> None:
@@ -205,7 +214,7 @@ def print_table(
     for row in lines:
         table.add_row(*row)
     if title:
-        print(printable(title))
+        print_folded(title)
     with console.capture() as text:  # else the console ends the program when the pipe is closed
         console.print(table)
     print("\n".join(line.rstrip() for line in text.get().splitlines()))

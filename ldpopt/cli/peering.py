@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.cli.output import number, print_table, printable, say
+from ldpopt.cli.output import number, print_folded, print_table, say
 from ldpopt.cli.shell import refuse
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show_peers_of_optimum(problem: Problem, data: dict[str, Any] | None) -> None
     reasons = data["left_out"]
     for why in dict.fromkeys(reasons.values()):
         names = ", ".join(name for name in reasons if reasons[name] == why)
-        print(printable(f"does not apply: {names}: {why}"))
+        print_folded(f"does not apply: {names}: {why}")
 
 
 def compare_peers(stated: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
@@ -89,7 +89,7 @@ def show_peers(stated: Model, model: str, data: dict[str, Any], *, is_first: boo
     title = f"{stated.title or model}: {k:,} numbers of {n:,} answers"
     print_table(["mechanism", kind, "ratio", "note"], rows, title=title, words=["note"])
     for name, why in data["left_out"].items():
-        print(printable(f"left out: {name}: {why}"))
+        print_folded(f"left out: {name}: {why}")
 
 
 def finish_peers(stated: Model, found: DesignComparison, gap: float | None) -> None:

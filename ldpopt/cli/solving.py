@@ -13,6 +13,7 @@ from ldpopt.cli.output import (
     ModelPath,
     new_axes,
     number,
+    print_folded,
     print_mechanism,
     print_table,
     printable,
@@ -240,7 +241,7 @@ def _show(stated: Model, solution: Solution, certificate: Certificate | None) ->
     assert solution.repaired is not None
     problem, audit = solution.problem, solution.repaired.audit
     if stated.title:
-        print(printable(stated.title))
+        print_folded(stated.title)
     print_mechanism(solution.mechanism)
     worst = "worst-case" if problem.objective == "worst_case" else "expected"
     lines = [
@@ -257,4 +258,4 @@ def _show(stated: Model, solution: Solution, certificate: Certificate | None) ->
         lines.append(("model expects", f"{stated.expect.value:.12g} within {stated.expect.tolerance:g}"))
     print()
     for name, text in lines:
-        print(printable(f"{name + ':':<20} {text}"))
+        print_folded(f"{name + ':':<20} {text}", 21)

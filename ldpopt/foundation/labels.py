@@ -172,8 +172,9 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     "did you mean 'epsilon'? known: epsilon, delta"
     """
     names = [_as_text(one) for one in islice(known, 1000)]
-    same = [one for one in names if one.casefold() == _as_text(name).strip().casefold()]
-    near = same or difflib.get_close_matches(_as_text(name), names, 1, 0.5)
+    by_case = {one.casefold(): one for one in reversed(names)}
+    found = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, 0.5)
+    near = [by_case[one] for one in found]
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
 

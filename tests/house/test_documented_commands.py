@@ -1,0 +1,89 @@
+"""The commands of the documentation print what it says, but for seconds, rounding errors and random draws."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders import THOROUGH, run_cli
+
+HOME = Path(__file__).parents[2]
+PAGE = HOME / "docs" / "command_line.md"
+RANDOM = ("estimate", "key")
+"""Commands whose numbers differ from run to run."""
+
+LONG = ("compare", "design", "sweep", "report")
+"""Commands that take most of the time: in the thorough set."""
+
+
+def documented() -> list[tuple[str, list[str]]]:
+    """Commands of the page in their order, each with its lines of output."""
+    found: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def plain(line: str) -> tuple[str, list[float]]:
+    """Words of a line and its numbers, without what no two runs share: seconds, rounding errors, widths of columns."""
+    line = re.sub(r"\d[\d.]* s\b", "# s", line)
+    line = re.sub(r"-?\b\d+(\.\d+)?e[+-]\d+", "#", line)
+    line = re.sub(r"\b[\da-f]{16}\b", "#", line)
+    line = re.sub(r"(certified +)\d+\.\d{3}$", r"\1#", line)
+    line = re.sub(r" 0 +optimal", " # optimal", line)
+    number = r"-?\d[\d,]*\.?\d*"
+    numbers = [float(found.replace(",", "")) for found in re.findall(number, line)]
+    return re.sub(r"[ ─]+", " ", re.sub(number, "#", line)).strip(), numbers
+
+
+def same(shown: list[str], printed: list[str], is_random: bool) -> None:
+    """Compare what is shown, where "..." stands for any lines at the beginning."""
+    if shown and shown[0] == "...":
+        shown = shown[1:]
+        printed = printed[len(printed) - len(shown) :]
+    assert [plain(line)[0] for line in printed] == [plain(line)[0] for line in shown]
+    if not is_random:
+        for one, two in zip(printed, shown, strict=True):
+            assert plain(one)[1] == pytest.approx(plain(two)[1], rel=1e-3), one
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the models and the 6366 answers that the page speaks of."""
+    (tmp_path / "models").symlink_to(HOME / "models")
+    answers = np.repeat(["no", "yes"], [4313, 2053])
+    rows = "".join(f"{person},{answer}\n" for person, answer in enumerate(answers))
+    (tmp_path / "answers.csv").write_text("person,affair\n" + rows)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_documented_commands_print_what_is_shown(folder: Path) -> None:
+    for package in ("matplotlib", "statsmodels", "cvxpy", "pulp"):
+        pytest.importorskip(package, reason='the page was written with pip install "ldpopt[all]"')
+    commands = documented()
+    assert len(commands) > 15
+    for command, shown in commands:
+        if command.startswith("sed "):
+            text = (folder / "proof.json").read_text(encoding="utf-8")
+            (folder / "other.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.9'), encoding="utf-8")
+            continue
+        words = shlex.split(command.split(" > ")[0])[1:]
+        if words[0] in LONG and not THOROUGH:
+            continue
+        if words[0] == "privatize":
+            shutil.rmtree(folder / "reports.csv", ignore_errors=True)
+        result = run_cli(*words)
+        printed = (result.stdout + (result.stderr if result.exit_code else "")).splitlines()
+        assert max(map(len, result.stdout.splitlines()), default=0) <= 80
+        if " > " not in command:
+            same(shown, printed, words[0] in RANDOM)
