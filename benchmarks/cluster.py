@@ -31,6 +31,12 @@ KILLS = 100
 ROUNDS = 7
 FILES, ROWS = 8, 1_000_000
 POINTS = 200
+FOLDER = 40
+"""Files of the folder whose workers are killed, of 100 000 rows each."""
+
+FINISHED = 3
+"""Files that are there before the first worker of a cluster is killed, so that something could be lost."""
+
 PARTS = ("-j", "2", "--checkpoint", "points", "-o", "table.csv")
 GRACE = 5.0
 """Seconds after which a process counts as left behind."""
@@ -48,8 +54,9 @@ def speed() -> Iterator[str]:
     priors = np.random.default_rng(1).dirichlet(np.ones(20), size=10)
     grid = np.linspace(0.1, 4.0, 40)
     sweep(problem(), [1.0])  # imports of this process are those of one worker and two alike
-    ways = {f"{jobs} worker{'s' if jobs > 1 else ''}": _swept(grid, priors, jobs) for jobs in (1, 2)}
+    ways = {"one process": _swept(grid, priors, 1), "two workers": _swept(grid, priors, 2)}
     yield from table("sweep of 400 problems, n = 20", "problems", 400, ways)
+    yield from allowed(ways["one process"])
     with tempfile.TemporaryDirectory() as folder, _cluster() as client:
         _answers(Path(folder) / "answers")
         coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
@@ -69,6 +76,24 @@ def speed() -> Iterator[str]:
             "two workers of Dask": lambda: count_folder(reports, {"a": coin}, executor=client),
         }
         yield from table(f"count {people:,} rows of Parquet", "rows", people, count)
+
+
+def allowed(run: Callable[[], Any]) -> Iterator[str]:
+    """What the machine gives to two processes that have nothing to do with each other, beside one."""
+    alone, both = [], []
+    for _ in range(ROUNDS):
+        for seconds, copies in ((alone, 1), (both, 2)):
+            began = time.perf_counter()
+            children = [os.fork() for _ in range(copies - 1)]
+            run()
+            if 0 in children:
+                os._exit(0)
+            for child in children:
+                os.waitpid(child, 0)
+            seconds.append(time.perf_counter() - began)
+    times = 2 * np.median(alone) / np.median(both)
+    yield f"Two such sweeps at once, in processes that share nothing, were {times:.2f} times as fast as one after the"
+    yield "other (medians): what this machine allowed then.\n"
 
 
 def _swept(grid: Any, priors: Any, jobs: int) -> Callable[[], Any]:
@@ -112,7 +137,7 @@ def _answers(folder: Path, files: int = FILES, rows: int = ROWS) -> None:
 def _cluster() -> Any:
     from distributed import Client
 
-    return Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    return Client(n_workers=2, threads_per_worker=1, dashboard_address=":0")
 
 
 # Kills.
@@ -205,7 +230,7 @@ def kill_cluster(number: int, moment: random.Random) -> Tally:
     """Kill workers of a cluster while they privatize a folder; what is written must stay as it is."""
     tally, here = Tally(), Path(".")
     coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    _answers(here / "answers", 16, 100_000)
+    _answers(here / "answers", FOLDER, 100_000)
     while tally.kills < number:  # a cluster each time: Dask may be one worker short after a kill
         target, ended = here / f"reports{tally.kills}", threading.Event()
         family: set[psutil.Process] = set()
@@ -217,7 +242,7 @@ def kill_cluster(number: int, moment: random.Random) -> Tally:
             ended.set()
             killer.join()
             counted = count_folder(target, {"a": coin}, executor=client)["a"].n_reports
-            tally.wrong += (rows, counted, len(list(target.iterdir()))) != (1_600_000, 1_600_000, 16)
+            tally.wrong += (rows, counted, len(list(target.iterdir()))) != (FOLDER * 100_000, FOLDER * 100_000, FOLDER)
         tally.left += _left({one for one in family if "resource_tracker" not in " ".join(_command(one))})
     return tally
 
@@ -227,7 +252,7 @@ def _kill_some(
 ) -> None:
     """Kill a worker, wait until the cluster has a new one, and so on until the folder is done."""
     written: dict[str, int] = {}
-    while not any(target.glob("[!.]*")) and not end.wait(0.01):
+    while len(list(target.glob("[!.]*"))) < FINISHED and not end.wait(0.002):
         pass
     while not end.wait(moment.uniform(0.0, 0.2)) and tally.kills < number:
         # Only workers that have arrived: Dask does not replace one that dies while it starts.

@@ -71,7 +71,7 @@ def design(
     found = wait_for(lambda: run_design(stated, gap, time_limit, outputs), f"designing {Path(model).name}")
     data = design_record(stated, found)
     report(data, json, lambda: _show(stated, model, found, data, by_answer))
-    _save(found, output, proof)
+    _save(found, stated.title, output, proof)
     if plot is not None:
         from ldpopt.cli.drawing import draw_design
 
@@ -129,12 +129,12 @@ def design_record(stated: Model, found: Any) -> dict[str, Any]:
     }
 
 
-def _save(found: Any, *paths: str | None) -> None:
+def _save(found: Any, title: str, *paths: str | None) -> None:
     from ldpopt.estimation.designs import save_design
 
     for path in paths:
         if path is not None:
-            save_design(found, path)
+            save_design(found, path, title=title)
 
 
 def _show(stated: Model, model: str, found: Any, data: dict[str, Any], by_answer: bool) -> None:
@@ -182,7 +182,7 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
     found = wait_for(lambda: run_design(stated, gap, limit), f"designing {Path(model).name}")
     with tempfile.TemporaryDirectory() as folder:
         file = output or str(Path(folder) / f"{Path(model).stem}.json")
-        _save(found, file)
+        _save(found, stated.title, file)
         certify_design(file, 1e-6 if gap is None else gap, json)
 
 

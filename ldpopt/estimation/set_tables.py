@@ -1,4 +1,4 @@
-"""Reports that are sets of answers, in files: positions with spaces between them, drawn and counted in batches."""
+"""Reports that are sets of answers, in tables: positions with spaces between them, drawn and counted in batches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
-from ldpopt.estimation.reports import read_weights
+from ldpopt.estimation.reports import read_weights, report_weights
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.mechanism.privatizing import Rule
 from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, is_missing, require_policy
 from ldpopt.tables.files import place_of, reading
+from ldpopt.tables.frames import as_frame, column_of
+from ldpopt.tables.partitions import gathered, is_partitioned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,22 +56,22 @@ class SetRule(Rule):
 
         return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
 
-    def draw(self, codes: Codes, source: Draws) -> Codes:
-        """Refuse: a set of answers is no entry of a dataframe."""
-        do = "privatize a file, CSV or Parquet"
-        raise StatementError("reports that are sets of answers are written to files", do=do)
+    def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
+        """Sets of positions as texts, one for each entry that is not missing."""
+        texts = self.column(codes, self.labels(True), source).to_pylist()
+        return [text or "" for text in texts], np.where(codes == MISSING, MISSING, np.arange(len(codes)))
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Sets of positions as texts; what is missing stays missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if isinstance(source, KeyedDraws):
-            do = "use a mechanism whose reports are listed, as `ldpopt solve` writes it"
-            raise StatementError("reports that are sets have no draws from a key", do=do)
         answered = np.flatnonzero(codes != MISSING)
-        answers = [self.inputs[code] for code in codes[answered].tolist()]
-        rows = self.mechanism.privatize(answers, rng=source)
+        if isinstance(source, KeyedDraws):
+            streams = source.where(codes != MISSING).streams(self.mechanism.digest, codes[answered])
+            rows = self.mechanism.choose(codes[answered], streams)
+        else:
+            rows = self.mechanism.privatize([self.inputs[code] for code in codes[answered].tolist()], rng=source)
         starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.mechanism.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)
@@ -105,6 +107,25 @@ def count_sets(
             row += len(texts)
         absent.require_none()
     return found if isinstance(found, Counts) else protocol.count(np.empty((0, protocol.size), dtype=np.int64))
+
+
+def count_sets_of_frame(
+    protocol: SubsetSelection, table: Any, column: Any, weights: Any = None, missing: Missing = "refuse"
+) -> Counts:
+    """Count the sets in a column of a dataframe that have each answer; see `count_sets`."""
+    if is_partitioned(table):
+        parts = gathered(table, lambda part, _: count_sets_of_frame(protocol, part, column, weights, missing))
+        return sum(parts, protocol.count(np.empty((0, protocol.size), dtype=np.int64)))
+    require_policy(missing)
+    frame, where = as_frame(table), f"column {column!r}"
+    numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
+    numbers = report_weights(numbers, table, len(frame))
+    absent = MissingAnswers(where, "report")
+    sets, numbers = sets_of(
+        protocol, column_of(frame, column).to_arrow(), numbers, where, 0, absent, missing == "refuse"
+    )
+    absent.require_none()
+    return protocol.count(sets, weights=numbers)
 
 
 def sets_of(

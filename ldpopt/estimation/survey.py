@@ -15,7 +15,7 @@ from ldpopt.estimation.designs.record import Design
 from ldpopt.estimation.designs.subsets import FrequencyDesign
 from ldpopt.estimation.inversion import Estimate, estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
-from ldpopt.estimation.set_tables import SetRule
+from ldpopt.estimation.set_tables import SetRule, count_sets_of_frame
 from ldpopt.estimation.surveys.counting import count_file
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import short_repr
@@ -306,10 +306,13 @@ class Survey:
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="state weights= by name")
             return count_file(os.fspath(table), self.asked, self.laws, weights)
-        return {
-            name: Counts.of(self.laws[name], table, column=name, weights=weights, missing=rule.missing)
-            for name, rule in self.asked.items()
-        }
+        return {name: self._count_column(name, rule, table, weights) for name, rule in self.asked.items()}
+
+    def _count_column(self, name: str, rule: Rule, table: Any, weights: Any) -> Counts:
+        """Count the reports of a question in a dataframe."""
+        if isinstance(rule, SetRule):
+            return count_sets_of_frame(rule.mechanism, table, name, weights, rule.missing)
+        return Counts.of(self.laws[name], table, column=name, weights=weights, missing=rule.missing)
 
     def estimate(
         self, table: Any, *, weights: Any = None, confidence: float = 0.95, simultaneous: bool = False

@@ -46,9 +46,9 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
     """Write a mechanism and where it comes from; see `Mechanism.save`."""
-    from ldpopt.mechanism.origins import of_mechanism
+    from ldpopt.mechanism.origins import of_law
 
-    data = {**mechanism.to_dict(), **of_mechanism(mechanism, title, audit)}
+    data = {**mechanism.to_dict(), **of_law(mechanism.digest, title, audit)}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
@@ -81,7 +81,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
         data = data.get("mechanism", data)
         inputs = _labels(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
-            return _of_masses(data["masses"]), inputs, None, None
+            return _of_masses(data["masses"]), inputs, None, data.get("about", {}).get("digest")
         return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
     except OSError as error:
         raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None

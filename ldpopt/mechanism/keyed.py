@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
@@ -38,7 +39,7 @@ LEAST, MOST = 16, 64
 
 MAX_FILE_BYTES = 4096
 
-DRAW, NAME = b"ldpopt-draw-1", b"ldpopt-name-1"
+DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
 """What a hash is for: each use has hashes of its own."""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -175,9 +176,20 @@ class SecretKey:
         -----
         About a microsecond a word.
         """
+        found = self._hashes(DRAW, 8, question, digest, codes, ids)
+        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
+
+    def streams(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Streams:
+        """Streams of words, one for each record, for reports that take more than a word; see `words`."""
+        return Streams(self._hashes(STREAM, SIZE, question, digest, codes, ids))
+
+    def _hashes(
+        self, use: bytes, size: int, question: str, digest: str, codes: Counts, ids: list[bytes]
+    ) -> list[bytes]:
+        """Keyed hashes of question, mechanism, answer and id."""
         text = question.encode("utf-8", "surrogatepass")
         # The parts before the id have a length that is fixed or stated, so no two inputs are hashed as the same bytes.
-        start = hashlib.blake2b(key=self._secret, person=DRAW, digest_size=8)
+        start = hashlib.blake2b(key=self._secret, person=use, digest_size=size)
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = []
         for code in range(int(codes.max()) + 1 if len(codes) else 0):
@@ -189,7 +201,30 @@ class SecretKey:
             record = copies[code]()
             record.update(name)
             found.append(record.digest())
-        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
+        return found
+
+
+class Streams:
+    """Words of 53 bits without end for each record: SHAKE-256 of a secret of its own and the number of the request.
+
+    Parameters
+    ----------
+    secrets : list of bytes
+        One of 32 bytes for each record.
+    """
+
+    def __init__(self, secrets: list[bytes]) -> None:
+        self._secrets, self._requests = secrets, [0] * len(secrets)
+
+    def __call__(self, rows: NDArray[np.int64], count: int) -> Words:
+        """Next words, shape ``(rows, count)``: a function of the record and of how often it was asked before."""
+        found = []
+        for row in rows.tolist():
+            request = self._requests[row].to_bytes(8, "little")
+            found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
+            self._requests[row] += 1
+        words = np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
+        return words.reshape(len(rows), count)
 
 
 @dataclass(frozen=True)
@@ -247,6 +282,10 @@ class KeyedDraws:
     def words(self, digest: str, codes: Counts) -> Words:
         """See `SecretKey.words`."""
         return self.key.words(self.question, digest, codes, self.ids)
+
+    def streams(self, digest: str, codes: Counts) -> Streams:
+        """See `SecretKey.streams`."""
+        return self.key.streams(self.question, digest, codes, self.ids)
 
 
 Draws = Random | KeyedDraws

@@ -16,7 +16,6 @@ from ldpopt.tables.origin import read_origin
 
 if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
-    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.privatizing import Rule
 
 
@@ -32,13 +31,13 @@ def finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def of_mechanism(mechanism: Mechanism, title: str, audit: Audit) -> dict[str, Any]:
-    """What the file of a mechanism says of itself.
+def of_law(digest: str, title: str, audit: Audit) -> dict[str, Any]:
+    """What the file of a mechanism, or of a design, says of itself.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What is written.
+    digest : str
+        Of what draws the reports.
     title : str
         Of the model; may be empty.
     audit : Audit
@@ -49,7 +48,7 @@ def of_mechanism(mechanism: Mechanism, title: str, audit: Audit) -> dict[str, An
         "notion": audit.claim or "the smallest epsilon of its masses",
         "epsilon": finite(audit.epsilon),
         "delta": audit.delta,
-        "digest": mechanism.digest,
+        "digest": digest,
         "made_by": made_by(),
     }
 

@@ -101,6 +101,10 @@ class Rule:
         drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
+    def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
+        """Draw reports for a dataframe: labels, and the code of each entry; what is missing stays missing."""
+        return self.mechanism.outputs, self.draw(codes, source)
+
     def draw(self, codes: Codes, source: Draws) -> Codes:
         """Codes of the reports; what is missing stays missing."""
         answered = codes != MISSING
@@ -150,8 +154,7 @@ def privatize_frame(
         absent.require_none()
         if asking is not None:
             codes = asking.answers(codes, chosen == place, len(rule.inputs), source)
-        made = rule.draw(codes, source)
-        drawn[column] = (rule.mechanism.outputs, made)
+        drawn[column] = rule.entries(codes, source)
     return with_labels(frame, drawn)
 
 

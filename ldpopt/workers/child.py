@@ -31,7 +31,10 @@ def serve(control: int, lifeline: int) -> None:
     gc.freeze()  # what is imported stays shared with the workers
     replies.send(why)
     while True:
-        message, sockets, *_ = socket.recv_fds(requests, 16, 1)
+        try:
+            message, sockets, *_ = socket.recv_fds(requests, 16, 1)
+        except ConnectionResetError:  # the run was killed; the lifeline ends this process, perhaps a moment later
+            return
         if not message:
             return
         if sockets:

@@ -189,6 +189,7 @@ def test_designs_hold_and_changed_ones_are_judged_alike(tmp_path: Path, case: An
     assert float(bound) == pytest.approx(best.bound, rel=1e-12)
     assert float(gap) == pytest.approx(float(best.certificate.gap), abs=1e-12 * best.value)
     data, rng = json.loads(path.read_text()), np.random.default_rng(0)
+    del data["about"]  # its digest would refuse most changes before anything is proved
     found = [place for place in places(data) if place[0] != "format"]
     for number in rng.choice(len(found), thorough_or(4, 24)):
         other = changed(data, found[number], rng)

@@ -15,6 +15,7 @@ from ldpopt.estimation.designs.cones.allowed import Allowed, allowed_by
 from ldpopt.estimation.designs.dual import Dual
 from ldpopt.estimation.designs.proof import Multipliers, Statement, bound_below
 from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.mechanism.origins import of_law
 
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 """Shares by which the largest cost is raised until the rationals agree that no column exceeds it."""
@@ -47,8 +48,10 @@ class DesignCertificate(DesignClaim):
         """Recompute the privacy of the mechanism, in exact arithmetic."""
         return self.mechanism.audit(self.privacy)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
         """Write statement, masses, multipliers and claim as JSON, each exactly; atomic.
+
+        The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version.
 
         Raises
         ------
@@ -57,7 +60,7 @@ class DesignCertificate(DesignClaim):
         ModelFileError
             If the file cannot be written.
         """
-        files.write(self, path)
+        files.write(files.to_dict(self), of_law(self.mechanism.digest, title, self.audit), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DesignCertificate:

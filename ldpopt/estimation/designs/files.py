@@ -30,15 +30,45 @@ OLD_FORMAT = "ldpopt design certificate 1"
 PROOFS = {proof.kind: proof for proof in (Multipliers, ProductMultipliers, MeanMultipliers)}
 """Kinds of proofs."""
 
+ABOUT = "about"
+"""Key of what a file says of itself: title, notion, epsilon, delta, digest, and what wrote it. It proves nothing."""
+
 LARGEST_FILE = 2**31
 """Bytes of a file."""
 
 
-def write(proof: DesignClaim, path: str | os.PathLike[str]) -> None:
-    """Write a certificate; see `DesignCertificate.save`."""
+def write(data: dict[str, Any], about: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a certificate as JSON data, and what it says of itself; atomic."""
     with replacing(path) as stream:
-        lines = [f" {json.dumps(key)}: {_rows(value)}" for key, value in to_dict(proof).items()]
+        lines = [f" {json.dumps(key)}: {_rows(value)}" for key, value in {**data, ABOUT: about}.items()]
         stream.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def split(data: Any, name: str) -> tuple[Entry, str | None]:
+    """A certificate without what it says of itself, and the digest that is stated there, if any.
+
+    Raises
+    ------
+    ModelFileError
+        If what it says of itself has other keys than `write` wrote.
+    """
+    if not isinstance(data, dict) or ABOUT not in data:
+        return Entry(data, name), None
+    about = Entry(data[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
+    return Entry({key: value for key, value in data.items() if key != ABOUT}, name), about["digest"].text()
+
+
+def require_digest(stated: str | None, found: str, name: str) -> None:
+    """Refuse a file whose digest is not that of what it draws.
+
+    Raises
+    ------
+    ModelFileError
+        If labels or masses were changed after the digest was written.
+    """
+    if stated not in (None, found):
+        what = "labels or masses were changed: the digest is another"
+        raise ModelFileError(what, where=name, do="take the file as it was written, or design again")
 
 
 def to_dict(proof: DesignClaim) -> dict[str, Any]:
@@ -74,7 +104,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
 
 def from_dict(data: Any, name: str) -> DesignClaim:
     """Read a certificate that `to_dict` made; the name is that of its place in messages."""
-    whole = Entry(data, name)
+    whole, digest = split(data, name)
     stated = whole.value if isinstance(whole.value, dict) else {}
     if stated.get("format") == OLD_FORMAT:
         what = f"{OLD_FORMAT!r} is an old format, without the notion of privacy; {FORMAT!r} is read"
@@ -87,11 +117,13 @@ def from_dict(data: Any, name: str) -> DesignClaim:
     )
     table["format"].text(FORMAT)
     try:
-        return _certificate(table)
+        found = _certificate(table)
     except ModelFileError:
         raise
     except LdpoptError as error:
         raise ModelFileError(error.what, where=name, do=error.do) from None
+    require_digest(digest, found.mechanism.digest, name)
+    return found
 
 
 def is_design(path: str | os.PathLike[str]) -> bool:

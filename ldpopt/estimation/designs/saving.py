@@ -17,7 +17,7 @@ from ldpopt.estimation.designs.subsets import FrequencyDesign
 FORMAT = "ldpopt frequency design 1"
 
 
-def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str]) -> None:
+def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
     """Write a design with its proof as JSON; atomic.
 
     Parameters
@@ -26,6 +26,8 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str]) -
         What `design` returned.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
+    title : str
+        What the design is for; default: ``""``. Notion, epsilon, digest and version are written with it.
 
     Raises
     ------
@@ -45,7 +47,7 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str]) -
     """
     if not isinstance(found, (Design, FrequencyDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
-    found.certificate.save(path)
+    found.certificate.save(path, title=title)
 
 
 def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:

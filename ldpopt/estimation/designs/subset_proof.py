@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.certificate.entries import Entry
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.estimation.designs import files
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.foundation.budget import Budget, round_down, round_up
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import strict_json
+from ldpopt.mechanism.origins import of_law
 from ldpopt.privacy import PureLDP
 from ldpopt.statement.workloads import Workload
 
@@ -100,8 +99,10 @@ class FrequencyCertificate:
             failures.append("the estimator has a larger variance than claimed")
         return tuple(failures)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
         """Write the statement and the claim as JSON; atomic.
+
+        The file also has the title, the notion, the audited epsilon, the digest of the protocol and the version.
 
         Raises
         ------
@@ -110,9 +111,7 @@ class FrequencyCertificate:
         ModelFileError
             If the file cannot be written.
         """
-        data = self.to_dict()
-        with replacing(path) as stream:
-            stream.write("{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(data[key])}" for key in data) + "\n}\n")
+        files.write(self.to_dict(), of_law(self.protocol.digest, title, self.audit), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement and the claim as JSON data."""
@@ -145,7 +144,7 @@ class FrequencyCertificate:
     @classmethod
     def from_dict(cls, data: Any, name: str) -> FrequencyCertificate:
         """Read what `to_dict` made; the name is that of its place in messages."""
-        whole = Entry(data, name)
+        whole, digest = files.split(data, name)
         table = whole.table("format", "inputs", "unit", "epsilon", "size", "achieved", "bound")
         table["format"].text(FORMAT)
         inputs = files.read_labels(table["inputs"])
@@ -156,7 +155,10 @@ class FrequencyCertificate:
             workload, privacy = table["unit"].number() * Workload.frequencies(inputs), PureLDP(table["epsilon"].text())
         except LdpoptError as error:
             raise ModelFileError(error.what, where=name, do=error.do) from None
-        return cls(workload, privacy, size, table["achieved"].rational(), table["bound"].rational())
+        found = cls(workload, privacy, size, table["achieved"].rational(), table["bound"].rational())
+        if digest is not None:
+            files.require_digest(digest, found.protocol.digest, name)
+        return found
 
 
 def is_frequency_design(path: str | os.PathLike[str]) -> bool:

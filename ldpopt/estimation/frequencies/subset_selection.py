@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -97,16 +97,34 @@ class SubsetSelection(FrequencyProtocol):
         return p, (p * (k - 1) + (1 - p) * k) / (d - 1)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
+        source = bit_source(rng)
+        return self.choose(answers, lambda rows, count: source(len(rows) * count).reshape(-1, count))
+
+    def choose(self, answers: Positions, words: Callable[[Positions, int], NDArray[np.uint64]]) -> NDArray[np.int32]:
+        """Map uniform words to sets, so that the same words give the same sets.
+
+        Parameters
+        ----------
+        answers : ndarray of int64, shape (N,)
+            Positions of the true labels.
+        words : callable
+            ``words(rows, count)`` gives new words below ``2**53``, shape ``(len(rows), count)``, for some of the rows.
+
+        Returns
+        -------
+        ndarray of int32, shape (N, k)
+            Positions, ascending.
+        """
         n, d, k = len(answers), len(self.inputs), self.size
         require_memory(4 * n * k, f"{n} reports of {k} labels")
-        source, reports = bit_source(rng), np.empty((n, k), dtype=np.int32)
+        reports = np.empty((n, k), dtype=np.int32)
         mass = np.uint64(int(self.p * TOTAL))
         for part in chunks(n, d):
-            own, waiting = answers[part], np.arange(len(answers[part]))
-            special = np.where(source(len(own)) < mass, FIRST_KEY, LAST_KEY)
+            own, waiting, rows = answers[part], np.arange(len(answers[part])), np.arange(n)[part]
+            special = np.where(words(rows, 1)[:, 0] < mass, FIRST_KEY, LAST_KEY)
             chosen = np.empty((len(own), k), dtype=np.int32)
             while len(waiting):
-                keys = source(len(waiting) * d).astype(np.int64).reshape(-1, d)
+                keys = words(rows[waiting], d).astype(np.int64)
                 keys[np.arange(len(waiting)), own[waiting]] = special[waiting]
                 order = np.argpartition(keys, k - 1, axis=1)[:, :k]
                 last = np.take_along_axis(keys, order, axis=1).max(axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,21 @@ def test_a_design_problem_reads_its_weights_by_label() -> None:
         DesignProblem(workload, PureLDP(1.0), [0.4, 0.6], "worst_case")
     with pytest.raises(StatementError, match="not a workload"):
         DesignProblem([[1, 0]], PureLDP(1.0))
+
+
+@pytest.mark.parametrize("workload", [Workload.prefix(3), Workload.frequencies(30)])
+def test_the_file_of_a_design_says_what_it_is(workload, tmp_path) -> None:
+    path = tmp_path / "design.json"
+    best = design(workload, PureLDP("log(3)"))
+    save_design(best, path, title="Income")
+    data = json.loads(path.read_text())
+    about = data["about"]
+    assert (about["title"], about["digest"]) == ("Income", best.digest)
+    assert about["epsilon"] == best.certificate.audit.epsilon
+    assert about["made_by"].startswith("ldpopt ")
+    for change in ("f" * 64, None, 3):
+        path.write_text(json.dumps(data | {"about": about | {"digest": change}}))
+        with pytest.raises(ModelFileError, match="digest"):
+            load_design(path)
+    path.write_text(json.dumps({key: value for key, value in data.items() if key != "about"}))
+    assert load_design(path).digest == best.digest

@@ -40,7 +40,9 @@ def large(tmp_path_factory):
 def saved(made, factory):
     path = factory.mktemp("proof") / "proof.json"
     made.certificate.save(path)
-    return json.loads(path.read_text())
+    data = json.loads(path.read_text())
+    del data["about"]  # its digest would refuse most changes before anything is proved
+    return data
 
 
 def fails(data, path):

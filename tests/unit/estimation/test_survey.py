@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import Mechanism, Problem, PureLDP, Survey, Workload, design, estimate_frequencies
+from ldpopt import Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.privatizing import Rule
 
@@ -97,3 +99,27 @@ def test_a_question_alone_is_its_mechanism():
     assert reports["smokes"].tolist() == COIN.sample(PEOPLE["smokes"].tolist(), rng=5).tolist()
     found = Survey({"smokes": COIN}).estimate(reports)["smokes"]
     assert found.values == pytest.approx(estimate_frequencies(COIN, reports["smokes"].tolist()).values)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> None:
+    best = design(Workload.frequencies([f"a{k}" for k in range(30)]), PureLDP(1.0))
+    survey = Survey({"answer": Rule(COIN, "leave_out"), "place": best})
+    plain = pd.DataFrame({"answer": ["no", None, "yes"] * 500, "place": ["a3"] * 1500, "id": range(1500)})
+    table = {"pandas": lambda: plain, "polars": lambda: pl.from_pandas(plain), "pyarrow": lambda: pa.table(plain)}[
+        library
+    ]()
+    key = SecretKey(bytes(32))
+    reports = survey.privatize(table, key=key, id="id")
+    assert type(reports) is type(table)
+    counts = survey.count(reports)
+    assert counts["place"].n_reports == 1500
+    found = survey.estimate(reports)["place"]
+    assert abs(found.values[3] - 1) < 6 * found.std_error[3]
+    # The same key, id and answer give the same set, in a file, in another order, beside other people.
+    pq.write_table(pa.table(plain), tmp_path / "answers.parquet")
+    survey.privatize_file(tmp_path / "answers.parquet", tmp_path / "reports.parquet", key=key, id="id")
+    assert survey.count(tmp_path / "reports.parquet") == counts
+    other = survey.privatize(plain[::-3], key=key, id="id")["place"].tolist()
+    assert other == list(reports["place"].to_pylist() if library == "pyarrow" else reports["place"])[::-3]
+    assert survey.privatize(plain, key=SecretKey(bytes(31) + b"1"), id="id")["place"].tolist() != other
