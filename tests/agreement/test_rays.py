@@ -15,8 +15,10 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.clock import Deadline
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
+from ldpopt.solving.methods.rays.coarse import prepared
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.method import _normalized
 from ldpopt.solving.methods.rays.trees import Trees
 
 RAYS = lo.Limits(rays_entries=0)
@@ -262,3 +264,24 @@ def test_clustered_places_do_not_stall(epsilon):
     answer = lo.solve(lo.Problem(city.prior, worth, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_coarse_start_changes_no_bound_and_begins_closer(epsilon):
+    """Few places stand for all: their rays are extended to rays, and the bound stays below the optimum."""
+    city = lo.testing.synthetic_city(90, rng=2)
+    problem = city.problem(epsilon)
+    cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
+    roots = np.arange(90)
+    work = prepared(cone, costs, roots, scale, Deadline())
+    loss = epsilon * np.asarray(problem.privacy.distance)
+    assert len(work.known) > 2 * 90
+    assert (work.known[:, :, None] >= np.exp(-loss) * work.known[:, None, :] * (1 - 1e-9)).all()
+    rays = work.trees.rays(np.arange(90))
+    assert rays[np.arange(90), roots] == pytest.approx(1.0)
+    assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-8)).all()
+    plain = Generation(cone, costs, roots, scale)
+    found, usual = work.run(1e-3), plain.run(1e-6)
+    assert found.ended == usual.ended == "gap"
+    assert work.bound <= plain.value + 1e-9
+    assert work.value >= plain.bound - 1e-9

@@ -98,7 +98,7 @@ class Cone:
         OutOfTimeError
             If the deadline is over.
         """
-        if len(self.lengths.table) and self._has_shortest_ties():
+        if self.has_shortest_ties:
             return self._from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
         parents = self._no_parents(roots)
@@ -115,14 +115,17 @@ class Cone:
         """Room for the parents of all trees, in as few bytes as the inputs' numbers need."""
         return np.empty((len(roots), self.n), np.int16 if self.n < 1 << 15 else np.int32)
 
-    def _has_shortest_ties(self) -> bool:
-        """Whether the ties of an input are shortest chains, as in a metric: checked for `CHECKED` inputs.
+    @cached_property
+    def has_shortest_ties(self) -> bool:
+        """Whether there is a table whose ties are shortest chains, as in a metric: checked for `CHECKED` inputs.
 
         Where it is wrong about other inputs, their kernels lie outside of the cone, which repair mends at a cost.
         """
         from ldpopt.solving.methods.rays.kernel_loops import is_shortest, kernel_tree
 
         table, reached = self.lengths.table, np.empty(self.n)
+        if not len(table):
+            return False
         parent = self._no_parents(np.zeros(1, np.int64))[0]
         for root in np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist():
             kernel_tree(root, table, parent, reached)

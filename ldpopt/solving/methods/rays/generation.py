@@ -44,6 +44,9 @@ START_SMOOTHING, WIDE_START_SMOOTHING, MAX_SMOOTHING = 0.5, 0.8, 0.95
 WIDE = 12.0
 """Mean sum of a kernel column from which it is wide; its best rays are then far from it, and take many pivots."""
 
+MAX_START_ROUNDS = 5
+"""Rounds after which other multipliers are priced even if those to begin with proved nothing."""
+
 LESS_SMOOTHING, MORE_SMOOTHING = 0.1, 0.3
 """How much the share falls when the bound improves in the master's direction, and how much it rises otherwise."""
 
@@ -146,6 +149,23 @@ class Generation:
         self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
+        self.known = np.empty((0, cone.n))
+
+    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
+        """Begin with some rays, multipliers that may be good, and for each output the best of some trees.
+
+        Parameters
+        ----------
+        rays : float array, shape (k, n)
+            Elements of the cone.
+        sums : float array, shape (n,)
+            Multipliers to be priced first.
+        parents, sides : int arrays, shape (t, n)
+            Trees of tight ties, as in `Trees`, with any roots.
+        """
+        known = rays / rays.max(axis=1, keepdims=True)
+        self.known, self.center, self.smoothing = np.concatenate([self._kernel_columns(), known]), sums, 1.0
+        self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:
@@ -241,7 +261,10 @@ class Generation:
             self.master_gap *= MASTER_SHRINK
             return
         self.master_gap = MASTER_GAP
-        if rises:
+        if self.smoothing == 1:  # priced until the multipliers to begin with prove something
+            started = MAX_SMOOTHING if self.is_wide else WIDE_START_SMOOTHING
+            self.smoothing = started if self.center_value > 0 or self.rounds > MAX_START_ROUNDS else 1.0
+        elif rises:
             if self.is_wide or self.gap <= CLOSE:  # a long step from a poor bound costs more pivots than it gains
                 self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
         else:
@@ -258,17 +281,21 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """Kernel columns, those of the exponential mechanism with their best outputs, and the best constant ones."""
-        m, n = self.costs.shape
-        kernels = self.trees.rays(np.arange(m))
-        half = np.sqrt(kernels)
-        columns = half / half.sum(axis=0)  # private: entries and sums each change by exp(loss / 2) at most
-        rays = np.concatenate([kernels, columns])
+        """The rays at hand, with the best outputs, and the best constant columns."""
+        n = len(self.center)
+        rays = self.known if len(self.known) else self._kernel_columns()
         output, cost = _cheapest(self.costs, rays)
         total = self.costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
         rays = np.concatenate([rays, np.ones((len(constant), n))])
         return Master.start(rays.T.copy(), np.concatenate([cost, total[constant]]), np.concatenate([output, constant]))
+
+    def _kernel_columns(self) -> Float:
+        """Kernel columns, and those of the exponential mechanism; rows. For trees that are still the first ones."""
+        kernels = self.trees.rays(np.arange(len(self.roots)))
+        half = np.sqrt(kernels)
+        columns = half / half.sum(axis=0)  # private: entries and sums each change by exp(loss / 2) at most
+        return np.concatenate([kernels, columns])
 
     def _result(self, ended: str) -> RaysResult:
         m, n = self.costs.shape

@@ -121,6 +121,17 @@ class Master:
         weights = np.full(len(cost), 1 / float(rays.sum(axis=1).mean()))
         return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rays))
 
+    def begun_at(self, sums: Float) -> Master:
+        """The same rays, with multipliers near others, as far as these leave room, and all products alike."""
+        there = self.cost - sums @ self.rays
+        least = MIN_SLACK * float(np.abs(there).mean())
+        lack, room = least - there, self.at.reduced - there
+        share = min(float(np.where(lack > 0, lack / np.maximum(room, lack), 0.0).max(initial=0.0)), MAX_SHARE)
+        reduced = np.maximum((1 - share) * there + share * self.at.reduced, 0.01 * least)
+        weights = 1 / reduced
+        weights /= float((self.rays @ weights).mean())
+        return replace(self, at=MasterPoint(weights, (1 - share) * sums + share * self.at.sums, reduced))
+
     @property
     def value(self) -> float:
         """Cost of the weights."""

@@ -81,8 +81,8 @@ class Rays(Method):
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Generate rays; the answer is always a private channel with its gap, whatever ended the rounds."""
+        from ldpopt.solving.methods.rays.coarse import prepared
         from ldpopt.solving.methods.rays.cone import Cone
-        from ldpopt.solving.methods.rays.generation import Generation
 
         if task.form.ties is None:
             raise NotRepresentableError("rays need ties")
@@ -91,7 +91,7 @@ class Rays(Method):
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
         roots = _roots(task.problem.utility.gain)
-        work = Generation(cone, costs, roots, scale, task.deadline)
+        work = prepared(cone, costs, roots, scale, task.deadline)
         if not work.trees.depth < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
         patience = task.limits.rays_pivots * len(cone.first) if task.form.fits_graph_interior(task.limits) else inf

@@ -189,6 +189,18 @@ def is_wrong(x: int, tree: Tree) -> bool:
 
 
 @compiled
+def hang(root: int, parent: Int, side: Int) -> None:
+    """Make another node the root of a tree: ties on the path from it to the old root change direction."""
+    x, above, way = root, root, 0
+    while True:
+        old_above, old_way = parent[x], side[x]
+        parent[x], side[x] = above, way
+        if old_above == x:
+            break
+        x, above, way = old_above, x, -old_way
+
+
+@compiled
 def read(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
     """Write the rays of some outputs, one a row."""
     room = new_room(parents[0], sides[0])

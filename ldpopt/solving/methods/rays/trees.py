@@ -101,6 +101,31 @@ class Trees:
         other.parent, other.side = self.parent.copy(), self.side.copy()
         return other
 
+    def adopt(self, costs: Float, parents: Int, sides: Int) -> None:
+        """Give every output the tree, of its own and some others, whose ray costs it least, hung from its root.
+
+        Parameters
+        ----------
+        costs : float array, shape (m, n)
+            Costs of the entries.
+        parents, sides : int arrays, shape (t, n)
+            Trees with any roots; these are their own parents.
+        """
+        from ldpopt.solving.methods.rays.tree_loops import hang, read
+
+        if not len(parents):
+            return
+        m, n = self.parent.shape
+        tops = (parents == np.arange(n)).argmax(axis=1)
+        rays = np.empty((len(parents), n))
+        read(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
+        own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])
+        others = (costs @ rays.T) / rays[:, self.roots].T
+        best = others.argmin(axis=1)
+        for y in np.flatnonzero(others[np.arange(m), best] < own):
+            self.parent[y], self.side[y] = parents[best[y]], sides[best[y]]
+            hang(self.roots[y], self.parent[y], self.side[y])
+
     def rays(self, outputs: Int) -> Float:
         """Entries of the rays of some outputs, shape (len(outputs), n)."""
         from ldpopt.solving.methods.rays.tree_loops import read

@@ -1,0 +1,142 @@
+r"""A coarse start: few inputs stand for all, and their rays, multipliers and trees are extended to the others.
+
+A ray ``p`` of the chosen inputs ``r`` extends to all inputs by the largest and by the least column that agrees with it,
+
+.. math:: \min_r e^{\ell(x, r)} p_r \qquad \text{and} \qquad \max_r e^{-\ell(x, r)} p_r ,
+
+which are private again. Nothing is trusted: the start only makes the first prices good ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.log import LOG
+from ldpopt.foundation.rows import Int
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.generation import Generation, Scale
+
+if TYPE_CHECKING:
+    from ldpopt.solving.methods.rays.master import Master
+
+SMALLEST = 75
+"""Number of inputs up to which no others stand for them."""
+
+FEWER = 3
+"""How many times fewer inputs stand for all."""
+
+COARSE_GAP = 0.02
+"""Relative gap to which the coarse problem is solved."""
+
+TIME_SHARE = 0.5
+"""Share of the time that is left which the coarse problem may take."""
+
+ROUNDING = 1e-9
+"""Error of a ray's logarithm, in nats, up to which it is in the cone."""
+
+UNLIKELY = 0.25
+"""Power of an input's costs by which its distance counts, when inputs are chosen that lie apart."""
+
+
+def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline) -> Generation:
+    """Return a generation of rays, which starts from a coarse problem where ties are shortest chains, as in a metric.
+
+    Parameters
+    ----------
+    cone, costs, roots, scale, deadline
+        As in `Generation`.
+    """
+    work = Generation(cone, costs, roots, scale, deadline)
+    if cone.n <= SMALLEST or not cone.has_shortest_ties:
+        return work
+    chosen, far = _apart(cone, costs.mean(axis=0))
+    nearest = far.argmin(axis=0)
+    distance = np.ascontiguousarray(far[:, chosen])
+    coarse, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE))
+    if coarse.incumbent is None or not coarse.center_value > 0:
+        return work
+    LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
+    share = costs.mean(axis=0) + 1e-300
+    sums = (unit * coarse.center + offset)[nearest] * share / np.bincount(nearest, share)[nearest]
+    parents, sides = _trees(coarse, cone, chosen, deadline)
+    work.begin_at(_rays(coarse.incumbent, far, deadline), sums, parents, sides)
+    return work
+
+
+def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
+    """Choose inputs that lie apart, each the farthest from those before; also their losses to all inputs."""
+    from ldpopt.solving.methods.rays.kernel_loops import kernel_tree
+
+    count = cone.n // FEWER
+    chosen, far = np.empty(count, np.int64), np.empty((count, cone.n))
+    parent, near, likely = np.empty(cone.n, np.int64), np.full(cone.n, np.inf), weight**UNLIKELY
+    following = int(weight.argmax())
+    for k in range(count):
+        chosen[k] = following
+        kernel_tree(following, cone.lengths.table, parent, far[k])
+        near = np.minimum(near, far[k])
+        following = int((near * likely).argmax())
+    order = np.argsort(chosen)
+    return chosen[order], far[order]
+
+
+def _coarse(
+    distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline
+) -> tuple[Generation, Float, float]:
+    """Solve the problem of the chosen inputs, which bear the costs of those nearest to them.
+
+    Each chosen input keeps the output that costs it least. Returned with the costs' offset and unit.
+    """
+    total = np.zeros((len(distance), len(costs)))
+    np.add.at(total, nearest, costs.T)
+    outputs = np.unique(total.argmin(axis=1))
+    few = total[:, outputs].T
+    offset = few.min(axis=0)
+    unit = float((few - offset).max()) or 1.0
+    first, second = np.nonzero(~np.eye(len(distance), dtype=bool))
+    ties = Cone(len(distance), first, second, distance[first, second])
+    coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
+    few = np.ascontiguousarray((few - offset) / unit)
+    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline)
+    work.run(COARSE_GAP, deadline)
+    return work, offset, unit
+
+
+def _rays(master: Master, far: Float, deadline: Deadline) -> Float:
+    """Both extensions of the rays that are used most, as many as time allows, and a constant one; rows."""
+    used = np.argsort(-master.at.weights * master.rays.sum(axis=0))[: len(far)]
+    kernels = np.exp(-far)
+    rays = [np.ones(far.shape[1])]
+    for ray in master.rays[:, used].T:
+        if deadline.is_over:
+            break
+        rays += [(kernels * ray[:, None]).max(axis=0), (ray[:, None] / kernels).min(axis=0)]
+    return np.array(rays)
+
+
+def _trees(coarse: Generation, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
+    """Trees of all inputs, as many as time allows: every other input hangs from the chosen one that holds it highest.
+
+    A tree whose edges are not all tied, or whose ray is not in the cone, is left out.
+    """
+    table, trees = cone.lengths.table, coarse.trees
+    heights = np.log(trees.rays(np.arange(len(coarse.roots))))
+    tied, numbers = -table[chosen], np.arange(cone.n)
+    parents, sides = [], []
+    for tree, height in enumerate(heights):
+        if deadline.is_over:
+            break
+        reached = height[:, None] + tied
+        parent, entry = chosen[reached.argmax(axis=0)], reached.max(axis=0)
+        parent[chosen], entry[chosen] = chosen[trees.parent[tree]], height
+        side = np.full(cone.n, -1)
+        side[chosen] = trees.side[tree]
+        is_tied = np.isfinite(table[parent, numbers]) | (parent == numbers)
+        if is_tied.all() and not (entry[:, None] - table > entry + ROUNDING).any():
+            parents.append(parent)
+            sides.append(side)
+    return np.array(parents, np.int64).reshape(-1, cone.n), np.array(sides, np.int64).reshape(-1, cone.n)
