@@ -1,6 +1,6 @@
 """Long runs and surveys on a cluster: what two workers are worth, and a hundred kills.
 
-python benchmarks/cluster.py              # ten minutes; rewrites benchmarks/cluster.md
+python benchmarks/cluster.py              # ten minutes on an idle machine; rewrites benchmarks/cluster.md
 python benchmarks/cluster.py kills 20     # only the kills, and so many; prints
 python benchmarks/cluster.py speed        # only the speed; prints
 """

@@ -44,6 +44,14 @@ ModelPath = Annotated[
         metavar="MODEL", help="A model file (TOML), or the name of one of `ldpopt models`.", callback=find_model
     ),
 ]
+ModelPaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...",
+        help="Model files (TOML), or names of `ldpopt models`.",
+        callback=lambda names: [find_model(name) for name in names],
+    ),
+]
 MechanismPath = Annotated[
     str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
 ]

@@ -20,7 +20,22 @@ from ldpopt.cli.output import (
     wait_for,
 )
 from ldpopt.cli.shell import app, refuse
-from ldpopt.cli.surveying import DOUBTFUL, IMPOSSIBLE, Identity, KeyFile, Seed, read_key, save_table
+from ldpopt.cli.surveying import (
+    DOUBTFUL,
+    IMPOSSIBLE,
+    Answers,
+    Identity,
+    Jobs,
+    KeyFile,
+    Reports,
+    Seed,
+    Tables,
+    count_all,
+    is_folder,
+    privatize_all,
+    read_key,
+    save_table,
+)
 from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
@@ -163,30 +178,33 @@ def plan(
 @survey.command()
 def privatize(
     path: SurveyPath,
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet; '-' for stdin.")],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="REPORTS", help="CSV or Parquet, by the ending; '-' for stdout.")
-    ],
+    answers: Answers,
+    output: Reports,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated.")
     ] = None,
     key: KeyFile = None,
     identity: Identity = None,
     seed: Seed = None,
+    jobs: Jobs = 1,
     json: Json = None,
 ) -> None:
-    """Replace the answers of a table by reports, all questions in one pass.
+    """Replace the answers of a table, or of a folder of Parquet files, by reports, all questions in one pass.
 
     What is not private is said before anything is written. All other columns are dropped, unless kept by name.
     """
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(output, json)
+    require_writable(None if is_folder(answers) else output, json)
     found = read(path)
     for note in _warnings(found, seed, keep or []):
         say(note)
-    total = found.privatize_file(answers, output, keep=keep or [], rng=seed, key=secret, id=identity)
+    how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
+    if is_folder(answers):
+        total = privatize_all(answers, output, found, jobs=jobs, **how)
+    else:
+        total = found.privatize_file(answers, output, **how)
     data = {"rows": total, "questions": list(found.rules), "epsilon": found.epsilon, "output": output}
     person = f"{total:,} people, epsilon {found.epsilon:.6g} a person"
     report(data, json, lambda: None if output == "-" else print(f"{output}: {person}"))
@@ -195,7 +213,7 @@ def privatize(
 @survey.command()
 def estimate(
     path: SurveyPath,
-    reports: Annotated[str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet; '-' for stdin.")],
+    reports: Tables,
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Weight of each respondent (default: that of the survey).")
     ] = None,
@@ -204,6 +222,7 @@ def estimate(
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
+    jobs: Jobs = 1,
     json: Json = None,
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.
@@ -217,7 +236,7 @@ def estimate(
     if output is not None:
         kind_of(output)
     found = read(path)
-    counts = found.count(reports, weights=weights)
+    counts = count_all(reports, found, weights, jobs) if is_folder(reports) else found.count(reports, weights=weights)
     entries, doubts = [], {}
     for name, seen in counts.items():
         told = found.estimate_question(name, seen, confidence, simultaneous=simultaneous)

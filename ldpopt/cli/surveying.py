@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,6 +15,7 @@ from ldpopt.cli.output import (
     new_axes,
     number,
     print_table,
+    progress_bar,
     report,
     require_writable,
     save_figure,
@@ -23,12 +25,33 @@ from ldpopt.cli.shell import refuse
 from ldpopt.foundation.labels import text_of
 
 if TYPE_CHECKING:
+    from ldpopt.estimation.counts import Counts
     from ldpopt.mechanism.keyed import SecretKey
 
 MissingOption = Annotated[
     Literal["refuse", "leave_out"],
     typer.Option(help="Where an answer is missing: refuse the table, or leave it out, unprotected."),
 ]
+
+Answers = Annotated[
+    str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+]
+
+Tables = Annotated[
+    str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+]
+
+Reports = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="REPORTS",
+        help="CSV or Parquet, by the ending; '-' for stdout; or a folder.",
+    ),
+]
+
+Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes for a folder; -1 for all cores.")]
 
 KeyFile = Annotated[
     str | None, typer.Option("--key", metavar="FILE", help="Secret key: the same report for the same id and answer.")
@@ -44,13 +67,11 @@ DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
 
 def privatize(
     mechanism: MechanismPath,
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet; '-' for stdin.")],
+    answers: Answers,
     column: Annotated[
         list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table; may be repeated.")
     ],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="REPORTS", help="CSV or Parquet, by the ending; '-' for stdout.")
-    ],
+    output: Reports,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated."),
@@ -62,13 +83,14 @@ def privatize(
     key: KeyFile = None,
     identity: Identity = None,
     seed: Seed = None,
+    jobs: Jobs = 1,
     json: Json = None,
 ) -> None:
-    """Replace the answers of a table by reports.
+    """Replace the answers of a table, or of a folder of Parquet files, by reports.
 
     Reports are drawn with the system's random numbers, or from a key and the ids of the records. All other columns
     would be unprotected; they are dropped, unless kept by name. Texts are matched with the texts of the mechanism's
-    labels. The file is written atomically.
+    labels. A file is written whole or not at all; a folder goes on where it was left, and no file is replaced.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
@@ -79,7 +101,7 @@ def privatize(
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(output, json)
+    require_writable(None if is_folder(answers) else output, json)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
     rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
@@ -92,12 +114,39 @@ def privatize(
         for note in _warnings(len(column), seed, missing, keep):
             say(note)
 
-    total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, keyed=keyed, announce=announce)
+    if is_folder(answers):
+        announce()
+        total = privatize_all(answers, output, rules, keep=keep or [], rng=seed, key=secret, id=identity, jobs=jobs)
+    else:
+        total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, keyed=keyed, announce=announce)
     if total == 0:
         say("note: the table has a header and no rows")
     data = {"rows": total, "column": column[0], "columns": column, "kept": list(keep or []), "output": output}
     data["key"] = None if keyed is None else keyed.key.name
     report(data, json, lambda: None if output == "-" else print(f"{output}: {total:,} reports"))
+
+
+def is_folder(path: str) -> bool:
+    """Whether a table is a folder of Parquet files."""
+    return path != "-" and Path(path).is_dir()
+
+
+def privatize_all(source: str, target: str, questions: Any, **how: Any) -> int:
+    """Write the reports of a folder, with a progress bar; see `privatize_folder`."""
+    from ldpopt.studies.folders import privatize_folder
+
+    if target == "-" or Path(target).suffix:
+        raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
+    with progress_bar(f"privatizing {Path(source).name}") as bar:
+        return privatize_folder(source, target, questions, progress=bar, **how)
+
+
+def count_all(folder: str, questions: Any, weights: str | None, jobs: int) -> dict[str, Counts]:
+    """Count the reports of a folder, with a progress bar; see `count_folder`."""
+    from ldpopt.studies.folders import count_folder
+
+    with progress_bar(f"counting {Path(folder).name}") as bar:
+        return count_folder(folder, questions, weights=weights, jobs=jobs, progress=bar)
 
 
 def read_key(key: str | None, identity: str | None, seed: int | None) -> SecretKey | None:
@@ -146,7 +195,7 @@ def _warnings(columns: int, seed: int | None, missing: str, keep: list[str] | No
 
 def estimate(
     mechanism: MechanismPath,
-    reports: Annotated[str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet; '-' for stdin.")],
+    reports: Tables,
     column: Annotated[list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table.")],
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column with the weight of each respondent.")
@@ -161,6 +210,7 @@ def estimate(
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
+    jobs: Jobs = 1,
     json: Json = None,
 ) -> None:
     """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.
@@ -180,7 +230,10 @@ def estimate(
     instrument = read_instrument(mechanism)
     if len(column) > 1:
         raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
-    seen = instrument.count(reports, column[0], weights, missing)
+    if is_folder(reports):
+        seen = count_all(reports, {column[0]: instrument.rule(missing, None)}, weights, jobs)[column[0]]
+    else:
+        seen = instrument.count(reports, column[0], weights, missing)
     found = instrument.estimate(seen, method, confidence, simultaneous)
     chance = None if seen.is_weighted else goodness_of_fit(instrument.source, seen)
     entries = _entries(found)

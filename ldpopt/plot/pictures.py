@@ -70,12 +70,12 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : SweepResult
-        The sweep; of many priors nine are drawn, evenly spaced.
+        The sweep; of many priors, deltas and models nine are drawn, evenly spaced.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
     ax = axes_or_new(ax)
-    values, formulas = result.grid("value"), result.grid("closed_form")
+    values, formulas = _curves(result, "value"), _curves(result, "closed_form")
     order = np.argsort(result.epsilons, kind="stable")
     count = values.shape[1]
     chosen = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int))
@@ -92,6 +92,12 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     if len(ax.get_lines()) > 1:
         ax.legend(fontsize=8, title=None if result.priors is None else "prior")
     return ax
+
+
+def _curves(result: SweepResult, column: str) -> Any:
+    """A column over budgets, shape ``(k, curves)``: one curve for each prior of each case."""
+    grid = result.grid(column)
+    return grid if grid.ndim == 2 else np.moveaxis(grid, 1, 0).reshape(grid.shape[1], -1)
 
 
 def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value") -> Axes:
@@ -277,11 +283,17 @@ def _dotted_curve(ax: Axes, x: Float, y: Float, label: str | None) -> None:
 
 
 def _curve_name(result: SweepResult, k: int) -> str:
-    """Name of the curve of prior ``k``."""
-    if result.priors is None:
-        return "solver"
-    weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k, :4])
-    return f"({weights}{', …' if result.priors.shape[1] > 4 else ''})"
+    """Name of the curve ``k`` of `_curves`: its case, and its prior."""
+    priors = 1 if result.priors is None else len(result.priors)
+    parts = []
+    if result.cases:
+        model, delta, _ = result.cases[k // priors]
+        parts += [model] if model else []
+        parts += [] if np.isnan(delta) else [f"delta {delta:.3g}"]
+    if result.priors is not None:
+        weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k % priors, :4])
+        parts.append(f"({weights}{', …' if result.priors.shape[1] > 4 else ''})")
+    return ", ".join(parts) or "solver"
 
 
 def _first_prior(names: Sequence[Hashable]) -> str:

@@ -340,6 +340,34 @@ def test_a_sweep_goes_on_from_its_checkpoint(folder: Path) -> None:
     assert "another run: 'sweep of 4 points" in other.stderr
 
 
+def test_a_sweep_over_models_and_deltas_keeps_mechanisms(folder: Path) -> None:
+    text = Path("coin.toml").read_text()
+    Path("other.toml").write_text(text.replace('kind = "pure"', 'kind = "approximate"\ndelta = 0.0'))
+    Path("third.toml").write_text(Path("other.toml").read_text())
+    args = ("sweep", "other.toml", "third.toml", "--epsilon", "0.5,log(3)", "--delta", "0,0.1", "--keep", "kept")
+    rows = record(*args, "--plot", "curves.png")["rows"]
+    assert [(row["model"], row["delta"]) for row in rows[::2]] == [
+        (name, delta) for name in ("other", "third") for delta in (0, 0.1)
+    ]
+    assert len(list(Path("kept").iterdir())) == 8
+    assert "delta 0.1" in json.loads(Path("kept/4.json").read_text())["title"]
+    for wrong in (args, ("sweep", "coin.toml", "coin.toml", "--epsilon", "1"), (*args[:4], "1", "--delta", "much")):
+        assert run_cli(*wrong).exit_code == 2
+
+
+def test_folders_are_privatized_and_estimated(folder: Path) -> None:
+    import pandas as pd
+
+    good("solve", "coin.toml", "-o", "coin.json")
+    labels = list(Mechanism.load("coin.json").inputs)
+    Path("answers").mkdir()
+    for k in range(2):
+        pd.DataFrame({"a": labels * 500}).to_parquet(f"answers/{k}.parquet")
+    assert "reports" in good("privatize", "coin.json", "answers", "-c", "a", "-o", "reports")
+    assert record("estimate", "coin.json", "reports", "-c", "a", "-j", "2")["n_reports"] == 2000
+    assert run_cli("privatize", "coin.json", "answers", "-c", "a", "-o", "reports.csv").exit_code == 2
+
+
 def test_sweep_over_priors(folder: Path) -> None:
     data = record("sweep", "coin.toml", "--epsilon", "0.5,log(3)", "--prior-grid", "3", "--plot", "surface.png")
     assert len(data["rows"]) == 6
