@@ -57,7 +57,9 @@ left.bar(form.members, problem.prior[form.members], color="#08519c", label="ever
 left.set_xticks(range(5), problem.inputs, rotation=45, ha="right", rotation_mode="anchor")
 left.set_ylabel("prior")
 left.legend(frameon=False)
+left.set_title("the answers")
 plot.mechanism(solution.mechanism, right)
+right.set_title(r"pure privacy, $\varepsilon$ = 1")
 
 # sphinx_gallery_start_ignore
 # The picture goes to the folder that the command names, or to the current one.

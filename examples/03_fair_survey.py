@@ -71,6 +71,7 @@ ax.set_yticks([0.2, 0.25, 0.3, 0.35, 0.4, 0.45])
 ax.yaxis.set_major_formatter("{x:.0%}")
 ax.set_xlabel(r"$\varepsilon$ (nats)")
 ax.set_ylabel("share of yes")
+ax.set_title(r"6366 answers, pure privacy: the estimate at each $\varepsilon$")
 ax.legend(frameon=False)
 
 # sphinx_gallery_start_ignore

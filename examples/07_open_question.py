@@ -61,7 +61,7 @@ alpha, sums = np.exp(epsilons)[:, None], np.cumsum(prior)
 curves = alpha * sums / (alpha + np.arange(3))
 figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 for k in range(3):
-    ax.plot(epsilons, curves[:, k], color=("#9ecae1", "#4292c6", "#084594")[k], label=f"k = {k + 1}")
+    ax.plot(epsilons, curves[:, k], linestyle=(":", "--", "-")[k], color="#084594", label=f"k = {k + 1}")
 ax.plot(epsilons, curves.max(axis=1), color="black", linewidth=3, alpha=0.25, label="optimum")
 solved = [solve(Problem(prior, "identity", PureLDP(epsilon))).value for epsilon in epsilons[::30]]
 ax.plot(epsilons[::30], solved, "o", color="#cb181d", markersize=4, label="linear program")
@@ -69,6 +69,7 @@ for place, breakpoint_ in enumerate(breakpoints[1:], start=2):
     ax.axvline(breakpoint_, color="gray", linestyle=":", linewidth=1)
     ax.annotate(rf"$\ln t_{place}$", (breakpoint_ + 0.03, 0.36), fontsize=9)
 ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel="expected share of true answers", ylim=(0.33, 1))
+ax.set_title("Three answers, pure privacy: randomized response among k of them")
 ax.legend(frameon=False, fontsize=8)
 
 # sphinx_gallery_start_ignore

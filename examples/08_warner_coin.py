@@ -52,6 +52,7 @@ print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 plot.delta_curve(audit, left)
 plot.estimate(estimate, right)
+right.set_title(r"The estimate at $\varepsilon$ = ln 3", fontsize=10)
 
 # sphinx_gallery_start_ignore
 # The picture goes to the folder that the command names, or to the current one.

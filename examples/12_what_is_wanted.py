@@ -55,19 +55,20 @@ ratios = {name: total / totals["optimal design"] for name, total in totals.items
 print({name: round(ratio, 2) for name, ratio in ratios.items()})
 
 # %%
-# The picture of the errors: lines are predicted, circles are the surveys. The last share is 1, and known. Subset
+# The picture of the errors: lines are predicted, marks are the surveys. The last share is 1, and known. Subset
 # selection is the best for the shares of single answers, and so at the left end; added up, its errors grow.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.2))
-for color, name in zip(("tab:blue", "tab:orange", "tab:green"), mechanisms, strict=True):
-    axes.plot(100 * predicted[name][:-1], color=color, label=f"{name}: {ratios[name]:.2f}")
-    axes.plot(100 * simulated[name][:-1], "o", color=color, markerfacecolor="white")
+styles = {"tab:blue": ":s", "tab:orange": "--^", "tab:green": "-o"}
+for (color, (*line, mark)), name in zip(styles.items(), mechanisms, strict=True):
+    axes.plot(100 * predicted[name][:-1], "".join(line), color=color, label=f"{name}: {ratios[name]:.2f}")
+    axes.plot(100 * simulated[name][:-1], mark, color=color, markerfacecolor="white")
 axes.set_xticks(range(n - 1), [f"up to {step}\n{share:.0%}" for step, share in zip(steps[:-1], truth, strict=False)])
 axes.set_xlabel("share that is wanted, and its true size")
 axes.set_ylabel("root mean square error, percentage points")
 axes.set_ylim(bottom=0)
 axes.set_title(
-    f"{party.rows} people, $\\varepsilon$ = {epsilon:g}: predicted (lines), in {rounds} surveys (circles)", loc="left"
+    f"{party.rows} people, $\\varepsilon$ = {epsilon:g}: predicted (lines), in {rounds} surveys (marks)", loc="left"
 )
 axes.legend(title="sum of squared errors over the optimum", frameon=False, loc="lower center")
 axes.spines[["top", "right"]].set_visible(False)

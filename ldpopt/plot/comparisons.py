@@ -37,7 +37,7 @@ def comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     ax.bar_label(bars, ["", *ratios[1:]], padding=4, fontsize=8)
     ax.set_yticks(np.arange(len(rows)), [row.name for row in rows])
     ax.invert_yaxis()
-    ax.set_xlim(min(0.0, 1.18 * values.min()), max(1.18 * values.max(), 1e-12))
+    ax.set_xlim(min(0.0, 1.25 * values.min()), max(1.25 * values.max(), 1e-12))
     kind = "worst-case" if found.problem.objective == "worst_case" else "expected"
     better = "more" if found.problem.utility.sense == "gain" else "less"
     ax.set_xlabel(f"{kind} {found.problem.utility.sense} ({better} is better)")

@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation import checks as numbers
 
 DAY = np.datetime64("2020-01-01")
-SPAN = np.timedelta64(3)
+SPAN = np.timedelta64(3, "s")
 HUGE = 10**5000
 NO_NUMBERS = {
     "truth": True,
