@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 
 import ldpopt as lo
+import ldpopt.testing
 from ldpopt.mechanism.repair import repair
 
 HERE = Path(__file__).parent
@@ -63,6 +64,11 @@ def many_dimensions(n, epsilon):
     return straight(places), lo.MetricDP.of_points(epsilon, places)
 
 
+def city(n, epsilon):
+    places = lo.testing.synthetic_city(n, rng=1).points
+    return straight(places), lo.MetricDP.of_points(epsilon, places)
+
+
 KINDS = {
     "graph": grid_graph,
     "manhattan": city_blocks,
@@ -70,6 +76,7 @@ KINDS = {
     "roads": roads,
     "globe": globe,
     "R^50": many_dimensions,
+    "city": city,
 }
 
 CASES = [
@@ -91,13 +98,19 @@ CASES = [
     ("euclidean", 15, 0.3, "random", "distance", 1e-6),
     ("graph", 30, 0.3, "random", "distance", 1e-6),
     ("graph", 45, 1.0, "random", "distance", 1e-3),
+    *(("city", 300, epsilon, "city", "distance", 1e-3) for epsilon in (0.3, 1.0, 2.0)),
+    ("city", 500, 1.0, "city", "distance", 1e-2),
 ]
 
 
 def run(kind, size, epsilon, prior_kind, loss, gap):
     distance, privacy = KINDS[kind](size, epsilon)
     n = len(distance)
-    prior = np.random.default_rng(0).dirichlet(np.ones(n)) if prior_kind == "random" else np.full(n, 1 / n)
+    prior = {
+        "random": lambda: np.random.default_rng(0).dirichlet(np.ones(n)),
+        "uniform": lambda: np.full(n, 1 / n),
+        "city": lambda: lo.testing.synthetic_city(n, rng=1).prior,
+    }[prior_kind]()
     worth = lo.utility.table(distance if loss == "distance" else 1 - np.eye(n), sense="loss")
     began = time.process_time()
     answer = lo.solve(lo.Problem(prior, worth, privacy), gap=gap, time_limit=SECONDS)
