@@ -80,7 +80,7 @@ def test_what_is_added_in_signs_is_eight_times_pairs_and_sizes(seed: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "changes", [{"size": -1}, {"size": 3}, {"size": 1.0}, {"factor": -1e-9}, {"pairs": [[0.0, -1e-9], [0.0, 0.0]]}]
+    "changes", [{"size": -1}, {"size": 3}, {"size": 1.0}, {"factor": -5e-324}, {"pairs": [[0.0, -5e-324], [0.0, 0.0]]}]
 )
 def test_a_multiplier_that_is_negative_or_of_no_size_is_refused(changes: Any) -> None:
     given = {"pairs": [[0.0, 1.0], [-1.0, -1.0]], "size": 2, "factor": 0.0}

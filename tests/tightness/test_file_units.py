@@ -19,7 +19,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
 from ldpopt.solving import claims
-from ldpopt.solving.formulation import formulate, size
+from ldpopt.solving.formulation import _pairwise_size, formulate, program_of_pairs, size
 from ldpopt.solving.methods.method import RawSolution
 
 
@@ -280,3 +280,13 @@ def test_counts_of_a_form_are_those_of_its_program(notion: Any, kind: Any, objec
     counted, program = size(problem, kind), formulate(problem, kind)
     assert (counted.rows, counted.columns) == program.shape
     assert counted.nonzeros >= len(program.value)
+
+
+def test_a_program_of_all_pairs_and_outputs_is_the_pairwise_one() -> None:
+    problem = lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))
+    whole = formulate(problem, "pairwise")
+    pair, output = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
+    some = program_of_pairs(problem, pair, output)
+    dense = [{tuple(row) for row in program.matrix.toarray().round(12).tolist()} for program in (whole, some)]
+    assert dense[0] == dense[1]
+    assert _pairwise_size(None, 3, 2) == (18, 30)

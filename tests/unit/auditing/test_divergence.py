@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import all_events, cases, hops, single_events, star
 from ldpopt.auditing import tied_pairs
-from ldpopt.auditing.divergence import max_divergence
+from ldpopt.auditing.divergence import Pairs, max_divergence
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure
@@ -305,3 +305,15 @@ def test_a_large_channel_is_screened_and_still_exact():
     over = np.maximum(channel[:, None, :] - 3 * channel[None, :, :], 0).sum(axis=2)
     assert float(at) == pytest.approx(over.max(), rel=1e-12)
     assert at <= Fraction(found.delta) <= at * (1 + Fraction(1, 2**50))
+
+
+def test_a_candidate_that_floats_call_smaller_is_kept_while_it_may_be_the_largest():
+    """Pair (0, 1) has a ratio just above e, pair (2, 3) one just below; floats order them the other way."""
+    low, high = Budget(1.0).enclosure(Fraction(1))
+    above = high * (1 + Fraction(1, 10**20))
+    column = [above / 905, Fraction(1, 905), low / 900, Fraction(1, 900)]
+    matrix = exact(np.array([[p, 1 - p] for p in column], dtype=object))
+    first, second = (tied_pairs._losses(matrix.floats[x], matrix.floats[x + 1]).max() for x in (0, 2))
+    assert first < second
+    pairs = Pairs(np.array([0, 2]), np.array([1, 3]), np.ones(2))
+    assert tied_pairs.least_epsilon_pairs(matrix, pairs)[0] == math.nextafter(1, 2)

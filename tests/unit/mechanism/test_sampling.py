@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, round_rows
+from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, generators, round_rows
 
 TOTAL = 1 << BITS
 
@@ -231,3 +231,12 @@ class TestRandomness:
 
     def test_no_codes_no_draws(self):
         assert self.table.draw(np.array([], dtype=int)).tolist() == []
+
+
+def test_one_column_draws_from_the_generator_itself_and_several_from_spawned_ones():
+    source = np.random.default_rng(1)
+    assert generators(source, 1) == [source]
+    several = generators(source, 3)
+    assert len(several) == 3
+    assert source not in several
+    assert generators(None, 2) == [None, None]
