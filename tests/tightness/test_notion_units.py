@@ -31,8 +31,8 @@ def test_events_are_separated_only_where_a_slack_spreads_over_an_event() -> None
         assert other.separate(channel, [0, 1]) is None
 
 
-@pytest.mark.parametrize("beyond", [0.0, 2e-9])
-def test_an_event_is_separated_from_a_billionth_beyond_delta_on(beyond: float) -> None:
+@pytest.mark.parametrize("beyond", [0.0, 8.5e-10])
+def test_an_event_is_separated_where_its_excess_is_above_delta(beyond: float) -> None:
     """Row 0 exceeds twice row 1 by 1/8 at outputs 0 and 1; row 1 exceeds twice row 0 by much at output 3."""
     channel = np.array([[0.375 + beyond, 0.625, 0.0, 0.0], [0.125, 0.25, 0.125, 0.5]])
     found = EVENTS.separate(channel, [0, 1])
@@ -50,6 +50,11 @@ def test_nothing_is_separated_from_a_private_channel_nor_a_row_from_itself() -> 
     assert lo.ApproximateLDP(5000.0, 0.25).separate(np.array([[1.0, 0.0], [0.5, 0.5]]), [0, 1]) is not None
 
 
+def test_a_large_ratio_is_not_cut() -> None:
+    channel = np.array([[0.5, 0.5], [1e-4, 1 - 1e-4]])
+    assert lo.ApproximateLDP("log(100000)", 0.1).separate(channel, [0, 1]) is None
+
+
 def test_every_pair_and_every_event_has_a_row() -> None:
     block = EVENTS.rows([0, 1, 2], 3)
     events = {(tuple(block.x[block.row == r]), tuple(block.y[block.row == r])) for r in range(len(block))}
@@ -63,7 +68,10 @@ def test_events_are_written_down_up_to_a_number(monkeypatch: pytest.MonkeyPatch)
     assert len(EVENTS.rows([0, 1], 4)) == 2 * 14
     with pytest.raises(NotRepresentableError, match="64"):
         EVENTS.rows([0, 1], 5)
-    assert MAX_ROWS > 32
+    monkeypatch.setattr("ldpopt.privacy.approximate.MAX_ROWS", 6 * 16 - 1)
+    with pytest.raises(NotRepresentableError, match="96"):
+        EVENTS.rows([0, 1, 2], 4)
+    assert MAX_ROWS > 96
 
 
 def test_a_graph_is_told_with_its_parts() -> None:
@@ -137,6 +145,8 @@ def test_distances_by_name_points_and_numbers() -> None:
     for name, more in (("other", {}), ("euclidean", {}), (LINE, {"points": placed})):
         with pytest.raises(StatementError):
             lo.MetricDP(1.0, name, **more)
+    with pytest.raises(StatementError, match="unknown distance 'other'"):
+        lo.MetricDP(1.0, "other", points=placed)
     with pytest.raises(StatementError, match="needs numbers"):
         lo.MetricDP(1.0, "absolute").matrix(["a", "b"])
 
