@@ -17,8 +17,8 @@ INTRODUCTION = """# Mutation testing of the exact core
 Written by `benchmarks/mutation.py` on {today}: {total} mutants of {modules} modules in {minutes:.0f} minutes of
 processor time. A mutant is one change of the code: another operator, comparison or number, a condition negated, a loop
 left out, `floor` for `ceil`, `min` for `max`, `low` for `high`, `_taylor_down` for `_taylor_up` (`[tool.mutation]` in
-`pyproject.toml`). Annotations, decorators, the words of errors and thresholds such as 1e-9 or 20_000
-are left alone. Of modules with many
+`pyproject.toml`). Annotations, decorators, the words of errors and thresholds such as 1e-9 or
+20_000 are left alone. Of modules with many
 mutants a sample is drawn, the same one each time. A mutant is killed by the first failing test of its module's unit,
 law and tightness tests; those that killed others come first, then the fast ones, up to a few seconds.
 

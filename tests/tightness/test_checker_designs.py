@@ -108,6 +108,7 @@ def test_a_mechanism_that_spends_more_or_another_statement_is_refused(data: Any,
         (["proof"], "other"),
         (["extra"], 1),
         (["weights", 0], -1.0),
+        (["weights", 0], -0.01),
         (["weights"], times(0.0)),
         (["left_inverse"], times(0.0)),
         (["left_inverse"], times(1.01)),
@@ -151,6 +152,12 @@ def test_multipliers_that_prove_too_much_are_refused(data: Any, name: str) -> No
     assert not refused(designs.check_design, modest)
     for path, value in WRONG[name]:
         assert refused(designs.check_design, changed(modest, *path, to=value)), path
+    if name == "same":
+        assert data["masses"][0] == data["masses"][1] != data["masses"][2]
+        with pytest.raises(designs.ClaimError, match="does not tell apart"):
+            designs.Design(changed(data, "masses", 1, to=data["masses"][2]))
+    with pytest.raises(ValueError, match="weights"):
+        designs.Design(changed(data, "weights", 0, to=-0.01))
     if name in ("mean", "form", "same", "worst"):
         _, bound, _ = designs.check_design(data)
         weaker = changed(changed(data, "line", to=times(1.5)), "bound", to="0")

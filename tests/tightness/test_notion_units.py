@@ -281,6 +281,8 @@ def test_owners_are_the_inputs_of_unprotected_reports() -> None:
     assert lo.UtilityOptimizedLDP(1.0, list("abc")).ties("abc").owner is None
     with pytest.raises(StatementError, match="input 'a' has nothing to report"):
         OWN.ties("abc", "bc")
+    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+        OWN.ties("bac", "bc")
     for protected, outputs, label in ((["a"], "axyb", "'x'"), (["b"], "ab", "'a'")):
         with pytest.raises(StatementError, match=f"report {label}"):
             lo.UtilityOptimizedLDP(1.0, ["a"], protected).ties("ab", outputs)
