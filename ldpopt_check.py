@@ -207,7 +207,8 @@ class Problem:
         best = sum(max(row[y] for y, own in owner if own in (None, x)) for x, row in enumerate(costs))
         if form == "compact":
             best = self.compact(costs, [value * total * S for value in double(sums, self.n)])
-        stake = sum(weight * (max(row) - min(row)) for weight, row in zip(weights, self.utility))
+        spreads = [max(row) - min(row) for row in self.utility]
+        stake = sum(map(int.__mul__, weights, spreads)) or Fraction(total * sum(spreads), self.n)
         return Fraction(sign * (constant + best), total * S * S), Fraction(stake, total * S)
 
     def relax(self, costs, row, total):

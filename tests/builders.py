@@ -102,6 +102,7 @@ def load_script(path: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # a dataclass looks its module up
     spec.loader.exec_module(module)
     return module
 

@@ -223,6 +223,8 @@ def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, dis
     spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
     shares, grid = weights(problem, multipliers)
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
+    if not stake:  # the weights are those of inputs for whom all reports are alike: all inputs count instead
+        stake = Fraction(int(spread.sum()), len(spread) << fine)
     scale = max(abs(best), stake / STAKE_SHARE)
     if not scale:
         return math.inf if distance else 0.0

@@ -34,8 +34,7 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
     ModelFileError
         If it cannot be written, or the path is none.
     """
-    if not isinstance(path, (str, bytes, os.PathLike)):
-        raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
+    require_path(path)
     target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
         raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
@@ -78,6 +77,18 @@ def _temporary(target: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[
             os.close(lock)
 
 
+def require_path(path: Any) -> None:
+    """Refuse what names no file.
+
+    Raises
+    ------
+    ModelFileError
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
+
+
 def readable(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file to read; a named pipe is refused, since reading it may never end.
 
@@ -85,7 +96,10 @@ def readable(path: str | os.PathLike[str]) -> Path:
     ------
     OSError
         If it is a named pipe. ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
+    ModelFileError
+        If it is no path at all.
     """
+    require_path(path)
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
         raise OSError(errno.EINVAL, "it is a named pipe", os.fspath(path))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing, require_path, strict_json
 from ldpopt.mechanism.sampling import BITS
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
     ModelFileError
         If the file is missing, or does not contain a mechanism.
     """
+    require_path(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)

@@ -54,7 +54,7 @@ class Repaired:
     audit : Audit
         The notion's verdict, ``"certified"``.
     moved : float
-        Largest probability mass that moved in a row (total variation).
+        Largest probability mass that moved in a row (total variation), from forbidden reports too.
     """
 
     mechanism: Mechanism
@@ -112,6 +112,7 @@ def repair(
     require_notion(privacy)
     values, labels = _read(channel, inputs, outputs)
     ties = ties_of(privacy, labels.inputs, labels.outputs) if ties is None else ties
+    given = _normalize(values, None)
     values = _normalize(values, ties)
     used = np.flatnonzero(
         values.max(axis=0) >= (SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE)
@@ -125,7 +126,7 @@ def repair(
             outputs=[labels.outputs[y] for y in used],
             ties=reduced_ties or ties,
         )
-        return _padded(reduced, values, used, labels)
+        return _padded(reduced, given, used, labels)
     best, audit = _nearest(values, privacy, ties, labels, MAX_NOISE)
     largest = values.max(axis=0)
     if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
@@ -135,7 +136,7 @@ def repair(
         )
     if best is None:
         raise _no_private_channel(privacy, audit)
-    return best
+    return best if ties is None or ties.owner is None else replace(best, moved=_moved(best.mechanism, given))
 
 
 def _no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
@@ -179,7 +180,7 @@ def _nearest(
             mechanism = Mechanism(counts / ROW_TOTAL, labels.inputs, labels.outputs)
             audit = audit_by(privacy, mechanism)
             if audit.verdict == "certified":
-                moved = float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+                moved = _moved(mechanism, values)
                 if best is None or moved < best.moved:
                     best = Repaired(mechanism, audit, moved)
                 break
@@ -188,13 +189,17 @@ def _nearest(
     return best, audit
 
 
+def _moved(mechanism: Mechanism, values: Float) -> float:
+    """Largest mass of a row that the mechanism has elsewhere than ``values``."""
+    return float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
+
+
 def _padded(reduced: Repaired, values: Float, used: Any, labels: _Labels) -> Repaired:
-    """Add the columns of zeros for the outputs that are never reported."""
+    """Add the columns of zeros for the outputs that are never reported; ``values`` is the channel given."""
     channel = np.zeros(values.shape)
     channel[:, used] = reduced.mechanism.channel
     mechanism = Mechanism(channel, labels.inputs, labels.outputs)
-    moved = float(np.maximum(reduced.mechanism.channel - values[:, used], 0).sum(axis=1).max())
-    return Repaired(mechanism, reduced.audit, moved)
+    return Repaired(mechanism, reduced.audit, _moved(mechanism, values))
 
 
 def _normalize(channel: Float, ties: Ties | None) -> Float:

@@ -49,6 +49,9 @@ FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
 MAX_RESIDUAL = 1e-7
 """Largest violation of a row in a point that is accepted as optimal."""
 
+WARM_ITERATIONS = 500
+"""Iterations allowed from a warm start, in addition to one for each row and column; then it starts cold."""
+
 EXTRA_REFINEMENT_ITERATIONS = 1000
 """Iterations allowed for refinement, in addition to one for each row and column."""
 
@@ -106,14 +109,28 @@ class Highs(Solver):
 
 def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
     """Solve once, and again with other settings if the answer is wrong or unclear."""
-    outcome = _run(program, SCALE, {**TOLERANCES, **options}, deadline, _with_new_rows(program, basis))
-    if basis is not None and outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL:
+    steps = {} if basis is None else {"simplex_iteration_limit": WARM_ITERATIONS + sum(program.shape)}
+    outcome = _run(program, SCALE, {**TOLERANCES, **steps, **options}, deadline, _with_new_rows(program, basis))
+    if _is_stalled(outcome, options) and basis is not None:
+        # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
+        settings = {**SIMPLEX, **steps, "simplex_strategy": 4, **options}
+        outcome = _run(program, 1.0, settings, deadline, None)
+    if basis is not None and (_is_stalled(outcome, options) or _is_infeasible(program, outcome)):
         # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal.
         outcome = _run(program, SCALE, {**TOLERANCES, **options}, deadline, None)
     if outcome.status in (Status.UNBOUNDED, Status.FAILED):
         # The tolerances may be too small for the program: decide with HiGHS's default ones.
         outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
     return outcome
+
+
+def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:
+    """Whether the warm start's own limit of iterations was reached."""
+    return outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
+
+
+def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
+    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
 
 
 @dataclass

@@ -20,6 +20,9 @@ BELIEVED_GAP = 1e-6
 STAKE_SHARE = 100
 """The gap is relative to at least the stake divided by this, as in a certificate."""
 
+LEAST_FLOAT = 5e-324
+"""Multipliers are rounded to multiples of this: below 1e-310 or so they prove nothing."""
+
 
 def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | None) -> RawSolution:
     """Call an answer a failure whose multipliers prove less than it claims.
@@ -40,20 +43,30 @@ def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | No
     RawSolution
         The same, with the status ``FAILED`` where it was ``OPTIMAL`` with a larger gap.
     """
-    duals = raw.outcome.row_duals
-    point = raw.outcome.point
-    if raw.outcome.status is not Status.OPTIMAL or raw.gap is not None or duals is None or point is None:
+    if raw.outcome.status is not Status.OPTIMAL or raw.gap is not None:
         return raw
-    if (len(duals), len(point)) != raw.program.shape:
-        return raw
-    with np.errstate(all="ignore"):  # of gains near the largest float
-        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
-        stake = float(_weights(problem, raw.program, duals) @ spread)
-        found = _gap(problem, channel, bound(raw.program, duals, point), stake)
-    if not found > max(BELIEVED_GAP, gap or 0.0):  # numbers beyond floats decide nothing
+    found = proved_gap(raw, problem, channel)
+    if found is None or not found > max(BELIEVED_GAP, gap or 0.0):  # numbers beyond floats decide nothing
         return raw
     told = f"{raw.outcome.raw_status}, but its multipliers leave a gap of {found:.1e}"
     return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told), gap=found)
+
+
+def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
+    """Relative gap of a channel's value and the bound of the answer's multipliers, in floats; None without them.
+
+    Nan where numbers are beyond floats.
+    """
+    duals, point = raw.outcome.row_duals, raw.outcome.point
+    if duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
+        return None
+    with np.errstate(all="ignore"):  # of gains near the largest float
+        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
+        stake = float(_weights(problem, raw.program, duals) @ spread) or float(spread.mean())
+        best, worth = bound(raw.program, duals, point), value_of(problem, channel)
+        distance = best - worth if problem.utility.sense == "gain" else worth - best
+        grain = len(duals) * LEAST_FLOAT if np.any(np.ptp(problem.utility.matrix, axis=1)) else 0.0
+        return (distance + grain) / (max(abs(best), stake) or LEAST_FLOAT)
 
 
 def bound(program: LinearProgram, duals: Float, point: Float) -> float:
@@ -86,10 +99,3 @@ def _weights(problem: Problem, program: LinearProgram, duals: Float) -> Float:
     cases = np.abs(program_blocks(program, duals)["worst_case"])
     largest = float(cases.max())
     return cases / largest / float((cases / largest).sum()) if largest else np.full(len(cases), 1 / len(cases))
-
-
-def _gap(problem: Problem, channel: Float, best: float, stake: float) -> float:
-    """Relative gap, in floats."""
-    value, sign = value_of(problem, channel), 1.0 if problem.utility.sense == "gain" else -1.0
-    unit = max(abs(best), stake)
-    return sign * (best - value) / unit if unit else 0.0

@@ -17,6 +17,7 @@ from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.claims import believed
+from ldpopt.solving.closing import closer
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
@@ -121,16 +122,21 @@ def _solve(
     try:
         steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
         form_of = ProblemForm.of(problem, deadline)
-        raw, step_notes = run_plan(steps, Task(problem, form_of, deadline, gap, options, limits))
+        task = Task(problem, form_of, deadline, gap, options, limits)
+        raw, step_notes = run_plan(steps, task)
     except OutOfTimeError as error:
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
         return with_constant_report(ended, problem)
-    solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
-    if solution.status is Status.INFEASIBLE:
-        solution = replace(solution, conflict=_conflict(problem, solver, deadline))
+    fixed = None
     if raw.channel is not None:
         names = {"inputs": problem.inputs, "outputs": problem.outputs}
         fixed = repair(raw.channel, problem.privacy, **names, ties=problem.ties())
+        if solver == "auto" and not options and gap is None and not deadline.is_over:
+            raw, fixed = closer(raw, fixed, task)
+    solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
+    if solution.status is Status.INFEASIBLE:
+        solution = replace(solution, conflict=_conflict(problem, solver, deadline))
+    if fixed is not None and raw.channel is not None:
         notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
         outcome = _as_limit(believed(raw, problem, fixed.mechanism.channel, gap)).outcome
         solution = replace(solution, status=outcome.status, raw_status=outcome.raw_status, repaired=fixed, notes=notes)

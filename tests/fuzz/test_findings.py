@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import ldpopt as lo
+from builders import load_script
 from ldpopt import closed_forms, constraints, neighbors, noise, utility
 from ldpopt.errors import LdpoptError
 from ldpopt.mechanism.repair import repair
@@ -202,6 +203,9 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a solution to write": lambda: lo.save_model(lo.solve(lo.Problem(HALF, "identity", PURE)), "coin.toml"),
     "a number for a file": lambda: lo.Mechanism(np.eye(2)).save(3),
     "a number for a graph": lambda: level_matrix(3),
+    "no model to read": lambda: lo.load_model(None),
+    "a number for a mechanism's file": lambda: lo.Mechanism.load(3.5),
+    "no file to write to": lambda: lo.save_model(lo.Problem(HALF, "identity", PURE), None),
 }
 
 
@@ -308,6 +312,50 @@ def test_what_is_called_optimal_is(prior: Any, scale: float, privacy: Any, objec
     answer = lo.solve(lo.Problem(prior, gain, privacy, objective=objective), solver=solver)
     gap = lo.certify(answer).relative_gap
     assert gap <= 1e-6 if answer.status.value == "optimal" else answer.status.value == "limit"
+
+
+TRUST = load_script(Path(__file__).parents[2] / "benchmarks" / "trust.py")
+DRAWN = {
+    "multipliers of an input that nothing concerns": (1, 7335),
+    "the same of a gain": (1, 5901),
+    "spreads that differ by a thousand": (3, 469),
+    "ratios of 1e-13 that simplex takes for zero": (3, 6189),
+    "events all but parallel": (3, 3627),
+    "a worst case of events": (2, 3107),
+}
+
+
+@pytest.mark.parametrize("seed, index", DRAWN.values(), ids=DRAWN)
+def test_what_random_problems_missed(seed: int, index: int) -> None:
+    """Problems of `benchmarks/trust.py` that ended with a gap over 1e-9, or with an infinite one."""
+    answer = lo.solve(TRUST.draw(seed, index)[1])
+    assert answer.status is Status.OPTIMAL
+    assert lo.certify(answer).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_the_least_gain_is_not_called_optimal_without_proof(objective: str) -> None:
+    """A multiplier of half the least float is none."""
+    prior = [0.5, 0.3, 0.2] if objective == "expected" else None
+    answer = lo.solve(lo.Problem(prior, 5e-324 * np.eye(3), PURE, objective=objective))
+    assert answer.status is Status.LIMIT or lo.certify(answer).relative_gap <= 1e-6
+
+
+def test_mass_taken_from_forbidden_reports_counts_as_moved() -> None:
+    privacy = lo.UtilityOptimizedLDP(1.0, sensitive=["a"], protected=["a"])
+    given = {"a": {"a": 0.7, "b": 0.3}, "b": {"a": 0.5, "b": 0.5}}
+    fixed = repair(given, privacy)
+    assert fixed.mechanism.channel[0, 1] == 0
+    assert fixed.moved >= 0.3
+
+
+@pytest.mark.parametrize("power", [55, 60, 130, 400])
+def test_an_audit_rounds_up(power: int) -> None:
+    """Losses and deltas far below the distance of floats at 1."""
+    more, tiny = Fraction(1, 2) + Fraction(1, 2**power), Fraction(1, 3 * 2**power)
+    assert Fraction(lo.audit([[more, 1 - more], [Fraction(1, 2)] * 2]).epsilon) >= Fraction(2, 2**power)
+    found = lo.audit([[tiny, 1 - tiny], [Fraction(0), Fraction(1)]], lo.ApproximateLDP(1.0, 0.5))
+    assert tiny <= Fraction(found.delta) <= tiny * Fraction(1 + 2.0**-50)
 
 
 def test_a_channel_is_never_called_unbounded(monkeypatch: pytest.MonkeyPatch) -> None:

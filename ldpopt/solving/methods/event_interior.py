@@ -107,7 +107,7 @@ class _EventSolve:
                 break
             added, shares, shortfall = self._price_outputs(found.point)
             if not (added & ~self.in_use).any():
-                return self._answer(found.point, shares, shortfall)
+                return self._answer(found, shares, shortfall)
             self.in_use |= added
         return self._without_channel(Status.FAILED, self.refusal)
 
@@ -131,7 +131,8 @@ class _EventSolve:
     def _prior(self, at: EventPoint) -> Float:
         return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
-    def _answer(self, at: EventPoint, shares: Float, shortfall: Float) -> RawSolution:
+    def _answer(self, found: PathResult[EventPoint], shares: Float, shortfall: Float) -> RawSolution:
+        at = found.point
         channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
@@ -140,7 +141,7 @@ class _EventSolve:
         point = _point(self.task.problem, program, channel)
         reduced = program.objective - program.matrix.T @ duals
         outcome = Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced)
-        return RawSolution(program, outcome, channel, 0, "event interior")
+        return RawSolution(program, outcome, channel, 0, "event interior", found.gap)
 
     def _without_channel(self, status: Status, message: str) -> RawSolution:
         return RawSolution(self.program, Outcome(status, message), None, 0, "event interior")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import replacing, require_path
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.modelfile.shipped import model_path
@@ -157,6 +157,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     from ldpopt.statement.modelfile.build import Builder
     from ldpopt.statement.modelfile.schema import StatedFile, check
 
+    require_path(path)
     page = Page(model_path(path))
     stated = check(page, StatedFile, page.data)
     builder = Builder(page, stated)
