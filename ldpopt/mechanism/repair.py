@@ -223,7 +223,7 @@ def _is_rejected(counts: Float, ties: Ties) -> bool:
     if ties.delta:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff, and takes a tenth of an audit
-        return bool((_Cone.of_ties(ties).raised(counts) > counts * (1 + SURELY)).any())
+        return bool((_Cone.of_ties(ties).raised(counts.astype(float)) > counts * (1 + SURELY)).any())
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]

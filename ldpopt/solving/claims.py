@@ -43,13 +43,29 @@ def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | No
     RawSolution
         The same, with the status ``FAILED`` where it was ``OPTIMAL`` with a larger gap.
     """
-    if raw.outcome.status is not Status.OPTIMAL or raw.gap is not None:
+    if raw.outcome.status is not Status.OPTIMAL:
         return raw
-    found = proved_gap(raw, problem, channel)
+    if raw.gap is None:
+        found, because = proved_gap(raw, problem, channel), "its multipliers leave"
+    else:
+        found, because = _repaired_gap(raw, problem, channel), "making the channel exactly private leaves"
     if found is None or not found > max(BELIEVED_GAP, gap or 0.0):  # numbers beyond floats decide nothing
         return raw
-    told = f"{raw.outcome.raw_status}, but its multipliers leave a gap of {found:.1e}"
+    told = f"{raw.outcome.raw_status}, but {because} a gap of {found:.1e}"
     return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told), gap=found)
+
+
+def _repaired_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
+    """The gap that a method knows of its own channel, and what a repair took; None if it took hardly anything."""
+    if raw.channel is None or raw.gap is None or channel is raw.channel:
+        return None
+    with np.errstate(all="ignore"):
+        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
+        stake = float(spread.mean() if problem.prior is None else problem.prior @ spread)
+        before, after = value_of(problem, raw.channel), value_of(problem, channel)
+        lost = before - after if problem.utility.sense == "gain" else after - before
+        lost /= max(abs(before), stake) or LEAST_FLOAT
+    return raw.gap + lost if lost > BELIEVED_GAP else None
 
 
 def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:

@@ -220,3 +220,13 @@ def test_an_audit_does_not_see_columns_of_zeros(seed):
     labels = Mechanism(padded(channel, places), ["a", "b", "c"], LABELS)
     x, k, y = audit(labels, PureLDP(0.3)).witness
     assert audit(channel, PureLDP(0.3)).witness == ("abc".index(x), "abc".index(k), places.index(LABELS.index(y)))
+
+
+def test_a_channel_far_from_private_for_a_metric_is_repaired():
+    """One of its candidates has whole numbers as integers, which raising once could not take."""
+    rng = np.random.default_rng(0)
+    for n, count in ((3, 40), (4, 40), (5, 40), (6, 32)):
+        for number in range(count):
+            privacy = MetricDP.of_points(1.0, rng.random((n, 2)) * rng.choice([0.01, 1, 30]))
+            channel = rng.dirichlet(np.full(n, rng.choice([0.05, 1])), size=n) if number % 2 else np.eye(n)
+    assert repair(channel, privacy).audit.verdict == "certified"
