@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,7 @@ class LinearProgram:
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self.start, self.index, self.value
         if named:
             model.col_names_, model.row_names_ = plain_names(self.column_names()), plain_names(self.row_names())
-        highs = highspy.Highs()
+        highs = _silent_highs()()
         highs.setOptionValue("output_flag", False)
         # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
@@ -243,6 +243,19 @@ class LinearProgram:
                 constraints.append(relation(point[finite], bounds[finite], sign).set_label("bounds"))
         sense = cp.Maximize if self.maximize else cp.Minimize
         return cp.Problem(sense(self.objective @ point), constraints)
+
+
+@cache
+def _silent_highs() -> type[highspy.Highs]:
+    """The class of HiGHS models that print nothing: one of 1.16 shows its version as soon as callbacks are enabled."""
+    import highspy
+
+    class SilentHighs(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802  # the name is that of highspy
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return SilentHighs
 
 
 def relation(left: Any, right: Float, sign: int) -> Any:
