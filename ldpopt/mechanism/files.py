@@ -68,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
     return found
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable] | None, Any]:
+def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:
     """Channel, inputs, outputs and stated digest of a file.
 
     Raises
@@ -82,11 +82,12 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
         data = data.get("mechanism", data)
         inputs = _labels(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
-            return _of_masses(data["masses"]), inputs, None, data.get("about", {}).get("digest")
+            masses = _of_masses(data["masses"])
+            return masses, inputs, list(range(masses.shape[1])), data.get("about", {}).get("digest")
         return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
     except OSError as error:
         raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         missing = f"the key {error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
         raise ModelFileError(
             f"not a mechanism in JSON: {missing}",

@@ -234,19 +234,6 @@ def test_what_multipliers_prove_decides_whether_it_is_optimal() -> None:
     assert claims.bound(PROGRAM, best, raw(best).outcome.point) == pytest.approx(0.75, abs=1e-12)
 
 
-def test_a_gap_is_of_the_bound_or_of_a_hundredth_of_the_stake() -> None:
-    problem = lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"))
-    channel = np.array([[0.75, 0.25], [0.25, 0.75]])
-    assert claims._gap(problem, channel, 1.0, 0.5) == 0.25
-    assert claims._gap(problem, channel, 1.0, 2.0) == 0.125
-    assert claims._gap(problem, channel, -0.25, 0.0) == -4.0
-    loss = lo.Problem([0.5, 0.5], lo.Utility(1 - np.eye(2), "loss"), lo.PureLDP("log(3)"))
-    assert claims._gap(loss, channel, 0.125, 0.5) == 0.25
-    nothing = lo.Problem([0.5, 0.5], lo.Utility(np.zeros((2, 2)), "gain"), lo.PureLDP("log(3)"))
-    assert claims._gap(nothing, channel, 0.0, 0.0) == 0.0
-    assert claims.STAKE_SHARE == 100
-
-
 def test_infinite_sides_stand_at_the_point_and_a_little_beyond() -> None:
     def most(*given: Any) -> float:
         with np.errstate(invalid="ignore"):
