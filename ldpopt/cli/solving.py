@@ -112,7 +112,9 @@ def _require_gap(solution: Solution, certificate: Certificate | None, gap: float
 
 def export(
     model: ModelPath,
-    to: Annotated[Literal["lp", "mps"], typer.Option("--to", help="Format.")],
+    to: Annotated[
+        Literal["lp", "mps"] | None, typer.Option("--to", help="Format; else by the file's ending, or LP.")
+    ] = None,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
     form: Annotated[Literal["compact", "pairwise"] | None, typer.Option("--form", help="Which program.")] = None,
     json: Json = None,
@@ -129,17 +131,18 @@ def export(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
+    kind = to or ("mps" if output.lower().endswith(".mps") else "lp")
     problem = read_model(model).require_problem(model)
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
     if chosen == "compact" and is_separated(problem.privacy):
         say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"program.{to}"
+        path = Path(folder) / f"program.{kind}"
         program.write(path)
         text = path.read_text(encoding="utf-8")
     rows, columns = program.shape
-    data = {"file": output, "format": to, "form": chosen, "rows": rows, "columns": columns, "nonzeros": program.nnz}
+    data = {"file": output, "format": kind, "form": chosen, "rows": rows, "columns": columns, "nonzeros": program.nnz}
     if output == "-":
         sys.stdout.write(text)
         report(data, json, lambda: None)

@@ -88,12 +88,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
     except OSError as error:
         raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        missing = f"the key {error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-        raise ModelFileError(
-            f"not a mechanism in JSON: {missing}",
-            where=str(path),
-            do="it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them",
-        ) from None
+        missing = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        asked = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
+        if os.fspath(path).endswith(".toml"):
+            asked = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
+        raise ModelFileError(f"not a mechanism in JSON: {missing}", where=str(path), do=asked) from None
 
 
 def _labels(values: Any) -> list[Hashable]:

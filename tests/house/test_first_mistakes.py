@@ -48,6 +48,24 @@ def test_a_table_with_semicolons_and_a_label_in_small_letters(tmp_path: Path, co
         lo.Mechanism.load(coin).sample(["full-time"])
 
 
+def test_answers_straight_in_the_prior(tmp_path: Path) -> None:
+    path = tmp_path / "model.toml"
+    path.write_text('[alphabet]\ninputs = ["walk", "bike"]\n[prior]\nwalk = 0.3\nbike = 0.7\n')
+    assert 'weights = {"walk" = 0.3, ...}' in refused("check", path)
+
+
+def test_a_model_where_a_mechanism_is_asked_for() -> None:
+    text = refused("audit", MODELS / "coin.toml")
+    assert "a model is solved first" in text
+    assert "JSONDecodeError" not in text
+
+
+def test_a_program_has_the_format_of_its_files_ending(tmp_path: Path) -> None:
+    assert run_cli("export", MODELS / "coin.toml", "-o", tmp_path / "coin.mps").exit_code == 0
+    assert (tmp_path / "coin.mps").read_text().startswith("NAME")
+    assert "\\ File written by HiGHS .lp" in run_cli("export", MODELS / "coin.toml").stdout
+
+
 def test_kinds_of_privacy_are_listed_once(tmp_path: Path) -> None:
     path = tmp_path / "model.toml"
     path.write_text((MODELS / "coin.toml").read_text().replace('"pure"', '"prue"'))

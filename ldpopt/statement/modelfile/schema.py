@@ -214,6 +214,8 @@ def unknown_key(page: Page, key: Key, names: Iterable[str]) -> ModelFileError:
     home += ["[privacy]"] if any(name in keys_of(notion) for notion in BUILT_IN) else []
     home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
     hint = f"did you mean {near[0]!r}? " if near else f"it belongs to {' or '.join(home)}; " if home else ""
+    if not hint and key[:-1] == ("prior",):
+        hint = f'answers stand in a table of weights: weights = {{"{name[:30]}" = 0.3, ...}}; '
     return page.error(key, f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}")
 
 
