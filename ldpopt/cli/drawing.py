@@ -91,7 +91,7 @@ def sweep(
             checkpoint=checkpoint,
             progress=bar,
         )
-    if keep is not None:
+    if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
         _save_mechanisms(result, keep, names)
     if output is not None:
         with replacing(output) as stream:

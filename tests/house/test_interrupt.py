@@ -128,12 +128,16 @@ def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
 
 def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
     args = ("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-j", "2", "-o", "out.csv")
+    args += ("--checkpoint", "points", "--keep", "kept")
     out, last = Command(*args).interrupt(r"[1-9]\d*/20000")
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert 0 < len(rows) < 20_000
     assert all(row["status"] == "optimal" for row in rows)
     assert f"interrupted: {len(rows)} of 20000 points are finished and in out.csv" in last
     assert out
+    assert not list(
+        Path("kept").iterdir()
+    )  # the same command, which goes on from the checkpoint, asks for a new folder
 
 
 def test_privatize_leaves_the_old_file(folder: Path) -> None:
