@@ -24,10 +24,10 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Form, Solver, TimeLimit, audit_record, notion, solve_and_certify
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import LdpoptError, ModelFileError
 
 if TYPE_CHECKING:
-    from ldpopt.certificate import Recheck
+    from ldpopt.certificate import Certificate, Recheck
 
 NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 
@@ -58,7 +58,7 @@ def certify(
     """
     if independent:
         _check_independently(file)
-    from ldpopt.certificate import Certificate, recheck
+    from ldpopt.certificate import recheck
     from ldpopt.estimation.designs.files import is_design
     from ldpopt.estimation.designs.subset_proof import is_frequency_design
 
@@ -76,8 +76,7 @@ def certify(
         if is_design(file) or is_frequency_design(file):
             certify_design(file, gap, json)
             return
-        _refuse_a_mechanism(file)
-        claimed = Certificate.load(file)
+        claimed = _load(file)
     checked = wait_for(lambda: recheck(claimed), f"checking {Path(file).name}")
     report(_record(checked), json, lambda: _show(checked, file))
     if not checked.holds:
@@ -111,15 +110,19 @@ def _refuse(given: dict[str, Any], what: str, file: str) -> None:
         raise typer.BadParameter(f"{useless[0]} is for {what}; {file} is none")
 
 
-def _refuse_a_mechanism(file: str) -> None:
-    """Say what to do with the file that `solve -o` writes: it has a channel and no bound."""
-    from ldpopt.errors import LdpoptError
+def _load(file: str) -> Certificate:
+    """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound, say what to do."""
+    from ldpopt.certificate import Certificate
     from ldpopt.mechanism.files import load
 
     try:
+        return Certificate.load(file)
+    except ModelFileError as error:
+        refused = error
+    try:
         load(file)
     except LdpoptError:
-        return
+        raise refused from None
     do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"
     raise ModelFileError("this is a mechanism, and no certificate", where=file, do=do)
 

@@ -85,8 +85,8 @@ def sweep(
             _priors(alone, prior_grid),
             deltas=None if delta is None else _deltas(delta),
             keep=keep is not None,
-            solver=solver or stated[0].solver,
-            time_limit=stated[0].time_limit if time_limit is None else time_limit,
+            solver=solver or _alike("solver", [one.solver for one in stated]),
+            time_limit=_alike("time_limit", [one.time_limit for one in stated]) if time_limit is None else time_limit,
             jobs=jobs,
             checkpoint=checkpoint,
             progress=bar,
@@ -115,6 +115,23 @@ def _names(models: list[str]) -> list[str]:
     if twice is not None:
         raise StatementError(f"two models are called {twice!r}", where="sweep", do="rename one of the files")
     return names
+
+
+def _alike(key: str, values: list[Any]) -> Any:
+    """The value that all models state.
+
+    Raises
+    ------
+    StatementError
+        If two state different ones.
+    """
+    if any(value != values[0] for value in values):
+        option = "--" + key.replace("_", "-")
+        stated = ", ".join(map(repr, values))
+        raise StatementError(
+            f"the models state different values of {key}: {stated}", where="sweep", do=f"give {option}"
+        )
+    return values[0]
 
 
 def _deltas(text: str) -> list[float]:

@@ -25,7 +25,7 @@ LEAST_FLOAT = 5e-324
 
 
 def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | None) -> RawSolution:
-    """Call an answer a failure whose multipliers prove less than it claims.
+    """Call an answer a failure whose multipliers prove less than it claims, or whose repair opened the gap it knew.
 
     Parameters
     ----------

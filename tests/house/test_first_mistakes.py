@@ -66,6 +66,14 @@ def test_a_program_has_the_format_of_its_files_ending(tmp_path: Path) -> None:
     assert "\\ File written by HiGHS .lp" in run_cli("export", MODELS / "coin.toml").stdout
 
 
+def test_models_of_a_sweep_that_state_different_limits(tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text((MODELS / "coin.toml").read_text() + "\n[solver]\ntime_limit = 3.0\n")
+    args = ("sweep", MODELS / "coin.toml", other, "--epsilon", "1")
+    assert "different values of time_limit: None, 3.0" in refused(*args)
+    assert run_cli(*args, "--time-limit", "2").exit_code == 0
+
+
 def test_kinds_of_privacy_are_listed_once(tmp_path: Path) -> None:
     path = tmp_path / "model.toml"
     path.write_text((MODELS / "coin.toml").read_text().replace('"pure"', '"prue"'))
