@@ -3,7 +3,8 @@
 In: a `LinearProgram`. Out: an `Outcome` with a `Status`; `find` returns a solver by name.
 """
 
+from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.registry import find, installed, missing
-from ldpopt.solvers.solver import Feature, Outcome, Solver, Status
+from ldpopt.solvers.solver import Feature, Solver
 
 __all__ = ["Feature", "Outcome", "Solver", "Status", "find", "installed", "missing"]

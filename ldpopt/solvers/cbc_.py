@@ -10,10 +10,11 @@ import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.foundation.clock import Deadline
+from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine
 from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Outcome, Solver, Status
+from ldpopt.solvers.solver import Solver
 
 try:
     import pulp

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
+from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, relation
 from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Outcome, Solver, Status
+from ldpopt.solvers.solver import Solver
 
 if TYPE_CHECKING:
     import cvxpy as cp

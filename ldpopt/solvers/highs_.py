@@ -12,10 +12,11 @@ import numpy as np
 
 from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.clock import Deadline
+from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
 from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status
+from ldpopt.solvers.solver import Feature, Solver
 
 try:
     import highspy

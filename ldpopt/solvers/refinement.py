@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.solver import Outcome, Status
 
 ROUNDOFF = 1e-14
 """Residuals up to this, relative to right-hand sides and costs of 1, are not refined."""

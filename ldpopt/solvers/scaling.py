@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpopt.solvers.outcome import Outcome
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.solver import Outcome
 
 UNSCALED_EXPONENT = 10
 """Largest costs between ``2**-10`` and ``2**10`` stay as they are."""

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, SolverNotFoundError
-from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.checks import short_repr
+from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
-
-Arrays = dict[str, NDArray[Any]]
-
-
-class Status(Enum):
-    """How a solve ended. OPTIMAL is the solver's claim; the certificate checks it."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    LIMIT = "limit"
-    FAILED = "failed"
+from ldpopt.solvers.scaling import in_costs, with_unit_costs
 
 
 class Feature(Enum):
@@ -34,34 +22,6 @@ class Feature(Enum):
     ROUGH = "refined=False: solves faster, with less accuracy"
     GAP = "gap: stops at this relative gap of value and bound"
     OTHER_OUTPUTS = "kept: starts from an earlier outcome of a channel program with other outputs"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a solve.
-
-    Attributes
-    ----------
-    status : Status
-        How the solve ended.
-    raw_status : str
-        The status as the solver states it.
-    point : float array or None, shape (columns,)
-        Best point found.
-    row_duals : float array or None, shape (rows,)
-        Change of the optimal value for each unit by which a row's active bound is raised.
-    column_duals : float array or None, shape (columns,)
-        The same for column bounds: the reduced costs.
-    warm_start : object
-        Final state of the solver, in its own format, from which a later solve can start.
-    """
-
-    status: Status
-    raw_status: str
-    point: Float | None = None
-    row_duals: Float | None = None
-    column_duals: Float | None = None
-    warm_start: Any = None
 
 
 class Solver(ABC):
@@ -129,8 +89,6 @@ class InProcess(Solver):
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Call the solver with costs near 1, and check its outcome."""
-        from ldpopt.solvers.scaling import in_costs, with_unit_costs
-
         scaled, exponent = with_unit_costs(program)
         return in_costs(
             checked(self.solver.solve(scaled, time_limit=time_limit, **options), self.solver, scaled), exponent

@@ -15,9 +15,10 @@ import numpy as np
 
 from ldpopt import errors
 from ldpopt.errors import LdpoptError
+from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.processes.messages import receive, send
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, checked, read_solver
+from ldpopt.solvers.solver import Solver, checked, read_solver
 
 PROGRAM = ("objective", "start", "index", "value", "row_lower", "row_upper", "column_lower", "column_upper")
 OUTCOME = ("point", "row_duals", "column_duals")

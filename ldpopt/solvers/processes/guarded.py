@@ -18,11 +18,12 @@ from dataclasses import replace
 from typing import Any
 
 from ldpopt.errors import LdpoptError, SolverOptionError
+from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.processes.child import PROGRAM, rebuilt, unpacked
 from ldpopt.solvers.processes.messages import receive, send
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.scaling import in_costs, with_unit_costs
-from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, checked
+from ldpopt.solvers.solver import Solver, checked
 
 KILL_DELAY = 0.75
 """Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer."""
