@@ -12,19 +12,17 @@ import numpy as np
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import files
-from ldpopt.certificate.duals import Multipliers, bound, weights
-from ldpopt.certificate.grid import exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import real_number, require_kind
 from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.solving.bounds.duals import Multipliers, bound
+from ldpopt.solving.bounds.gaps import achieved_by, relative_gap
+from ldpopt.solving.bounds.grid import exact_grid, integers
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
-
-STAKE_SHARE = 100
-"""The gap is relative to at least the stake divided by this, as the bound of a loss may be 0."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,7 +181,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved = _achieved(problem, mechanism)
+    achieved = achieved_by(problem, mechanism)
     best = bound(problem, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(problem, multipliers, best, distance)
@@ -198,37 +196,6 @@ def in_float(value: Fraction | float) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def _achieved(problem: Problem, mechanism: Mechanism) -> Fraction:
-    """Exact value of the masses under the problem's objective."""
-    used = mechanism.counts.any(axis=0)
-    worth, counts = problem.utility.matrix[:, used], mechanism.counts[:, used]
-    grid = exact_grid(worth)
-    x, y = np.nonzero((counts != 0) & (worth != 0))
-    by_input = np.zeros(len(counts), dtype=object)
-    np.add.at(by_input, x, counts[x, y].astype(object) * integers(worth[x, y], grid=grid))
-    unit = Fraction(1, mechanism.denominator << grid)
-    if problem.prior is not None:
-        fine = exact_grid(problem.prior)
-        return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
-    worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
-    return int(worst) * unit
-
-
-def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
-    """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are 0 and it is not."""
-    matrix = problem.utility.matrix
-    fine = exact_grid(matrix)
-    spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
-    shares, grid = weights(problem, multipliers)
-    stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
-    if not stake:  # the weights are those of inputs for whom all reports are alike: all inputs count instead
-        stake = Fraction(int(spread.sum()), len(spread) << fine)
-    scale = max(abs(best), stake / STAKE_SHARE)
-    if not scale:
-        return math.inf if distance else 0.0
-    return round_up(distance / scale)
 
 
 def _residual(block: RowBlock, mechanism: Mechanism) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ldpopt.certificate.duals import Multipliers
-from ldpopt.certificate.record import Certificate, in_float, prove, relative_gap
+from ldpopt.certificate.record import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
+from ldpopt.solving.bounds.duals import Multipliers
+from ldpopt.solving.bounds.gaps import relative_gap
 from ldpopt.statement.problem import Problem
 
 

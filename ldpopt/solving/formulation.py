@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, require_memory, short_repr
@@ -308,13 +309,17 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
 
 def worst_case_scale(problem: Problem) -> Float:
     """Return the utility, with smaller gains for inputs that are never the worst case: large ones spoil the scaling."""
-    gain = problem.utility.gain
-    best = float(gain.max(axis=1).min())  # no channel gains more in every case
-    never = gain.min(axis=1) > best
-    beyond = best + (float(np.abs(gain[~never]).max()) or 1.0)
+    gain, is_counted = problem.utility.gain, may_be_worst(problem)
+    beyond = float(gain.max(axis=1).min()) + (float(np.abs(gain[is_counted]).max()) or 1.0)
     if beyond < np.inf:
-        gain = np.where(never[:, None], beyond, gain)
+        gain = np.where(is_counted[:, None], gain, beyond)
     return gain if problem.utility.sense == "gain" else -gain
+
+
+def may_be_worst(problem: Problem) -> NDArray[np.bool_]:
+    """Whether each input may be the worst case, whose gain is at most the least of the best gains."""
+    gain = problem.utility.gain
+    return np.asarray(gain.min(axis=1) <= gain.max(axis=1).min())
 
 
 def _append(

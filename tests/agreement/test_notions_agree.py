@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 import ldpopt as lo
 from ldpopt.certificate import exact_optimum
-from ldpopt.certificate.duals import Multipliers, PairRows, bound
+from ldpopt.solving.bounds.duals import Multipliers, PairRows, bound
 from ldpopt.solving.formulation import formulate, size
 from ldpopt.testing.solvers import Tolerances, check_solver
 

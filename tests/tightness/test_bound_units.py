@@ -13,13 +13,14 @@ import pytest
 
 import ldpopt as lo
 from builders import hops
-from ldpopt.certificate import Certificate, Multipliers, PairRows, certify, duals, exact_optimum, rational, recheck
-from ldpopt.certificate.columns import coarse_integers, columns_bound
-from ldpopt.certificate.grid import GRID, exact_grid, integers
+from ldpopt.certificate import Certificate, Multipliers, PairRows, certify, exact_optimum, rational, recheck
 from ldpopt.certificate.record import _residual, prove, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.solving.bounds import duals
+from ldpopt.solving.bounds.columns import coarse_integers, columns_bound
+from ldpopt.solving.bounds.grid import GRID, exact_grid, integers
 from ldpopt.solving.channel_program import Structure
 
 FINE = [0.1, 0.1 + 2.0**-330, 2.0**-322, 3 * 2.0**-321, 2.0**-1074, 1e-200, 7.0]

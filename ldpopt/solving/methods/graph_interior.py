@@ -104,15 +104,12 @@ def _raw(problem: Problem, found: GraphResult, accepted: float) -> RawSolution:
     """Write the program with the privacy rows that have multipliers."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     program = program_of_pairs(problem, found.pair, found.output)
-    point, weights = found.channel.reshape(-1), found.prior
+    point = found.channel.reshape(-1)
     if problem.prior is None:
-        scaled = worst_case_scale(problem)
-        # An input that is never the worst case counts with its true gains, which may be huge: leave it out.
-        weights = np.where((scaled == problem.utility.matrix).all(axis=1), weights, 0.0)
-        by_input = (scaled * found.channel).sum(axis=1)
+        by_input = (worst_case_scale(problem) * found.channel).sum(axis=1)
         worst = by_input.min() if sign > 0 else by_input.max()
         point = np.append(point, worst / program.objective[-1])
-    duals = sign * np.concatenate([found.sums, found.value, weights])
+    duals = sign * np.concatenate([found.sums, found.value, found.prior])
     reduced = program.objective - program.matrix.T @ duals
     status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
     message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases
-from ldpopt.certificate import Multipliers, bound, duals, exact_optimum
-from ldpopt.certificate.columns import coarse_integers
+from ldpopt.certificate import Multipliers, bound, exact_optimum
+from ldpopt.solving.bounds import duals
+from ldpopt.solving.bounds.columns import coarse_integers
 from ldpopt.solving.interior.pricing import Prices, best_bound
 
 EPSILONS = [1e-12, 1e-6, 0.1, 1.0, 5.0, 30.0, 700.0, 1000.0]

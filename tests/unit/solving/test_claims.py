@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpopt import Problem, PureLDP, Status, solve
+from ldpopt import Problem, PureLDP, Status, certify, solve
 from ldpopt.solvers import Outcome
 from ldpopt.solving.claims import believed
 from ldpopt.solving.methods.method import RawSolution
@@ -44,3 +44,14 @@ def test_what_is_not_called_optimal_stays():
     raw = claimed(np.eye(3), 1e-9)
     stopped = replace(raw, outcome=Outcome(Status.LIMIT, "time was over"))
     assert believed(stopped, PROBLEM, np.full((3, 3), 1 / 3), None) is stopped
+
+
+def test_noise_on_inputs_that_are_never_the_worst_case_proves_nothing_less():
+    """The second input gains at least 2e6 in every case; its true gains would raise the bound by 1e-12 of them."""
+    gains = np.array([[1.0, 0.0], [5e6, 2e6]])
+    solution = solve(Problem(None, gains, PureLDP("log(3)"), objective="worst_case"), solver="highs")
+    span = next(span for span in solution.program.rows if span.name == "worst_case")
+    duals = solution.outcome.row_duals.copy()
+    duals[span.start + 1] = 1e-12
+    noisy = replace(solution, outcome=replace(solution.outcome, row_duals=duals))
+    assert certify(noisy).relative_gap == certify(solution).relative_gap <= 1e-14

@@ -14,13 +14,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.certificate.columns import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
-from ldpopt.certificate.grid import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
-from ldpopt.solving.channel_program import Form, Structure
+from ldpopt.solving.bounds.columns import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
+from ldpopt.solving.bounds.grid import GRID, Exact, exact_grid, integers
+from ldpopt.solving.channel_program import ChannelProgram, Form, Structure
+from ldpopt.solving.formulation import may_be_worst
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
 
@@ -123,17 +124,27 @@ class Multipliers:
         program, outcome = solution.program, solution.outcome
         if program is None or outcome is None or outcome.row_duals is None:
             raise CertificateError(f"{solution.solver} gave no duals", do="solve with highs, cbc or cvxpy")
-        duals = np.asarray(outcome.row_duals, float)
-        duals = np.where(np.isfinite(duals), duals, 0.0)
-        if solution.problem.utility.sense == "loss":
+        return cls.read(solution.problem, program, outcome.row_duals)
+
+    @classmethod
+    def read(cls, problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
+        """Read the duals of a program's rows."""
+        duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
+        if problem.utility.sense == "loss":
             duals = -duals
         named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
         written = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-        pairs, blocks = _split_blocks(written, is_tied=bool(written) and solution.problem.ties() is not None)
+        pairs, blocks = _split_blocks(written, is_tied=bool(written) and problem.ties() is not None)
         form = program.structure.form
         row_sums = named["row_sum"] if form == "compact" else None
-        worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
+        worst_case = _worst_case(problem, np.abs(named["worst_case"])) if "worst_case" in named else None
         return cls(form, row_sums, worst_case, PairRows.joined(pairs), tuple(blocks))
+
+
+def _worst_case(problem: Problem, found: Float) -> Float:
+    """Weights of inputs that may be the worst case; a solver's noise on others would count with their true gains."""
+    counted = np.where(may_be_worst(problem), found, 0.0)
+    return counted if counted.any() else found
 
 
 def _split_blocks(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.grid import GRID, Exact, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.checks import Float
+from ldpopt.solving.bounds.grid import GRID, Exact, integers
 from ldpopt.solving.channel_program import Structure
 from ldpopt.solving.interior.pricing import Prices
 
