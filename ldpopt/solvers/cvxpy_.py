@@ -90,7 +90,7 @@ class Cvxpy(Solver):
         if any(row.dual_value is None for row, *_ in rows):
             return Outcome(status, problem.status, point.value)
         duals = _duals(program, rows)
-        return Outcome(status, problem.status, point.value, duals, program.objective - program.matrix.T @ duals)
+        return Outcome(status, problem.status, point.value, duals, program.objective - program.adjoint(duals))
 
 
 def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Problem, cp.Variable]:

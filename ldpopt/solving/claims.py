@@ -95,8 +95,8 @@ def bound(program: LinearProgram, duals: Float, point: Float) -> float:
     """
     sign = 1.0 if program.maximize else -1.0
     with np.errstate(all="ignore"):
-        reduced = sign * (program.objective - program.matrix.T @ duals)
-        rows = _most(sign * duals, program.row_lower, program.row_upper, program.matrix @ point)
+        reduced = sign * (program.objective - program.adjoint(duals))
+        rows = _most(sign * duals, program.row_lower, program.row_upper, program.activity(point))
         columns = _most(reduced, program.column_lower, program.column_upper, point)
     return sign * (rows + columns)
 

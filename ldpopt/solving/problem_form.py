@@ -7,8 +7,6 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
@@ -120,6 +118,9 @@ class ProblemForm:
         """Whether ties are mutual, at the same distance both ways, and chains of them join all inputs."""
         if not self.is_mutual or self.ties is None or self.ties.owner is not None or self.ties.capped is not None:
             return False
+        from scipy.sparse import csr_array  # most problems never ask, and it takes as long to import as all the rest
+        from scipy.sparse.csgraph import connected_components
+
         first, second = self.ties.pairs()
         distance = np.ones(len(first)) if self.ties.distance is None else self.ties.distance
         forward, reverse = np.argsort(first * self.n + second), np.argsort(second * self.n + first)

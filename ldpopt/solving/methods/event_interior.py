@@ -139,7 +139,7 @@ class _EventSolve:
         program, events = _with_events(self.program, self.task, self.unit * shares)
         duals = _duals(program, sums, self.sign * self._prior(at), self.sign * events)
         point = _point(self.task.problem, program, channel)
-        reduced = program.objective - program.matrix.T @ duals
+        reduced = program.objective - program.adjoint(duals)
         outcome = Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced)
         return RawSolution(program, outcome, channel, 0, "event interior", found.gap)
 

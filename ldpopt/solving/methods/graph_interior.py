@@ -110,7 +110,7 @@ def _raw(problem: Problem, found: GraphResult, accepted: float) -> RawSolution:
         worst = by_input.min() if sign > 0 else by_input.max()
         point = np.append(point, worst / program.objective[-1])
     duals = sign * np.concatenate([found.sums, found.value, found.prior])
-    reduced = program.objective - program.matrix.T @ duals
+    reduced = program.objective - program.adjoint(duals)
     status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
     message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
     outcome = Outcome(status, message, point, duals, reduced)

@@ -96,6 +96,19 @@ def test_the_matrix_is_the_rows():
     assert (program.shape, program.nnz) == ((3, 3), 3)
 
 
+@pytest.mark.parametrize("form", ["compact", "pairwise"])
+def test_rows_at_a_point_and_columns_under_multipliers_are_products_with_the_matrix(form):
+    block = constraints.linear([[1, 0], [0, 0]], upper=0.5)
+    program, draws = formulate(problem(constraints=block), form), np.random.default_rng(0)
+    duals, point = (draws.normal(size=size) for size in program.shape)
+    assert np.allclose(program.activity(point), program.matrix.toarray() @ point, rtol=0, atol=1e-14)
+    assert np.allclose(program.adjoint(duals), duals @ program.matrix.toarray(), rtol=0, atol=1e-14)
+    unused = replace(
+        program, start=np.append(program.start, program.start[-1]), row_lower=np.append(program.row_lower, 0)
+    )
+    assert unused.activity(point)[-1] == 0
+
+
 def test_a_block_knows_how_far_a_channel_is_out_of_it():
     block = RowBlock(
         "b",

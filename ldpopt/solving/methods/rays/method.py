@@ -104,7 +104,7 @@ class Rays(Method):
         is_settled = found.ended == "gap" or found.gap <= ACCEPTED_GAP
         status = Status.OPTIMAL if is_settled else Status.LIMIT if found.ended == "time" else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ended]}"
-        reduced = program.objective - program.matrix.T @ duals
+        reduced = program.objective - program.adjoint(duals)
         outcome = Outcome(status, message, found.channel.reshape(-1), duals, reduced)
         return RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
 
