@@ -19,7 +19,7 @@ from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.solving.bounds.duals import Multipliers, bound
-from ldpopt.solving.bounds.gaps import achieved_by, relative_gap
+from ldpopt.solving.bounds.gaps import achieved_by, distance_to, relative_gap
 from ldpopt.solving.bounds.grid import exact_grid, integers
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
@@ -183,7 +183,7 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
     achieved = achieved_by(problem, mechanism)
     best = bound(problem, multipliers)
-    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
+    distance = distance_to(best, problem, mechanism)
     relative = relative_gap(problem, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}

@@ -1,4 +1,8 @@
-"""What a solver calls optimal is believed as far as its own multipliers prove it, in floats."""
+"""What a solver calls optimal is believed as far as its own multipliers prove it, for the repaired channel.
+
+For small programs that is the gap of the certificate, the same computation in integers; for large ones it is computed
+in floats.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,30 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.repair import repair
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.bounds.duals import Multipliers, bound
+from ldpopt.solving.bounds.gaps import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.methods.method import RawSolution
 from ldpopt.solving.solution import value_of
 from ldpopt.statement.problem import Problem
 
 BELIEVED_GAP = 1e-6
-"""Largest relative gap of value and bound of an answer that is called optimal, if no larger one was asked for."""
+"""Largest relative gap of an answer that is called optimal, if no other one was asked for."""
 
-STAKE_SHARE = 100
-"""The gap is relative to at least the stake divided by this, as in a certificate."""
+EXACT_NONZEROS = 500_000
+"""Non-zeros of a program up to which the gap is computed in integers, which takes 3e-7 s for each."""
 
 LEAST_FLOAT = 5e-324
 """Multipliers are rounded to multiples of this: below 1e-310 or so they prove nothing."""
 
 
-def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | None) -> RawSolution:
-    """Call an answer a failure whose multipliers prove less than it claims, or whose repair opened the gap it knew.
+def proved(raw: RawSolution, problem: Problem) -> RawSolution:
+    """Repair an answer's channel, and find the gap that its own multipliers prove.
 
     Parameters
     ----------
@@ -33,39 +41,59 @@ def believed(raw: RawSolution, problem: Problem, channel: Float, gap: float | No
         A method's answer.
     problem : Problem
         The statement.
-    channel : ndarray, shape (n, m)
-        The answer's channel, repaired or not.
-    gap : float or None
-        Relative gap that was asked for.
 
     Returns
     -------
     RawSolution
-        The same, with the status ``FAILED`` where it was ``OPTIMAL`` with a larger gap.
+        The same, with ``repaired`` and its ``gap``: None without usable multipliers. Without a channel, unchanged.
     """
-    if raw.outcome.status is not Status.OPTIMAL:
+    if raw.channel is None:
         return raw
-    if raw.gap is None:
-        found, because = proved_gap(raw, problem, channel), "its multipliers leave"
-    else:
-        found, because = _repaired_gap(raw, problem, channel), "making the channel exactly private leaves"
-    if found is None or not found > max(BELIEVED_GAP, gap or 0.0):  # numbers beyond floats decide nothing
-        return raw
-    told = f"{raw.outcome.raw_status}, but {because} a gap of {found:.1e}"
-    return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told), gap=found)
+    names = {"inputs": problem.inputs, "outputs": problem.outputs}
+    raw = replace(raw, repaired=repair(raw.channel, problem.privacy, **names, ties=problem.ties()))
+    is_exact = raw.program.nnz <= EXACT_NONZEROS
+    return replace(raw, gap=_certified_gap(raw, problem) if is_exact else _gap_in_floats(raw, problem))
 
 
-def _repaired_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
-    """The gap that a method knows of its own channel, and what a repair took; None if it took hardly anything."""
-    if raw.channel is None or raw.gap is None or channel is raw.channel:
+def believed(raw: RawSolution, largest: float) -> RawSolution:
+    """Call an answer a failure that is called optimal with a larger gap than this."""
+    if raw.outcome.status is not Status.OPTIMAL or raw.gap is None or not raw.gap > largest:
+        return raw  # a gap of nan, beyond floats, decides nothing
+    told = f"{raw.outcome.raw_status}, but a gap of {raw.gap:.1e} is left"
+    return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told))
+
+
+def _has_multipliers(raw: RawSolution) -> bool:
+    duals, point = raw.outcome.row_duals, raw.outcome.point
+    return duals is not None and point is not None and (len(duals), len(point)) == raw.program.shape
+
+
+def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
+    """The relative gap of the certificate."""
+    if raw.repaired is None or raw.outcome.row_duals is None or not _has_multipliers(raw):
         return None
+    multipliers = Multipliers.read(problem, raw.program, raw.outcome.row_duals)
+    try:
+        best = bound(problem, multipliers)
+    except CertificateError:
+        return None
+    return relative_gap(problem, multipliers, best, distance_to(best, problem, raw.repaired.mechanism))
+
+
+def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
+    """The gap that the method knows of its own channel and what the repair took, or the gap of its multipliers."""
+    if raw.repaired is None:
+        return raw.gap
+    channel = raw.repaired.mechanism.channel
+    if raw.gap is None or raw.channel is None:
+        return proved_gap(raw, problem, channel)
     with np.errstate(all="ignore"):
         spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
         stake = float(spread.mean() if problem.prior is None else problem.prior @ spread)
         before, after = value_of(problem, raw.channel), value_of(problem, channel)
         lost = before - after if problem.utility.sense == "gain" else after - before
         lost /= max(abs(before), stake) or LEAST_FLOAT
-    return raw.gap + lost if lost > BELIEVED_GAP else None
+    return raw.gap + lost if lost > BELIEVED_GAP else raw.gap
 
 
 def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
@@ -73,19 +101,19 @@ def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | No
 
     Nan where numbers are beyond floats.
     """
-    duals, point = raw.outcome.row_duals, raw.outcome.point
-    if duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
+    if raw.outcome.row_duals is None or raw.outcome.point is None or not _has_multipliers(raw):
         return None
+    duals, point = raw.outcome.row_duals, raw.outcome.point
     with np.errstate(all="ignore"):  # of gains near the largest float
         spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
         stake = float(_weights(problem, raw.program, duals) @ spread) or float(spread.mean())
-        best, worth = bound(raw.program, duals, point), value_of(problem, channel)
+        best, worth = bound_in_floats(raw.program, duals, point), value_of(problem, channel)
         distance = best - worth if problem.utility.sense == "gain" else worth - best
         grain = len(duals) * LEAST_FLOAT if np.any(np.ptp(problem.utility.matrix, axis=1)) else 0.0
         return (distance + grain) / (max(abs(best), stake) or LEAST_FLOAT)
 
 
-def bound(program: LinearProgram, duals: Float, point: Float) -> float:
+def bound_in_floats(program: LinearProgram, duals: Float, point: Float) -> float:
     r"""Best value that the multipliers ``y`` of the rows leave possible, in floats.
 
     .. math:: \max_{l \le Ax \le u} y^T (A x) + \max_{l' \le x \le u'} (c - A^T y)^T x

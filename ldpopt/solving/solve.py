@@ -11,12 +11,12 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, positive_seconds, real_number
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.foundation.log import LOG, shown
-from ldpopt.mechanism.repair import Repaired, repair
+from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy.answers import notes_of
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
-from ldpopt.solving.claims import believed
+from ldpopt.solving.claims import BELIEVED_GAP, believed, proved
 from ldpopt.solving.closing import closer
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
@@ -127,22 +127,15 @@ def _solve(
     except OutOfTimeError as error:
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
         return with_constant_report(ended, problem)
-    fixed = None
-    if raw.channel is not None:
-        names = {"inputs": problem.inputs, "outputs": problem.outputs}
-        fixed = repair(raw.channel, problem.privacy, **names, ties=problem.ties())
-        if solver == "auto" and not options and gap is None and not deadline.is_over:
-            raw, fixed = closer(raw, fixed, task)
+    if solver == "auto" and not options and gap is None and not deadline.is_over:
+        raw = _as_limit(closer(raw, task))
     solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
-    if fixed is not None and raw.channel is not None:
-        notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, fixed))
-        outcome = _as_limit(believed(raw, problem, fixed.mechanism.channel, gap)).outcome
-        solution = replace(solution, status=outcome.status, raw_status=outcome.raw_status, repaired=fixed, notes=notes)
-    else:
-        solution = with_constant_report(solution, problem)
-    return solution
+    if raw.repaired is None or raw.channel is None:
+        return with_constant_report(solution, problem)
+    notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
+    return replace(solution, repaired=raw.repaired, notes=notes)
 
 
 def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str]]:
@@ -200,7 +193,7 @@ def _checked(raw: RawSolution, task: Task) -> RawSolution:
     if raw.outcome.status is Status.UNBOUNDED:
         told = f"{raw.outcome.raw_status}, which no channel is: its entries are at most 1"
         return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told))
-    return raw if raw.channel is None else believed(raw, task.problem, raw.channel, task.gap)
+    return believed(proved(raw, task.problem), max(BELIEVED_GAP, task.gap or 0.0))
 
 
 def _is_last(raw: RawSolution, task: Task) -> bool:

@@ -200,38 +200,40 @@ def test_costs_far_from_one_are_divided_by_a_power_of_two(exponent: int) -> None
     assert with_unit_costs(replace(PROGRAM, objective=np.zeros(4)))[1] == 0
 
 
-def raw(duals: Any, *, problem: Any = None, status: Any = Status.OPTIMAL, gap: float | None = None) -> Any:
-    program = PROGRAM if problem is None else formulate(problem, "pairwise")
-    point = np.array([0.75, 0.25, 0.25, 0.75, *([0.0] * (program.shape[1] - 4))])
+def raw(duals: Any, *, status: Any = Status.OPTIMAL) -> Any:
+    point = np.array([0.75, 0.25, 0.25, 0.75, *([0.0] * (PROGRAM.shape[1] - 4))])
     outcome = Outcome(status, "Optimal", point, np.array(duals, float))
-    return RawSolution(program, outcome, None, 1, "highs", gap)
+    return RawSolution(PROGRAM, outcome, np.array([[0.75, 0.25], [0.25, 0.75]]), 1, "highs")
 
 
-def believed(found: Any, problem: Any, gap: float | None = None, channel: Any = ((0.75, 0.25), (0.25, 0.75))) -> Any:
-    return claims.believed(found, problem, np.array(channel, float), gap).outcome.status
-
-
-def test_what_multipliers_prove_decides_whether_it_is_optimal() -> None:
-    """Row sums priced at 3/8 prove 3/4; a price of ``d`` more proves ``d`` more."""
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_what_multipliers_prove_decides_whether_it_is_optimal(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row sums priced at 3/8 prove 3/4; a price of ``d`` more proves ``d`` more, in floats and in integers."""
+    monkeypatch.setattr(claims, "EXACT_NONZEROS", most)
     problem = lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"))
     solution = lo.solve(problem, form="pairwise", solver="highs")
     assert solution.outcome is not None
     assert solution.outcome.row_duals is not None
     best = np.asarray(solution.outcome.row_duals)
-    spans = {span.name: span for span in PROGRAM.rows}
-    at = spans["row_sum"].start
-    for more, holds in ((0.0, True), (0.5e-6, True), (1e-6, False), (0.1, False)):
-        duals = best.copy()
-        duals[at] += more
-        assert (believed(raw(duals), problem) is Status.OPTIMAL) == holds, more
+    at = {span.name: span for span in PROGRAM.rows}["row_sum"].start
+
+    def status(duals: Any, gap: float, **changes: Any) -> Status:
+        found: Status = claims.believed(claims.proved(replace(raw(duals), **changes), problem), gap).outcome.status
+        return found
+
+    assert status(best, 1e-12) is Status.OPTIMAL
+    multipliers = {span.name: best[span.slice] for span in PROGRAM.rows}["privacy"].max()
     off = best.copy()
     off[at] += 0.01
-    assert believed(raw(off), problem, gap=0.02) is Status.OPTIMAL
-    assert believed(raw(off), problem, gap=0.001) is Status.FAILED
-    assert believed(raw(off, status=Status.LIMIT), problem) is Status.LIMIT
-    assert believed(raw(off[:-1]), problem) is Status.OPTIMAL  # other rows: nothing is known
-    assert believed(raw(best), problem, channel=((0.5, 0.5), (0.5, 0.5))) is Status.FAILED
-    assert claims.bound(PROGRAM, best, raw(best).outcome.point) == pytest.approx(0.75, abs=1e-12)
+    more = best.copy()
+    more[best == multipliers] *= 1 + 1e-5  # what rows of privacy cost more
+    assert status(more, 1e-7) is Status.FAILED
+    assert status(more, 1e-4) is Status.OPTIMAL
+    assert status(off[:-1], 0.0) is Status.OPTIMAL  # other rows: nothing is known
+    assert status(best, 0.3, channel=np.full((2, 2), 0.5)) is Status.FAILED
+    assert status(best, 0.34, channel=np.full((2, 2), 0.5)) is Status.OPTIMAL
+    assert claims.bound_in_floats(PROGRAM, best, raw(best).outcome.point) == pytest.approx(0.75, abs=1e-12)
+    assert claims.bound_in_floats(PROGRAM, off, raw(best).outcome.point) == pytest.approx(0.76, abs=1e-12)
 
 
 def test_infinite_sides_stand_at_the_point_and_a_little_beyond() -> None:

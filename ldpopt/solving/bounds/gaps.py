@@ -17,6 +17,12 @@ STAKE_SHARE = 100
 """The gap is relative to at least the stake divided by this, as the bound of a loss may be 0."""
 
 
+def distance_to(best: Fraction, problem: Problem, mechanism: Mechanism) -> Fraction:
+    """How much more than the mechanism's value the bound is, in the direction of the problem."""
+    achieved = achieved_by(problem, mechanism)
+    return best - achieved if problem.utility.sense == "gain" else achieved - best
+
+
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
     used = mechanism.counts.any(axis=0)

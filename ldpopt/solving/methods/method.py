@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.mechanism.repair import Repaired
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.limits import LIMITS, Limits
@@ -52,7 +53,7 @@ class RawSolution:
     """The program with its generated rows, the outcome of its last solve, the unrepaired channel, and the solver.
 
     At a limit the channel is the best one so far, if there is one. ``gap`` is the relative gap of value and bound,
-    where the method knows it.
+    where the method knows it; with the ``repaired`` channel it is that of `ldpopt.solving.claims.proved`.
     """
 
     program: ChannelProgram
@@ -61,6 +62,7 @@ class RawSolution:
     rounds: int
     solver: str
     gap: float | None = None
+    repaired: Repaired | None = None
 
 
 @dataclass(frozen=True)

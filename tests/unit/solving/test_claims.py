@@ -3,47 +3,69 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ldpopt import Problem, PureLDP, Status, certify, solve
 from ldpopt.solvers import Outcome
-from ldpopt.solving.claims import believed
+from ldpopt.solving import claims
+from ldpopt.solving.claims import believed, proved
 from ldpopt.solving.methods.method import RawSolution
 
 PROBLEM = Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))
-NO_PROGRAM: Any = None
+OPTIMUM = solve(PROBLEM, solver="highs")
+BEST = np.asarray(OPTIMUM.mechanism.channel)
 
 
-def claimed(channel, gap):
-    """The answer of a method that knows its gap."""
-    return RawSolution(NO_PROGRAM, Outcome(Status.OPTIMAL, "converged"), channel, 1, "a method", gap=gap)
+def answer(channel, gap=None):
+    """A method's answer with the multipliers of the optimum."""
+    return RawSolution(OPTIMUM.program, OPTIMUM.outcome, channel, 1, "a method", gap)
 
 
-def test_a_gap_that_the_repair_opens_is_no_optimum():
-    private = np.asarray(solve(PROBLEM).mechanism.channel)
-    judged = believed(claimed(np.eye(3), 1e-9), PROBLEM, private, None)
-    assert judged.outcome.status is Status.FAILED
-    assert "making the channel exactly private leaves a gap of" in judged.outcome.raw_status
-    assert judged.gap == pytest.approx(1.0 - solve(PROBLEM).value, abs=1e-8)  # the identity's gain is 1
+@pytest.mark.parametrize("gap", [None, 1e-9])
+def test_the_gap_is_the_certificates_whatever_the_method_says(gap):
+    found = proved(answer(np.eye(3), gap), PROBLEM)
+    assert found.repaired.audit.verdict == "certified"
+    assert found.gap == certify(replace(OPTIMUM, repaired=found.repaired)).relative_gap > 0.01
 
 
+@pytest.mark.parametrize("gap", [None, 1e-9])
+def test_a_gap_that_the_repair_opens_is_no_optimum(gap, monkeypatch):
+    """In floats alike, where a program is too large for integers."""
+    found = [proved(answer(np.eye(3), gap), PROBLEM)]
+    monkeypatch.setattr(claims, "EXACT_NONZEROS", 0)
+    found.append(proved(answer(np.eye(3), gap), PROBLEM))
+    for one in found:
+        judged = believed(one, 0.01)
+        assert judged.outcome.status is Status.FAILED
+        assert "but a gap of" in judged.outcome.raw_status
+    assert found[1].gap == pytest.approx(
+        1 - found[0].repaired.mechanism.expected(PROBLEM.prior, np.eye(3)) if gap else found[0].gap
+    )
+
+
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(
     ("moved", "gap", "status"),
-    [(1e-9, None, Status.OPTIMAL), (1e-3, 1e-2, Status.OPTIMAL), (1e-3, 1e-4, Status.FAILED)],
+    [(0.0, 1e-9, Status.OPTIMAL), (1e-3, 1e-2, Status.OPTIMAL), (1e-3, 1e-4, Status.FAILED)],
 )
-def test_a_small_change_is_within_what_was_asked_for(moved, gap, status):
-    channel = np.asarray(solve(PROBLEM).mechanism.channel)
-    mixed = (1 - moved) * channel + moved / 3
-    assert believed(claimed(channel, 1e-12), PROBLEM, mixed, gap).outcome.status is status
+def test_a_small_change_is_within_what_was_asked_for(moved, gap, status, exact, monkeypatch):
+    monkeypatch.setattr(claims, "EXACT_NONZEROS", 1e9 if exact else 0)
+    found = proved(answer((1 - moved) * BEST + moved / 3), PROBLEM)
+    assert believed(found, gap).outcome.status is status
 
 
 def test_what_is_not_called_optimal_stays():
-    raw = claimed(np.eye(3), 1e-9)
-    stopped = replace(raw, outcome=Outcome(Status.LIMIT, "time was over"))
-    assert believed(stopped, PROBLEM, np.full((3, 3), 1 / 3), None) is stopped
+    stopped = replace(answer(np.eye(3)), outcome=Outcome(Status.LIMIT, "time was over"), gap=0.5)
+    assert believed(stopped, 1e-6) is stopped
+
+
+def test_without_multipliers_or_a_channel_nothing_is_known():
+    bare = replace(answer(BEST), outcome=Outcome(Status.OPTIMAL, "Optimal"))
+    assert proved(bare, PROBLEM).gap is None
+    assert believed(proved(bare, PROBLEM), 0.0).outcome.status is Status.OPTIMAL
+    assert proved(answer(None), PROBLEM).repaired is None
 
 
 def test_noise_on_inputs_that_are_never_the_worst_case_proves_nothing_less():
