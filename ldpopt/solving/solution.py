@@ -24,7 +24,9 @@ class Solution:
     problem : Problem
         The statement.
     status : Status
-        How the solve ended. OPTIMAL is the solver's claim; `certify` proves it.
+        How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with ``solver="auto"`` on programs
+        of up to 30 000 non-zeros), or the one asked for. LIMIT: a mechanism with a larger gap, or none in time. Beyond
+        500 000 non-zeros, and where a solver gives no multipliers, OPTIMAL is a claim that `certify` checks.
     raw_status : str
         The status as the solver states it.
     duals : dict of str to float array
