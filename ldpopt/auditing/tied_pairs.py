@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,38 +12,12 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Verdict
 from ldpopt.auditing.exact_matrices import ULPS, Exact
+from ldpopt.auditing.pairs import AnyPairs
+from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 MAX_CANDIDATES = 64
 """Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
-
-SMALLEST = 2.0**-1000
-"""Rationals below this may lose bits as floats: they are compared as rationals."""
-
-BLOCK = 1 << 17
-"""Number of entries that are compared at once; a megabyte of floats stays near the processor."""
-
-COMPILED_ENTRIES = 2e7
-"""Number of entries, in all pairs, from which compiled loops are worth the time in which they are loaded."""
-
-
-class Pairs(NamedTuple):
-    """Ordered pairs of tied inputs, and their distance: the factor of epsilon."""
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    distance: NDArray[np.float64]
-
-    def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield an input, some inputs that it is tied to, and their distances; for channels of m outputs."""
-        order = np.argsort(self.first, kind="stable")
-        first, second, distance = self.first[order], self.second[order], self.distance[order]
-        starts = np.flatnonzero(np.diff(first, prepend=-1))
-        size = max(1, BLOCK // m)
-        for start, stop in pairwise([*starts.tolist(), len(first)]):
-            for low in range(start, stop, size):
-                part = slice(low, min(low + size, stop))
-                yield int(first[start]), second[part], distance[part]
 
 
 class _Candidate(NamedTuple):
@@ -57,21 +30,32 @@ class _Candidate(NamedTuple):
     distance: float
 
 
-def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
+def least_epsilon_pairs(
+    matrix: Exact, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None
+) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound.
 
     A loss in floats is wrong by at most ``4 ULPS`` of itself, and by ``ULPS`` nats where the entries were rounded.
-    With too many candidates the bound is the largest of what they may be.
+    With too many candidates the bound is the largest of what they may be. The largest ratios of the rows, where they
+    are known, leave out most pairs.
     """
     if _lost_bits(matrix).any():
         return _least_epsilon_of_rationals(matrix, pairs)
+    rounding, at_most = ULPS if matrix.is_rounded else 0.0, 0.0
+    if ratios is not None and (matrix.whole != matrix.whole[0]).any():
+        pairs, at_most = pairs_near_worst(ratios, pairs, rounding, MIN_ENTRIES / matrix.shape[1])
+    epsilon, witness = _least_epsilon_of_floats(matrix, pairs, rounding)
+    return max(epsilon, at_most), witness
+
+
+def _least_epsilon_of_floats(
+    matrix: Exact, pairs: AnyPairs, rounding: float
+) -> tuple[float, tuple[Any, Any, Any] | None]:
+    """The same for pairs that are compared entry by entry."""
     lower = upper = left_out = 0.0
-    rounding = ULPS if matrix.is_rounded else 0.0
     near: list[_Candidate] = []
-    is_compiled = len(pairs.first) * matrix.shape[1] >= COMPILED_ENTRIES
-    floats = np.ascontiguousarray(matrix.floats)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
-        loss = _largest_losses(floats, x, others, is_compiled=is_compiled)
+        loss = _largest_losses(matrix.floats[x], matrix.floats[others])
         at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
         lower = max(lower, float(((loss * (1 - 4 * ULPS) - rounding) / distance).max()))
         upper = max(upper, float(at_most.max()))
@@ -88,8 +72,8 @@ def least_epsilon_pairs(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, 
     witness = (matrix.inputs[near[0].x], matrix.inputs[near[0].k], matrix.outputs[near[0].y])
     if math.isinf(lower) or len(near) >= MAX_CANDIDATES or left_out >= lower:
         return upper, witness
-    ratios = {(Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near}
-    return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in ratios), witness
+    exactly = {(Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near}
+    return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in exactly), witness
 
 
 def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
@@ -97,7 +81,7 @@ def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
     return np.asarray(matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool)
 
 
-def _least_epsilon_of_rationals(matrix: Exact, pairs: Pairs) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> tuple[float, tuple[Any, Any, Any] | None]:
     """The same without floats: the largest ratio of every pair, and its logarithm."""
     best, where = 0.0, None
     for x, others, distance in pairs.by_first(matrix.shape[1]):
@@ -123,22 +107,13 @@ def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, ro
         yield _Candidate(float(at_most[y]), x, k, int(y), distance)
 
 
-def _largest_losses(
-    floats: NDArray[np.float64], x: int, others: NDArray[np.int64], *, is_compiled: bool
-) -> NDArray[np.float64]:
+def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
     """Largest loss of one row over each of some others; at least 0."""
-    if is_compiled:
-        from ldpopt.auditing.pair_loops import largest_excesses
-
-        excess = np.empty(len(others))
-        largest_excesses(floats, x, others, excess)
-    else:
-        over, under = floats[x], floats[others]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            excess = np.fmax.reduce((over - under) / under, axis=1, initial=0.0)  # 0 / 0 does not count
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        excess = np.fmax.reduce((over - under) / under, axis=1, initial=0.0)  # 0 / 0 does not count
     loss = np.log1p(excess)
     for row in np.flatnonzero(np.isinf(loss)):  # a ratio may overflow, its logarithm does not
-        loss[row] = _losses(floats[x], floats[others[row]]).max()
+        loss[row] = _losses(over, under[row]).max()
     return np.asarray(loss)
 
 
@@ -150,43 +125,23 @@ def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np
     return np.where(over == 0, -np.inf, loss)
 
 
-def decide_pairs(matrix: Exact, budget: Budget, pairs: Pairs) -> Verdict:
+def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None) -> Verdict:
     """Screen in floats, then decide entries near the bound in integers."""
     verdict: Verdict = "certified"
     used, is_screened = np.asarray(matrix.whole != 0), not _lost_bits(matrix).any()
-    is_compiled = len(pairs.first) * matrix.shape[1] >= COMPILED_ENTRIES
-    floats = np.ascontiguousarray(matrix.floats)
+    if ratios is not None:
+        pairs = pairs_near_bound(ratios, budget, pairs)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         exponent = float(budget) * distance
         factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
-        near_rows = _near_rows(floats, x, others, factor, used[x], is_compiled=is_compiled)
-        for row in near_rows if is_screened else range(len(others)):
-            near = used[x] & ((floats[others[row]] <= factor[row] * floats[x]) | (not is_screened))
-            u, v = matrix.whole[x, near].tolist(), matrix.whole[others[row], near].tolist()
+        near = used[x] & ((matrix.floats[others] <= factor[:, None] * matrix.floats[x]) | (not is_screened))
+        for row in np.flatnonzero(near.any(axis=1)):
+            u, v = matrix.whole[x, near[row]].tolist(), matrix.whole[others[row], near[row]].tolist()
             found = _decide_entries(u, v, budget, float(distance[row]))
             if found == "violated":
                 return found
             verdict = "undecided" if found == "undecided" else verdict
     return verdict
-
-
-def _near_rows(
-    floats: NDArray[np.float64],
-    x: int,
-    others: NDArray[np.int64],
-    factor: NDArray[np.float64],
-    used: NDArray[np.bool_],
-    *,
-    is_compiled: bool,
-) -> NDArray[np.int64]:
-    """Which other rows have an entry near the bound or beyond it, where the row ``x`` has mass."""
-    if not is_compiled:
-        return np.flatnonzero(((floats[others] <= factor[:, None] * floats[x]) & used).any(axis=1))
-    from ldpopt.auditing.pair_loops import count_near
-
-    count = np.empty(len(others), np.int64)
-    count_near(floats, x, others, factor, used, count)
-    return np.flatnonzero(count)
 
 
 def _decide_entries(over: list[int], under: list[int], budget: Budget, distance: float) -> Verdict:

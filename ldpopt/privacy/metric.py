@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
+from ldpopt.auditing.divergence import Audit, PairsOfTable, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
@@ -227,9 +227,7 @@ class MetricDP(TiedNotion):
         inputs, labelled = shape_of(channel)
         if not labelled and self.inputs is not None and len(inputs) == len(self.inputs):
             inputs = self.inputs  # a plain array is read in the order of the distance
-        distance = self.matrix(inputs)
-        first, second = np.nonzero(distance > 0)
-        pairs = Pairs(first, second, distance[first, second])
+        pairs = PairsOfTable(self.matrix(inputs))
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
 
 

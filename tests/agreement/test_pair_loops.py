@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import shortest_path
 
 import ldpopt as lo
 from builders import cases
-from ldpopt.auditing import tied_pairs
+from ldpopt.auditing import row_ratios, tied_pairs
 from ldpopt.mechanism import raising
 from ldpopt.mechanism.repair import repair
 from ldpopt.solving.methods.rays.cone import Cone
@@ -31,9 +31,35 @@ def test_audits_of_pairs_agree(n, m, seed):
     found = []
     for entries in (0, np.inf):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tied_pairs, "COMPILED_ENTRIES", entries)
+            patch.setattr(row_ratios, "MIN_ENTRIES", entries)
             found.append(lo.audit(channel, privacy))
     assert (found[0].epsilon, found[0].verdict) == (found[1].epsilon, found[1].verdict)
+
+
+@pytest.mark.parametrize(("unit", "verdict"), [(-1, "certified"), (0, "certified"), (1, "violated")])
+def test_one_unit_decides_where_all_rows_are_compared_at_once(unit, verdict, monkeypatch):
+    monkeypatch.setattr(row_ratios, "MIN_ENTRIES", 0)
+    rng = np.random.default_rng(unit + 1)
+    masses = rng.integers(2**30, 2**40, 70) * np.array([[1], [2], [8]])
+    masses[rng.integers(1, 3), rng.integers(70)] += unit
+    channel = np.concatenate([masses, 2**53 - masses.sum(axis=1, keepdims=True)], axis=1) / 2.0**53
+    distance = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
+    audit = lo.audit(channel, lo.MetricDP("log(2)", distance))
+    assert audit.verdict == verdict
+    assert (audit.epsilon > np.log(2) + 1e-15) == (verdict == "violated")
+
+
+def test_many_pairs_are_the_worst_and_the_bound_is_no_less(monkeypatch):
+    distance = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
+    channel = 2.0**-distance
+    channel /= channel.sum(axis=1, keepdims=True)
+    slow = lo.audit(channel, lo.MetricDP(1.0, distance))
+    monkeypatch.setattr(row_ratios, "MIN_ENTRIES", 0)
+    monkeypatch.setattr(tied_pairs, "MIN_ENTRIES", 3 * 6)
+    fast = lo.audit(channel, lo.MetricDP(1.0, distance))
+    assert slow.epsilon <= fast.epsilon <= slow.epsilon + 1e-14
+    assert (fast.witness, fast.verdict) == (slow.witness, "certified")
+    assert lo.audit(np.full((6, 6), 1 / 6), lo.MetricDP(1.0, distance)).epsilon == 0.0
 
 
 @cases(20)

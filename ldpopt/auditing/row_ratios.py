@@ -1,0 +1,104 @@
+r"""Screening of many pairs of inputs at once, by the largest ratio of every two rows of a channel.
+
+.. math:: R_{x x'} = \max_y P(y \mid x) / P(y \mid x')
+
+is computed in floats by a compiled product. It leaves out the pairs that surely hold, or surely are not the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.exact_matrices import ULPS, Exact
+from ldpopt.auditing.pairs import AnyPairs, Pairs
+from ldpopt.foundation.budget import Budget
+
+Float = NDArray[np.float64]
+
+SMALLEST = 2.0**-1000
+"""Entries below this may lose bits as floats, or have no inverse."""
+
+MIN_ENTRIES = 2e7
+"""Number of entries, in all pairs, from which the product is worth the time in which it is loaded."""
+
+MIN_SHARE = 0.02
+"""Share of all pairs from which the product of all rows takes less time than the pairs alone."""
+
+PRODUCT_ERROR = ULPS
+"""Relative error of a ratio: an inverse and a product are rounded to within 2**-53 each."""
+
+
+def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
+    """Largest ratio of every two rows, shape (n, n); None where pairs or entries are few, or entries tiny.
+
+    Infinite where only the first row has mass; ``0 / 0`` does not count.
+    """
+    n, m = matrix.shape
+    if pairs.number < MIN_SHARE * n * n or pairs.number * m < MIN_ENTRIES:
+        return None
+    if ((matrix.floats < SMALLEST) & (matrix.whole != 0)).any():
+        return None
+    from ldpopt.foundation.max_product import max_product
+
+    with np.errstate(divide="ignore"):
+        inverse = np.divide(1.0, matrix.floats.T, order="C")
+    return max_product(np.ascontiguousarray(matrix.floats), inverse)
+
+
+def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
+    """Pairs whose largest ratio is near ``exp(epsilon d)`` or beyond it: all others keep the claim."""
+    found = []
+    for x, others, distance in pairs.by_first(1):
+        exponent = float(budget) * distance
+        factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
+        with np.errstate(invalid="ignore"):
+            near = ~(ratios[x, others] * factor < 1)  # inf * 0 is near, too
+        found.append((x, others[near], distance[near]))
+    return _joined(found)
+
+
+def pairs_near_worst(ratios: Float, pairs: AnyPairs, rounding: float, most: float) -> tuple[Pairs, float]:
+    """Pairs whose loss per unit of distance may be the largest, ``most`` of them at most, and a bound of that loss.
+
+    The bound is 0 where all such pairs are returned: they tell.
+    """
+    lower = upper = 0.0
+    for _, _, _, at_least, at_most in _losses(ratios, pairs, rounding):
+        lower, upper = max(lower, float(at_least.max())), max(upper, float(at_most.max()))
+    found, left = [], int(most)
+    for x, others, distance, _, at_most in _losses(ratios, pairs, rounding):
+        near = np.flatnonzero(at_most >= lower)
+        found.append((x, others[near[:left]], distance[near[:left]]))
+        if len(near) > left:
+            return _joined(found), upper
+        left -= len(near)
+    return _joined(found), 0.0
+
+
+def _losses(
+    ratios: Float, pairs: AnyPairs, rounding: float
+) -> Iterator[tuple[int, NDArray[np.int64], Float, Float, Float]]:
+    """Some pairs of an input, their distances, and the least and the largest loss per unit of distance."""
+    error = rounding + PRODUCT_ERROR
+    for x, others, distance in pairs.by_first(1):
+        loss = np.log(np.maximum(ratios[x, others], 1.0))
+        yield (
+            x,
+            others,
+            distance,
+            (loss * (1 - 4 * ULPS) - error) / distance,
+            (loss * (1 + 4 * ULPS) + error) / distance,
+        )
+
+
+def _joined(parts: list[tuple[int, NDArray[np.int64], Float]]) -> Pairs:
+    """Pairs of several first inputs."""
+    empty = np.zeros(0, np.int64)
+    return Pairs(
+        np.concatenate([empty, *(np.full(len(others), x) for x, others, _ in parts)]),
+        np.concatenate([empty, *(others for _, others, _ in parts)]),
+        np.concatenate([np.zeros(0), *(distance for _, _, distance in parts)]),
+    )
