@@ -1,6 +1,9 @@
 """Sphinx settings: numpydoc for docstrings, MyST for pages, the examples as a gallery; nothing is downloaded."""
 
+import logging
+import os
 import re
+import subprocess
 import sys
 import warnings
 from importlib.util import find_spec
@@ -34,6 +37,7 @@ default_role = "code"
 nitpicky = False
 
 warnings.filterwarnings("ignore", message="Unknown section Utility")
+logging.getLogger().addHandler(logging.NullHandler())  # else the theme's package prints every log line of the examples
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "none"
@@ -49,6 +53,8 @@ html_copy_source = False
 
 # Without the packages that the examples need their text is shown, and nothing is run.
 CAN_RUN = all(find_spec(package) for package in ("matplotlib", "statsmodels", "cvxpy"))
+if not CAN_RUN:
+    suppress_warnings.append("image.not_readable")  # the figures of the papers are not drawn either
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -80,6 +86,17 @@ def _name_utility(app, what, name, obj, options, lines):
     lines[:] = (text[:at] + f"\n**Utility.** {words}\n" + text[at:]).split("\n")
 
 
+def _draw_figures_of_papers(app):
+    """Small versions of the papers' figures, for the page ``figures``; what has not changed is kept."""
+    if CAN_RUN:
+        folder = DOCS / "_build" / "papers"
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(DOCS.parent / "examples" / "papers" / "all.py"), str(folder), "--quick"]
+        path = os.pathsep.join(filter(None, [str(DOCS.parent), os.environ.get("PYTHONPATH", "")]))
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path})
+
+
 def setup(app):
     """Run before numpydoc reads the docstrings."""
+    app.connect("builder-inited", _draw_figures_of_papers)
     app.connect("autodoc-process-docstring", _name_utility, priority=400)

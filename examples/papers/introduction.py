@@ -85,7 +85,7 @@ def draw(folder, audit, law, r):
     """Left the coin's delta at each epsilon, right two neighbors under Laplace noise."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     epsilons = np.linspace(0, 1.6, 161)
-    left.plot(epsilons, [audit.delta_at(e) for e in epsilons], color=BLUE, label="all events, by audit")
+    left.plot(epsilons, [audit.delta_at(e) for e in epsilons], color=BLUE, label="audit (all events)")
     left.plot(
         epsilons[::8], np.maximum(0, 0.75 - np.exp(epsilons[::8]) / 4), "o", color="black", mfc="none", label="formula"
     )

@@ -150,8 +150,8 @@ def draw(folder, again, shares):
     looks = (("black", "o-"), (GREEN, "v--"), (BLUE, "s-"), (RED, "^-."), ("#6baed6", "D:"))
     for (name, share), (color, look) in zip(shares.items(), looks, strict=True):
         right.plot(BUDGETS, share, look, color=color, label=name)
-    right.axhspan(0.8, 1.25, color="#d9d9d9", zorder=0, label="0.8 to 1.25")
-    right.set(title="Printed errors of Table 8 over closed forms", ylabel="share")
+    right.axhspan(0.8, 1.25, color="#d9d9d9", zorder=0, label="ratio 0.8 to 1.25")
+    right.set(title="Printed errors of Table 8 relative to closed forms", ylabel="printed / closed form")
     for ax in (left, right):
         ax.set(xscale="log", xlabel=r"$\varepsilon$ (nats)")
         ax.set_xticks(BUDGETS, [f"{epsilon:g}" for epsilon in BUDGETS])

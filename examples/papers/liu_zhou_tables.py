@@ -89,9 +89,9 @@ def single_sets(folder, result):
 
 
 def sizes(result):
-    """Title that says what is compared: the paper's size, and ours."""
+    """What is compared: the paper's size, and ours."""
     sets, users = len(result.rmse), f"{result.users:,}".replace(",", " ")
-    return f"here {users} users, {sets} sets; printed: 800 000 users, 30 sets"
+    return f"here: {users} users, {sets} sets; printed: 800 000 users, 30 sets"
 
 
 def ranks(folder, result):
@@ -110,7 +110,8 @@ def ranks(folder, result):
     figure, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
     drawn = ax.plot(result.epsilons, [t.statistic for t in tests], "o-", color="#08519c", label=r"$\chi^2$ here")
     drawn += ax.plot(BUDGETS, TABLE_7, "s--", color="#6baed6", label=r"$\chi^2$ printed")
-    ax.set(title=sizes(result), xlabel=r"$\varepsilon$ (nats)", ylabel=r"Friedman's $\chi^2$", ylim=(0, None))
+    title = f"Friedman's test of five protocols\n{sizes(result)}"
+    ax.set(title=title, xlabel=r"$\varepsilon$ (nats)", ylabel=r"Friedman's $\chi^2$", ylim=(0, None))
     other = ax.twinx()
     least = 1e-30
     drawn += other.plot(result.epsilons, [max(t.p_value, least) for t in tests], "^:", color="#cb181d", label="p here")
@@ -144,17 +145,17 @@ def errors(folder, result):
         ax.plot(result.epsilons, found[:, j], color=COLORS[j % 10], marker=marker, ls="none", ms=5, label=name + flag)
         if name in FIVE:
             printed = [row[FIVE.index(name)] for row in TABLE_8]
-            ax.plot(BUDGETS, printed, "x", color=COLORS[j % 10], markersize=7)
+            ax.plot(BUDGETS, printed, marker, color=COLORS[j % 10], markersize=9, markerfacecolor="none")
     ax.plot([], [], color="black", label="lines: closed forms")
-    ax.plot([], [], "x", color="black", markersize=7, linestyle="none", label="crosses: printed")
+    ax.plot([], [], "s", color="black", markersize=9, markerfacecolor="none", label="large and hollow: printed")
     ax.axhline(0.004289, color="black", linewidth=0.6)
     ax.annotate("No-DP, printed", (0.1, 0.0042), ha="left", va="top", fontsize=8)
     ax.set(
-        title=sizes(result),
+        title=f"Errors of mean estimates\n{sizes(result)}",
         xscale="log",
         yscale="log",
         xlabel=r"$\varepsilon$ (nats)",
-        ylabel="error, mean over sets",
+        ylabel="root mean squared error, mean over sets",
     )
     ax.set_xticks(BUDGETS, [f"{epsilon:g}" for epsilon in BUDGETS])
     ax.minorticks_off()
@@ -176,13 +177,15 @@ def times(folder, result):
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
     left.boxplot(seconds, tick_labels=[name.replace("RCP_", "RCP_\n") for name in FIVE])
     left.set(
-        title=sizes(result).partition(";")[0] + r", $\varepsilon = 1$", ylabel="CPU seconds of a run", ylim=(0, None)
+        title="Time, " + sizes(result).partition(";")[0] + r", $\varepsilon = 1$",
+        ylabel="CPU seconds of a run",
+        ylim=(0, None),
     )
     shares = np.array([seconds.mean(axis=0) / seconds.mean(), np.array(TABLE_9) / np.mean(TABLE_9)])
     right.bar(np.arange(5) - 0.2, shares[0], 0.4, color="#08519c", label="here")
     right.bar(np.arange(5) + 0.2, shares[1], 0.4, color="#c6dbef", edgecolor="black", hatch="//", label="printed")
     right.set_xticks(range(5), [name.replace("RCP_", "RCP_\n") for name in FIVE])
-    right.set(title="average time over that of all five", ylabel="share", ylim=(0, 1.5))
+    right.set(title="Mean time relative to the mean of all five", ylabel="ratio", ylim=(0, 1.5))
     right.legend(frameon=False, loc="upper center", ncols=2)
     save(figure, folder / "figure_5.png")
     return test

@@ -28,13 +28,13 @@ TESTS, MEANS = "tests/paper/test_liu_zhou.py", "docs/theory/mean.md"
 
 def models(folder, record):
     """R1: who sees the data."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 3.2), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(9, 2.2), layout="constrained")
     stages = (
         ("users", "data\n$x_1, ..., x_n$", "curator\nadds noise", "answer"),
         ("users", "each report\n$P(y | x_i)$", "collector\nsees reports", "estimate"),
     )
     for ax, title, boxes in zip(
-        axes, ("(a) central: the curator is trusted", "(b) local: nobody is"), stages, strict=True
+        axes, ("(a) central: the curator is trusted", "(b) local: nobody is trusted"), stages, strict=True
     ):
         secret = 3 if "central" in title else 1
         for k, text in enumerate(boxes):
@@ -42,13 +42,18 @@ def models(folder, record):
             box = {"boxstyle": "round,pad=0.5", "facecolor": shade, "edgecolor": BLUE}
             ax.text(k, 0, text, ha="center", va="center", bbox=box, fontsize=9)
             if k:
-                ax.annotate("", (k - 0.36, 0), (k - 0.64, 0), arrowprops={"arrowstyle": "->"})
+                ax.annotate("", (k - 0.4, 0), (k - 0.6, 0), arrowprops={"arrowstyle": "->"})
         ax.axvline(secret - 0.5, color=RED, linestyle="--")
         ax.text(secret - 0.5, 0.8, "private from here on", color=RED, ha="center", fontsize=9, bbox={"color": "white"})
         ax.set(title=title, xlim=(-0.6, 3.6), ylim=(-1, 1))
         ax.set_axis_off()
     save(figure, folder / "figure_1.png")
     record.shown("R1", "central and local privacy; shaded: true answers", where="figure_1.png")
+
+
+def nats(loss):
+    """A privacy loss in words."""
+    return "unbounded" if math.isinf(loss) else f"{loss:.2f} nats"
 
 
 def squares(folder, record):
@@ -64,17 +69,17 @@ def squares(folder, record):
     for ax, (title, c, d) in zip(axes, cases, strict=True):
         ones = c + d * x
         ax.fill_between(x, 0, ones, color=GRAY, label="report 1")
-        ax.fill_between(x, ones, 1, color="white", edgecolor=GRAY, hatch="..", linewidth=0, label="report 0")
+        ax.fill_between(x, ones, 1, facecolor="white", edgecolor=GRAY, hatch="..", label="report 0")
         losses = [math.inf if min(p) == 0 else math.log(p[1] / p[0]) for p in ((c, c + d), (1 - c - d, 1 - c))]
         ax.set(
             title=title,
-            xlabel=f"answer x; losses of the reports: {losses[0]:.2f} and {losses[1]:.2f} nats",
+            xlabel=f"answer x\nprivacy loss: report 1 {nats(losses[0])}, report 0 {nats(losses[1])}",
             xlim=(0, 1),
             ylim=(0, 1),
         )
         rows.append((title, c, d, *losses))
     axes[0].set_ylabel(r"threshold y, at $\varepsilon = 1$")
-    axes[0].legend(loc="upper left")
+    axes[0].legend(loc="upper left", framealpha=1)
     save(figure, folder / "figure_2.png")
     write_csv(folder / "figure_2.csv", ("case", "c", "d", "loss of report 1", "loss of report 0"), rows)
     holds = max(rows[1][3:]) <= 1 + 1e-12
@@ -174,13 +179,13 @@ def derivatives(folder, record):
     write_csv(folder / "derivatives.csv", ("epsilon", "which", "derivative", "by differences", "printed"), rows)
     table = np.array([row[2:] for row in rows]).reshape(len(epsilons), 4, 3)
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.8), layout="constrained")
-    figure.suptitle(r"Slopes of $n\,\mathcal{G}_2$ at $\delta_1 = 0.5$, $\delta_2 = \delta_1 / E$")
+    figure.suptitle(r"Derivatives of $n\,\mathcal{G}_2$ at $\delta_1 = 0.5$, $\delta_2 = \delta_1 / E$")
     for k, (ax, name) in enumerate(zip(axes, names, strict=True)):
-        ax.plot(epsilons, np.abs(table[:, k, 0]), "-", color=BLUE, label="right")
-        ax.plot(epsilons[::4], np.abs(table[::4, k, 1]), "o", color="black", mfc="none", label="by differences")
+        ax.plot(epsilons, np.abs(table[:, k, 0]), "-", color=BLUE, label="correct")
+        ax.plot(epsilons[::4], np.abs(table[::4, k, 1]), "o", color="black", mfc="none", label="finite differences")
         ax.plot(epsilons, np.abs(table[:, k, 2]), "--", color=RED, label="printed")
         ax.set(title=name, yscale="log", xlabel=r"$\varepsilon$ (nats)")
-    axes[0].set_ylabel("size of the slope")
+    axes[0].set_ylabel("absolute value")
     axes[0].legend(frameon=False)
     save(figure, folder / "derivatives.png")
     reasons = (
@@ -209,7 +214,7 @@ def privacy(folder, record):
         true = [mean.RandomCensoring(e, delta1, delta1 * math.exp(-e)).audit().epsilon for e in epsilons]
         ax.plot(epsilons, true, line, color=color, label=rf"$\delta_1 = {delta1}$, $\delta_2 = \delta_1 / E$")
         rows += [(delta1, e, value) for e, value in zip(epsilons, true, strict=True)]
-    ax.plot(epsilons, epsilons, color="black", linewidth=0.8, label="claimed")
+    ax.plot(epsilons, epsilons, ":", color="black", label="claimed")
     ax.set(
         title=r"Theorem 2: true $\varepsilon$; infinite at $\delta_1 = 1$",
         xlabel=r"nominal $\varepsilon$ (nats)",

@@ -166,9 +166,9 @@ def ball(folder, record, fine):
         )
         shown = levels if norm == 2 else shown
     left.set(
-        title=r"(9) in the plane, $\varepsilon = 2$",
+        title=r"Mean error by radius, two totals, $\varepsilon = 2$",
         xlabel="radius of the innermost ball",
-        ylabel="mean error, in its norm",
+        ylabel="mean error, measured in the same norm",
     )
     left.legend(frameon=False, fontsize=8)
     extent = [edge * plane.STEP for edge in (-plane.half[0], plane.half[0], -plane.half[1], plane.half[1])]
@@ -176,9 +176,9 @@ def ball(folder, record, fine):
         np.where(shown > plane.layers, np.nan, shown).T, origin="lower", extent=extent, cmap="viridis_r", aspect="auto"
     )
     right.set(
-        title="level at the best $l_2$ radius: density falls by $e^{-2}$ each",
+        title="Levels at the best $l_2$ radius (density $e^{-2}$ per level)",
         xlabel="noise of the first total",
-        ylabel="of the second",
+        ylabel="noise of the second total",
         xlim=(-100, 100),
         ylim=(-40, 40),
     )
@@ -235,7 +235,7 @@ def bound(folder, record, fine):
     ax.set(
         title="Noise for $[0, 1] \\cup [100, 101]$",
         xlabel=r"$\varepsilon$ (nats)",
-        ylabel="mean |noise| over the staircase's",
+        ylabel="mean |noise| / that of the staircase",
         ylim=(0, 1.5),
     )
     ax.legend(frameon=False)

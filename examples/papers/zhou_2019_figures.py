@@ -96,7 +96,8 @@ def simulation(folder, number, delta, grid, theory):
     rows = [(epsilons[i], priors[k][0], *(table[i, k] for table in tables)) for i, k in np.ndindex(shape)]
     write_csv(folder / f"figure_{number}.csv", header, rows)
     figure = plt.figure(figsize=(15, 4.8), layout="constrained")
-    figure.suptitle(rf"{REPEATS} surveys of {POPULATION} people a point, two answers, $\delta = {delta:g}$")
+    people = f"{POPULATION:,}".replace(",", " ")
+    figure.suptitle(rf"{REPEATS} simulated surveys of {people} people at each point, two answers, $\delta = {delta:g}$")
     ax = figure.add_subplot(1, 3, 1, projection="3d")
     across, along = np.meshgrid(priors[:, 0], epsilons)
     ax.plot_surface(along, across, mean, cmap="viridis", linewidth=0.2, edgecolor="black")
@@ -119,7 +120,7 @@ def distances(figure, grid, difference):
     figure.colorbar(
         ax.pcolormesh(epsilons, priors[:, 0], np.abs(difference).T, cmap="viridis_r", shading="nearest"), ax=ax
     )
-    ax.set(title="distance of the average from theory", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\pi_0$")
+    ax.set(title="absolute difference of the mean from theory", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\pi_0$")
 
 
 def bands(ax, grid, simulated, theory):
@@ -129,10 +130,14 @@ def bands(ax, grid, simulated, theory):
     for prior, color, line, marker in looks:
         k = int(np.abs(priors[:, 0] - prior).argmin())
         mean, least, most = (1000 * (values[:, k] - theory[:, k]) for values in simulated)
-        ax.fill_between(epsilons, least, most, color=color, alpha=0.15)
+        ax.fill_between(epsilons, least, most, color=color, alpha=0.12, linewidth=0)
+        for edge in (least, most):
+            ax.plot(epsilons, edge, line, color=color, linewidth=0.7)
         ax.plot(epsilons, mean, line, marker=marker, markersize=3, color=color, label=rf"$\pi_0 = {prior:g}$")
     ax.axhline(0, color="black", linewidth=0.6)
-    ax.set(title="minus theory: average, 95 % of surveys", xlabel=r"$\varepsilon$ (nats)", ylabel="difference x 1000")
+    ax.set(
+        title="mean and 95 % range of the surveys", xlabel=r"$\varepsilon$ (nats)", ylabel="(survey - theory) x 1000"
+    )
     ax.legend(frameon=False)
 
 

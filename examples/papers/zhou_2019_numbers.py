@@ -156,7 +156,9 @@ def open_question(folder, record):
     ax.plot([], [], "o", color="black", markerfacecolor="none", label="linear program")
     ax.plot([], [], "|", color="black", markersize=14, linestyle="none", label="one more answer is reported")
     ax.set(
-        title="The open question: best share of true reports", xlabel=r"$\varepsilon$ (nats)", ylabel="expected share"
+        title="The open question: largest expected share of true reports",
+        xlabel=r"$\varepsilon$ (nats)",
+        ylabel="expected share",
     )
     ax.legend(frameon=False, fontsize=8)
     save(figure, folder / WHERE)

@@ -188,7 +188,7 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_aspect("equal")
     ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
-    ax.set_ylabel("$p_{11}$: the same for the second")
+    ax.set_ylabel("$p_{11}$: probability that the second answer is reported truthfully")
     delta = rf", $\delta = {float(ties.delta):.4g}$" if ties.delta else ""
     ax.set_title(rf"Private mechanisms, $\varepsilon = {float(ties.budget):.4g}${delta}")
     return ax
