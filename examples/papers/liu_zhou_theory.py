@@ -73,7 +73,7 @@ def squares(folder, record):
         losses = [math.inf if min(p) == 0 else math.log(p[1] / p[0]) for p in ((c, c + d), (1 - c - d, 1 - c))]
         ax.set(
             title=title,
-            xlabel=f"answer x\nprivacy loss: report 1 {nats(losses[0])}, report 0 {nats(losses[1])}",
+            xlabel=f"answer x\nprivacy loss of report 1: {nats(losses[0])},\nof report 0: {nats(losses[1])}",
             xlim=(0, 1),
             ylim=(0, 1),
         )
