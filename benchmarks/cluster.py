@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import psutil
-from ldpopt.folders import count_folder, privatize_folder
-from ldpopt.sweep import sweep
 
 import ldpopt as lo
+from ldpopt.folders import count_folder, privatize_folder
 from ldpopt.statement.modelfile import save_model
+from ldpopt.sweep import sweep
 
 KILLS = 100
 ROUNDS = 7

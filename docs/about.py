@@ -6,10 +6,10 @@ Run from the repository: ``python docs/about.py`` writes ``docs/about.png``.
 from pathlib import Path
 
 import numpy as np
-from ldpopt.modelfile import read_model
 from matplotlib.figure import Figure
 
 from ldpopt import datasets, design
+from ldpopt.modelfile import read_model
 
 model = read_model("anes96_party_prefix").design
 best = design(model.workload, model.privacy, weights=model.weights)

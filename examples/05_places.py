@@ -49,7 +49,7 @@ print(f"exponential mechanism: {naive_loss:.4f} km off")
 # %%
 # The picture: what someone at Union Square reports, and what all report together. Areas are probabilities.
 
-figure, axes = plt.subplots(1, 2, figsize=(8.6, 6.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 5.8), layout="constrained", sharey=True)
 channel = solution.mechanism.channel
 for ax, title, size in (
     (axes[0], "reports from Union Square", channel[3]),
@@ -62,6 +62,7 @@ for ax, title, size in (
         ax.annotate(f"{name} {share:.0%}", (east, north), offset, textcoords="offset points", fontsize=8)
     ax.set(title=title, xlabel="km east", xlim=(-3.1, 3.6), aspect="equal")
 axes[0].set_ylabel("km north")
+figure.suptitle(r"metric privacy, $\varepsilon$ = 1 per kilometer", fontsize=10)
 
 # sphinx_gallery_start_ignore
 # The picture goes to the folder that the command names, or to the current one.

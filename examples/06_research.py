@@ -9,10 +9,10 @@ needs a constraint that the library does not have?
 import cvxpy
 import highspy
 import numpy as np
-from ldpopt.sweep import sweep
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, constraints, formulate, plot, solve
 from ldpopt.mechanism.repair import repair
+from ldpopt.sweep import sweep
 
 prior = [0.45, 0.25, 0.15, 0.10, 0.05]
 problem = Problem(prior, "identity", PureLDP(1.0))

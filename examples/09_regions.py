@@ -12,10 +12,10 @@ priors fall into cells, and their borders are known exactly.
 from fractions import Fraction
 
 import matplotlib.pyplot as plt
-from ldpopt.convex import best_channel, mutual_information
-from ldpopt.regions import epsilon_breakpoints, prior_regions
 
 from ldpopt import PureLDP, plot
+from ldpopt.convex import best_channel, mutual_information
+from ldpopt.regions import epsilon_breakpoints, prior_regions
 
 # %%
 # Two answers first: the breakpoints of Zhou, Lu and Wu 2019, 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).

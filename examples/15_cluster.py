@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from distributed import Client
 from distributed.deploy.subprocess import SubprocessCluster
-from ldpopt.folders import count_folder, privatize_folder
 
 from ldpopt import Counts, PureLDP, SecretKey, Workload, design
+from ldpopt.folders import count_folder, privatize_folder
 
 LABELS, SHARES = ["never", "monthly", "weekly", "daily"], [0.46, 0.27, 0.18, 0.09]
 scratch = tempfile.TemporaryDirectory()
@@ -73,7 +73,7 @@ axis.set(
     xticks=places,
     xticklabels=LABELS,
     ylabel="share",
-    title="400 000 reports counted by two workers",
+    title=r"400 000 reports counted by two workers: pure privacy, $\varepsilon$ = ln 3",
 )
 axis.legend(frameon=False)
 

@@ -6,7 +6,9 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than all el
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldpopt import closed_forms, errors, noise, peers, plot, privacy, testing
+    from ldpopt import closed_forms, errors, noise, peers, privacy, testing
+    from ldpopt._callables import plot, sweep
+    from ldpopt.auditing import divergence
     from ldpopt.auditing.black_box import audit_sampler
     from ldpopt.auditing.divergence import Audit, audit
     from ldpopt.certificate import Certificate, certify, simplex
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.surveys.schemes import compare_schemes
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
+    from ldpopt.mechanism import repair, sampling
     from ldpopt.mechanism.keyed import SecretKey
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.noise import layers
@@ -49,13 +52,13 @@ if TYPE_CHECKING:
     from ldpopt.solving.plan import plan
     from ldpopt.solving.solution import Solution
     from ldpopt.solving.solve import solve
-    from ldpopt.statement import constraints, datasets, motion, utility
+    from ldpopt.statement import constraints, datasets, modelfile, motion, utility
     from ldpopt.statement.design_problem import DesignProblem
     from ldpopt.statement.modelfile import load_model, save_model
     from ldpopt.statement.problem import Problem
     from ldpopt.statement.utility import Utility
     from ldpopt.statement.workloads import Workload
-    from ldpopt.studies import experiment, folders, simulate, sweep
+    from ldpopt.studies import experiment, folders, simulate
 
 __version__ = "0.1.0"
 
@@ -207,17 +210,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-    from importlib.util import find_spec
+if not TYPE_CHECKING:  # so that type checkers know which names there are
 
-    place = _OBJECTS.get(name) or _MODULES.get(name, name)
-    if name.startswith("_") or find_spec(f"ldpopt.{place}") is None:
-        raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
-    module = import_module(f"ldpopt.{place}")
-    value = getattr(module, name) if name in _OBJECTS else module
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        place = _OBJECTS.get(name) or _MODULES.get(name, name)
+        if name.startswith("_") or find_spec(f"ldpopt.{place}") is None:
+            raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
+        module = import_module(f"ldpopt.{place}")
+        value = getattr(module, name) if name in _OBJECTS else module
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

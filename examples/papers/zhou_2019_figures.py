@@ -21,11 +21,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from ldpopt.simulate import simulate
-from ldpopt.sweep import sweep
 from shared import BLUE, RED, Record, save, write_csv
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, plot
+from ldpopt.simulate import simulate
+from ldpopt.sweep import sweep
 
 DELTA = 0.2
 POPULATION, REPEATS = 10_000, 20

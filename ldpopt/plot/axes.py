@@ -10,6 +10,8 @@ from ldpopt.errors import LdpoptError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ldpopt.studies.sweep import SweepResult
+
 MAX_AXIS_LABELS = 30
 """Largest number of labels along an axis; of more labels every second, third, ... is written."""
 
@@ -36,12 +38,30 @@ def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), proj
 
 def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:
     """Write a notion and its budget, for titles."""
-    kind = str(getattr(privacy, "kind", type(privacy).__name__))
     epsilon, delta = getattr(privacy, "epsilon", None), float(getattr(privacy, "delta", 0.0))
-    text = NOTIONS.get(kind, f"{kind.replace('_', ' ')} privacy")
+    text = name_kind(privacy)
     if epsilon is not None:
-        text += rf", $\varepsilon$ = {float(epsilon):.4g}" + (f" per {unit}" if kind == "metric" else "")
+        is_metric = getattr(privacy, "kind", "") == "metric"
+        text += rf", $\varepsilon$ = {float(epsilon):.4g}" + (f" per {unit}" if is_metric else "")
     return text + (rf", $\delta$ = {delta:.4g}" if delta else "")
+
+
+def name_kind(privacy: Any) -> str:
+    """Write a notion without its budget."""
+    kind = str(getattr(privacy, "kind", type(privacy).__name__))
+    return NOTIONS.get(kind, f"{kind.replace('_', ' ')} privacy")
+
+
+def name_sweep(result: SweepResult) -> str:
+    """Write the notions and budgets of a sweep, for its title."""
+    kinds = " or ".join(dict.fromkeys(map(name_kind, result.notions)))
+    deltas = [float(getattr(notion, "delta", 0.0)) for notion in result.notions]
+    named = [kinds] if kinds else []
+    for symbol, numbers in ((r"\varepsilon", result.epsilons.tolist()), (r"\delta", deltas)):
+        if any(numbers):
+            ends = dict.fromkeys(f"{end:.4g}" for end in (min(numbers), max(numbers)))
+            named.append(f"${symbol}$ = {' to '.join(ends)}")
+    return ", ".join(named)
 
 
 def label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:

@@ -11,7 +11,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plot.axes import axes_or_new, label_axis, short
+from ldpopt.plot.axes import axes_or_new, label_axis, name_sweep, short
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
         _dotted_curve(ax, result.epsilons[order], formulas[order, k], last)
     ax.set_xlabel(r"$\varepsilon$ (nats)")
     ax.set_ylabel(result.aim)
+    ax.set_title(name_sweep(result), fontsize=10)
     ax.grid(alpha=0.3)
     if len(ax.get_lines()) > 1:
         ax.legend(fontsize=8, title=None if result.priors is None else "prior")
@@ -130,6 +131,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     height = result.grid(column)
     label = {"value": result.aim, "closed_form": "closed form"}.get(column, column.replace("_", " "))
     prior_label, epsilon_label = _first_prior(result.labels), r"$\varepsilon$ (nats)"
+    ax.set_title(name_sweep(result), fontsize=10)
     if hasattr(ax, "plot_surface"):
         drawn: Any = ax
         drawn.plot_surface(along, across, height, cmap="viridis", linewidth=0.2, edgecolor="black", antialiased=True)

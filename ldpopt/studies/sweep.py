@@ -34,6 +34,8 @@ from ldpopt.workers.run import count_of, run
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
+
 MAX_POINTS = 1_000_000
 """Largest number of points of a grid; guards against typing errors."""
 
@@ -64,6 +66,8 @@ class SweepResult:
         Name, delta and problem, where problems or deltas are varied; empty otherwise.
     mechanisms : tuple of Mechanism or None
         Mechanism of each row, where they are kept; None where there is none.
+    notions : tuple
+        Privacy notion of each case, or of the one problem; its epsilon is varied.
     """
 
     rows: tuple[Row, ...]
@@ -76,6 +80,7 @@ class SweepResult:
     places: tuple[int, ...] = field(default=(), repr=False)
     cases: tuple[Case, ...] = field(default=(), repr=False)
     mechanisms: tuple[Mechanism | None, ...] = field(default=(), repr=False)
+    notions: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def aim(self) -> str:
@@ -236,6 +241,7 @@ def sweep(
         tuple(found),
         cases if deltas is not None or isinstance(problem, Mapping) else (),
         tuple(point.mechanism for point in solved) if keep else (),
+        tuple(case.problem.privacy for case in cases),
     )
 
 

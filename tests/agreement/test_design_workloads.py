@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ldpopt.frequencies import RandomizedResponse, SubsetSelection
-from ldpopt.mean import designed
 
 from ldpopt import PureLDP, Workload, design
 from ldpopt.estimation.designs import peers, symmetric_peers
+from ldpopt.frequencies import RandomizedResponse, SubsetSelection
+from ldpopt.mean import designed
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 9, 40, 1000])

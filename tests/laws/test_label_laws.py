@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ldpopt.frequencies import RandomizedResponse
-from ldpopt.repair import repair
 
 import ldpopt as lo
 from ldpopt import closed_forms, constraints, convex, mean, regions, simulate, sweep, utility
 from ldpopt.errors import LdpoptError
+from ldpopt.frequencies import RandomizedResponse
+from ldpopt.repair import repair
 from ldpopt.statement.prior import read_prior, read_priors
 
 INPUTS, OUTPUTS, NUMBERS = ("A", "B", "C"), ("x", "y", "z", "w"), (-1.0, 0.0, 1.0)

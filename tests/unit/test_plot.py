@@ -77,9 +77,19 @@ def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
     ax = plot.sweep(grid)
     drawn(ax)
     assert len(ax.get_lines()) == 10
+    assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
     curve, formula = ax.get_lines()[4:6]
     assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(formula.get_ydata()))
     drawn(plot.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
+
+
+def test_the_title_of_a_sweep_names_notions_and_deltas() -> None:
+    problems = {"all": Problem([0.5, 0.5], "identity", ApproximateLDP(1.0, 0.1))}
+    several = sweep(problems, [1.0], deltas=[0.0, 0.1])
+    assert plot.sweep(several).get_title() == r"approximate privacy, $\varepsilon$ = 1, $\delta$ = 0 to 0.1"
+    problems["one"] = Problem([0.5, 0.5], "identity", PureLDP(1.0))
+    mixed = plot.sweep(sweep(problems, [1.0, 2.0])).get_title()
+    assert mixed == r"approximate privacy or pure privacy, $\varepsilon$ = 1 to 2, $\delta$ = 0 to 0.1"
 
 
 def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
@@ -88,6 +98,7 @@ def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
     ax = plot.surface(grid)
     drawn(ax)
     assert hasattr(ax, "plot_surface")
+    assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
     flat = plt.figure().add_subplot()
     assert plot.surface(grid, flat, column="closed_form") is flat
     drawn(flat)

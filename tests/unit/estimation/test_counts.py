@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 from builders import cases
 from ldpopt import Counts, Mechanism, PureLDP, Workload, design, estimate_frequencies
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 OTHER = Mechanism([[0.7, 0.3], [0.3, 0.7]], inputs=["no", "yes"])

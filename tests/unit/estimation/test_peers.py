@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 from ldpopt import PureLDP, Workload, design
 from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.designs import peers
+from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 N, EPSILON = 6, 1.0
 WORKLOAD = Workload.prefix(N)

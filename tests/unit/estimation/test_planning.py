@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ldpopt.frequencies import RandomizedResponse, UnaryEncoding
 
 from builders import cases
 from ldpopt import Mechanism, PureLDP, Workload, design, estimate_frequencies, plan_sample
 from ldpopt.errors import StatementError
 from ldpopt.estimation.planning import precision, worst_variance
+from ldpopt.frequencies import RandomizedResponse, UnaryEncoding
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 

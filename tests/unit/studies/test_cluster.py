@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ldpopt.folders import count_folder, privatize_folder
-from ldpopt.sweep import sweep
 
 from builders import seconds
 from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.folders import count_folder, privatize_folder
 from ldpopt.mechanism.privatizing import Rule
+from ldpopt.sweep import sweep
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
 dd = pytest.importorskip("dask.dataframe")

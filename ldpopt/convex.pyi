@@ -1,0 +1,1 @@
+from ldpopt.polytope.convex import *

@@ -1,0 +1,1 @@
+from ldpopt.statement.datasets import *

@@ -1,0 +1,1 @@
+from ldpopt.auditing.divergence import *

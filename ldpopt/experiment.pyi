@@ -1,0 +1,1 @@
+from ldpopt.studies.experiment import *

@@ -1,0 +1,1 @@
+from ldpopt.noise.layers import *

@@ -1,0 +1,1 @@
+from ldpopt.estimation.mean import *

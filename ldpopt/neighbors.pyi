@@ -1,0 +1,1 @@
+from ldpopt.privacy.neighbors import *

@@ -1,0 +1,1 @@
+from ldpopt.mechanism.repair import *

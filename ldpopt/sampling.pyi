@@ -1,0 +1,1 @@
+from ldpopt.mechanism.sampling import *

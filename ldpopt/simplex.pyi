@@ -1,0 +1,1 @@
+from ldpopt.certificate.simplex import *

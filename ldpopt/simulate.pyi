@@ -1,0 +1,1 @@
+from ldpopt.studies.simulate import *

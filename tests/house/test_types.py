@@ -1,0 +1,80 @@
+"""Type checkers know what runs: a user's script passes them, and a wrong one does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+from builders import THOROUGH, load_script
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("typed_script.py")
+WRONG = """
+import ldpopt
+from ldpopt.sweep import SweepResult
+
+problem = ldpopt.Problem([0.4, 0.6], "identity", ldpopt.PureLDP(1.0))
+found: SweepResult = ldpopt.sweep(problem, [1.0])
+ldpopt.sweep(problem)  # line 7: no budgets
+ldpopt.plot(found).no_such_method()  # line 8
+ldpopt.slove(problem)  # line 9
+"""
+
+slow = pytest.mark.skipif(not THOROUGH, reason="in the thorough set: a checker reads all of the package")
+
+
+def test_the_script_runs(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    load_script(SCRIPT).main(tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(ldpopt._MODULES))
+def test_a_module_with_a_public_name_has_a_stub(name: str) -> None:
+    told = (ROOT / f"ldpopt/{name}.pyi").read_text(encoding="utf-8")
+    assert told == f"from ldpopt.{ldpopt._MODULES[name]} import *\n"
+
+
+def test_callable_modules_have_the_attributes_of_their_types() -> None:
+    """`_callables.pyi` names all that `__all__` does, and nothing that is not there."""
+    text = (ROOT / "ldpopt/_callables.pyi").read_text(encoding="utf-8")
+    sweep, plot = text[text.index("class _Sweep") :].split("class _Plot")
+    for module, told in ((ldpopt.sweep, sweep), (ldpopt.plot, plot)):
+        named = {line.split()[0] for line in told.splitlines() if line.startswith("    ")}
+        assert named == {*module.__all__, "__call__"}
+
+
+@slow
+@pytest.mark.parametrize("script", ["right", "wrong"])
+def test_mypy_strict(script: str, tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    told = checked([sys.executable, "-m", "mypy", "--strict", "--config-file="], script, tmp_path)
+    assert lines_of_errors(told, ": error:") == ([] if script == "right" else [7, 8, 9]), told
+
+
+@slow
+@pytest.mark.parametrize("script", ["right", "wrong"])
+def test_pyright(script: str, tmp_path: Path) -> None:
+    pyright = shutil.which("pyright") or pytest.skip("pyright is not installed")
+    told = checked([pyright, "--pythonpath", sys.executable], script, tmp_path)
+    assert lines_of_errors(told, " - error:") == ([] if script == "right" else [7, 8, 9]), told
+
+
+def checked(command: list[str], script: str, folder: Path) -> str:
+    """What a checker says about the script, outside of the repository and its settings."""
+    path = folder / "script.py"
+    path.write_text(SCRIPT.read_text(encoding="utf-8") if script == "right" else WRONG, encoding="utf-8")
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run([*command, path.name], cwd=folder, env=environment, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def lines_of_errors(told: str, mark: str) -> list[int]:
+    """Lines of the script at which a checker sees errors."""
+    places = [line.split(mark)[0] for line in told.splitlines() if mark in line]
+    return sorted({int(place.split("script.py:")[1].split(":")[0]) for place in places})
