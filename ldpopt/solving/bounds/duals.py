@@ -18,6 +18,8 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.privacy import Ties
+from ldpopt.solving.bounds import blocks
 from ldpopt.solving.bounds.columns import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.solving.bounds.grid import GRID, Exact, exact_grid, integers
 from ldpopt.solving.channel_program import ChannelProgram, Form, Structure
@@ -196,6 +198,10 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     ):
         whole, duals, bits = coarse_integers(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
+    if multipliers.form == "pairwise" and problem.utility.matrix.size > blocks.MIN_ENTRIES:
+        found = _bound_by_blocks(problem, multipliers, sign)
+        if found is not None:
+            return found
     cost_grid = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(problem, multipliers)
     costs = sign * shares[:, None] * integers(problem.utility.matrix, grid=cost_grid)
@@ -208,6 +214,18 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     else:
         best = columns_bound(costs, integers(multipliers.row_sums, grid=cost_grid) << GRID, _structure(problem))
     return sign * Fraction(constant + best, 1 << (GRID + cost_grid))
+
+
+def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
+    """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or numbers near the largest float."""
+    ties, prior, worth, pairs = problem.definition(), problem.prior, problem.utility.matrix, multipliers.pairs
+    if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
+        return None
+    if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:
+        return None
+    distance = _tied_distances(problem, ties, pairs)
+    total, bits = blocks.pairs_bound(sign * prior, worth, pairs, ties.budget, distance)
+    return sign * total * Fraction(2) ** -bits
 
 
 def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
@@ -258,11 +276,18 @@ def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, cost_grid: int
 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
-    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta; other rows are refused."""
+    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
     ties = problem.definition()
-    what = f"{problem.privacy!r}"
     if ties is None:
-        raise CertificateError(f"{what} describes no ties, but a multiplier belongs to one")
+        raise CertificateError(f"{problem.privacy!r} describes no ties, but a multiplier belongs to one")
+    levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
+    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
+    return floors[row_number], ties.delta
+
+
+def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
+    """Distance of the pair of each row; rows that the statement does not imply are refused."""
+    what = f"{problem.privacy!r}"
     distance = np.zeros((ties.n, ties.n))
     distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
     chosen = distance[pairs.first, pairs.second]
@@ -276,9 +301,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")
-    levels, row_number = np.unique(chosen, return_inverse=True)
-    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
-    return floors[row_number], ties.delta
+    return np.asarray(chosen)
 
 
 def _ratio(epsilon: Budget, distance: float) -> int:

@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.solving.bounds.duals import Multipliers, weights
 from ldpopt.solving.bounds.grid import exact_grid, integers
@@ -25,18 +27,21 @@ def distance_to(best: Fraction, problem: Problem, mechanism: Mechanism) -> Fract
 
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
-    used = mechanism.counts.any(axis=0)
-    worth, counts = problem.utility.matrix[:, used], mechanism.counts[:, used]
+    worth, counts = problem.utility.matrix, mechanism.counts
     grid = exact_grid(worth)
-    x, y = np.nonzero((counts != 0) & (worth != 0))
-    by_input = np.zeros(len(counts), dtype=object)
-    np.add.at(by_input, x, counts[x, y].astype(object) * integers(worth[x, y], grid=grid))
+    by_input = np.array([_weighted_sum(*row, grid) for row in zip(counts, worth, strict=True)], dtype=object)
     unit = Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
         return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
     return int(worst) * unit
+
+
+def _weighted_sum(counts: Int, worth: Float, grid: int) -> int:
+    """Sum of masses times utilities over ``2**grid``, exactly; row by row, to hold few integers at once."""
+    used = np.flatnonzero((counts != 0) & (worth != 0))
+    return int((counts[used].astype(object) * integers(worth[used], grid=grid)).sum())
 
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
