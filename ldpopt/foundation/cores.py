@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any, TypeVar
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
+
+MAX_PARTS = 8
+"""Largest number of parts into which rows are split; a sum over all rows is kept for each of them."""
+
+PART_OPERATIONS = 2e6
+"""Smallest number of operations of a part, a millisecond or two: less is not worth a thread."""
 
 
 def cores() -> int:
@@ -48,3 +55,40 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
         return [work(part) for part in parts]
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(work, parts))
+
+
+def parts_of(rows: int, operations: float) -> list[slice]:
+    """Split rows into parts that are worth a thread; they depend on the sizes only, not on the machine.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    operations : float
+        Of each row.
+
+    Examples
+    --------
+    >>> parts_of(4, 1e6)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    count = max(1, min(MAX_PARTS, rows, int(rows * operations / PART_OPERATIONS)))
+    ends = [rows * k // count for k in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
+    """Call a compiled loop with parts of the arrays' rows, on as many cores as there are.
+
+    Parameters
+    ----------
+    loop : callable
+        Takes the fixed arguments, then the arrays; computes every row by itself.
+    fixed : sequence
+        The same for all rows.
+    arrays : sequence of arrays
+        With one row for each thing to compute.
+    operations : float
+        Of each row.
+    """
+    in_threads(lambda part: loop(*fixed, *(array[part] for array in arrays)), parts_of(len(arrays[0]), operations))

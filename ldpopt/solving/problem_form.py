@@ -20,7 +20,7 @@ MAX_LOSS = 700.0
 """Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
 
 
-TIE_ARRAYS = 16
+TIE_ARRAYS = 12
 """Numbers that the interior point by outputs keeps for each tie and output: points, steps, products."""
 
 

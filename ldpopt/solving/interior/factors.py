@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.cores import in_threads, over_rows, parts_of
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.levels import Levels
 
@@ -58,9 +59,17 @@ class LevelFactors:
         """
         from ldpopt.solving.interior import level_loops
 
-        total = np.zeros((1 if weights is None else 4, levels.sum_numbers))
-        weights = np.zeros((0, len(levels.order))) if weights is None else weights
-        level_loops.factor(*_shape(levels), scale, excess, off, room, weights, total)
+        m, n = scale.shape
+        parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
+        totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
+        weights = np.zeros((0, n)) if weights is None else weights
+
+        def work(part: slice, total: Float) -> None:
+            arrays = scale[part], excess[part], off[part], room[part], weights[part]
+            level_loops.factor(*_shape(levels), *arrays, total)
+
+        in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
+        total = totals.sum(axis=0)  # part by part: the same on any number of cores
         plain = levels.unpacked(total[0], total[0])
         if len(total) == 1:
             return cls(levels, off, room, (plain,))
@@ -71,7 +80,8 @@ class LevelFactors:
         from ldpopt.solving.interior import level_loops
 
         found = np.empty(right.shape)
-        level_loops.solve(*_shape(self.levels), self.off, self.blocks, np.array(right), found)
+        arrays = self.off, self.blocks, np.array(right), found
+        over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
         return found
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.cores import over_rows
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
 
 ENOUGH_RESIDUAL = 1e-6
 """Largest error of a row sum at a point that counts."""
+
+OPERATIONS = 8.0
+"""Operations of a loop for each tie and output."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +96,12 @@ class GraphProgram:
         from ldpopt.solving.interior import tie_loops
 
         found = np.zeros(self.shape)
-        tie_loops.adjoint(*self.pairs, ties, found)
+        self.over_ties(tie_loops.adjoint, self.pairs, ties, found)
         return found
+
+    def over_ties(self, loop: Callable[..., None], fixed: tuple[Any, ...], *arrays: Float) -> None:
+        """Call a compiled loop over the ties of every output, on all cores."""
+        over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
 
     def priced(self, prior: Float) -> Float:
         """Costs of the entries, under a prior in the worst case."""

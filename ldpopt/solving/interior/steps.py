@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar, Generic, Self, TypeVar
 
@@ -22,6 +22,9 @@ STEP_TO_BOUNDARY = 0.995
 
 CORRECTIONS = 2
 """Largest number of further corrections of a step; each brings outlying products of slack and multiplier back."""
+
+BLOCK = 1 << 15
+"""Entries of one block of work: temporary arrays stay in a processor's cache, and memory is that of the points."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
+    corrections: ClassVar[int] = CORRECTIONS
+    """Largest number of further corrections of a step."""
+    reach: ClassVar[float] = 0.1
+    """By how much they look beyond the longest step."""
 
     @abstractmethod
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
@@ -87,10 +94,11 @@ class NewtonSystem(ABC, Generic[P]):
         count = sum(part.size for part in at.slacks)
         mean = at.products / count
         affine = self.direction(tuple(-x * u for x, u in at.partners), refine=False)
-        reached = at.moved(affine, *at.lengths(affine)).products / count
+        reached = _products_after(at, affine, *at.lengths(affine)) / count
         aim = mean * (max(reached, 0.0) / mean) ** 3
         second_order = zip(at.partners, affine.partners, strict=True)
-        aims = tuple(aim - x * u - dx * du for (x, u), (dx, du) in second_order)
+        aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
+        del affine, second_order  # large
         best = self._corrected(aims, aim)
         if not best.is_finite:
             return None
@@ -98,14 +106,16 @@ class NewtonSystem(ABC, Generic[P]):
         return at.moved(best, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
 
     def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
-        """Correct outlying products for as long as that lengthens the step."""
-        best = self.direction(aims)
-        for _ in range(CORRECTIONS):
-            primal, dual = self.at.lengths(best)
-            tried = self.at.moved(best, min(1.0, 1.1 * primal + 0.1), min(1.0, 1.1 * dual + 0.1))
-            aims = tuple(a + _correction(x * u, aim) for a, (x, u) in zip(aims, tried.partners, strict=True))
+        """Correct outlying products for as long as that lengthens the step; ``aims`` is overwritten."""
+        at, best = self.at, self.direction(aims)
+        for _ in range(self.corrections):
+            primal, dual = at.lengths(best)
+            further = min(1.0, 1.1 * primal + self.reach), min(1.0, 1.1 * dual + self.reach)
+            for change, *numbers in zip(aims, at.slacks, at.multipliers, best.slacks, best.multipliers, strict=True):
+                for wanted, x, u, dx, du in _blocks(change, *numbers):
+                    wanted += _correction((x + further[0] * dx) * (u + further[1] * du), aim)
             other = self.direction(aims)
-            if sum(self.at.lengths(other)) < 1.01 * (primal + dual):
+            if sum(at.lengths(other)) < 1.01 * (primal + dual):
                 break
             best = other
         return best
@@ -179,12 +189,11 @@ def follow_path(
 
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
     """Longest step, at most 1, that keeps all arrays positive."""
-    longest = 1.0
+    steepest = 1.0
     for array, step in zip(arrays, steps, strict=True):
-        down = step < 0
-        if down.any():
-            longest = min(longest, float((array[down] / -step[down]).min()))
-    return longest
+        for x, dx in _blocks(array, step):
+            steepest = max(steepest, -float((dx / x).min()))
+    return 1.0 / steepest
 
 
 def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
@@ -196,6 +205,22 @@ def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
         if not failed or ridge > 1:
             return np.asarray(factor)
         ridge = max(100 * ridge, 1e-15)
+
+
+def _blocks(*arrays: Float) -> Iterator[tuple[Float, ...]]:
+    """Arrays of one shape in flat blocks, as views."""
+    flat = [array.reshape(-1) for array in arrays]
+    for begin in range(0, flat[0].size, BLOCK):
+        yield tuple(array[begin : begin + BLOCK] for array in flat)
+
+
+def _products_after(at: Point, step: Point, primal: float, dual: float) -> float:
+    """Sum of slacks times multipliers after a step with these lengths."""
+    total = 0.0
+    for numbers in zip(at.slacks, at.multipliers, step.slacks, step.multipliers, strict=True):
+        for x, u, dx, du in _blocks(*numbers):
+            total += float(((x + primal * dx) * (u + dual * du)).sum())
+    return total
 
 
 def _correction(products: Float, aim: float) -> Float:
