@@ -36,7 +36,7 @@ for name, solution in solutions.items():
 figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained")
 for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
     plot.mechanism(solution.mechanism, ax)
-    ax.set_title(f"{name}: {solution.value:.3f} steps off")
+    ax.set_title(rf"{name}, $\varepsilon$ = 1: {solution.value:.3f} steps off")
 
 # %%
 # The audit of the first one: epsilon 1 from step to step, more between the ends, as stated.

@@ -54,6 +54,7 @@ for epsilon, best in regimes.items():
 # The picture at two budgets: as epsilon grows, the middle takes over.
 
 figure, axes = plt.subplots(1, 2, figsize=(12.0, 5.6), layout="constrained")
+figure.suptitle("The best mechanism by prior: randomized response (RR) on all three answers, or on the top one or two")
 for ax, ratio in zip(axes, (3, 12), strict=True):
     plot.regions(prior_regions(PureLDP(f"log({ratio})"), 3), ax)
     ax.set_title(rf"$e^\varepsilon = {ratio}$")

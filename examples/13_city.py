@@ -60,12 +60,15 @@ for row in (found.rows[0], next(row for row in found.peers if row.name == "plana
     print(f"{row.name}: place guessed {before:.1%} -> {after:.1%}, best guess {error:.2f} km off")
 
 # %%
-# The city: an arrow goes from a place to the mean of its reports; the right side has the expected distance by place.
+# The city. Left: an arrow goes from a place to the mean of its reports. Right: the expected distance by place, and the
+# reports of one place.
 
 best = solution.mechanism
 figure, axes = plt.subplots(1, 2, figsize=(13.5, 5.6), layout="constrained")
 plot.places(best, points, axes[0], prior=prior, privacy=privacy)
 plot.places(best, points, axes[1], prior=prior, color="loss", origin=names[prior.argmax()], privacy=privacy)
+for ax, text in zip(axes, ("arrows: to the mean of a place's reports", "lines: reports from one place"), strict=True):
+    ax.set_title(f"{ax.get_title()}; {text}", fontsize=10)
 
 # sphinx_gallery_start_ignore
 # The picture goes to the folder that the command names, or to the current one.

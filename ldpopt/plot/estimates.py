@@ -62,13 +62,13 @@ def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None =
     ax.plot(places, best.variance(), color="black", linewidth=2.4, label="optimum", zorder=5)
     ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {_kind(best)}")
     drawn = peers[:MAX_DRAWN_PEERS]
-    marks = "osD^vP" if len(answers) <= MAX_MARKED else [""] * len(drawn)
+    marks = "osD^vX" if len(answers) <= MAX_MARKED else [""] * len(drawn)
     for place, (peer, mark) in enumerate(zip(drawn, marks, strict=False)):
         ax.plot(places, peer.variances, marker=mark, markersize=3.5, linewidth=1.1, color=f"C{place}", label=peer.name)
     if drawn and max(peer.variances.max() for peer in drawn) > 8 * best.worst_variance:
         ax.set_yscale("log")
     else:
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.08 * max(variances.max() for variances in (best.variance(), *(p.variances for p in drawn))))
     label_axis(ax, "x", answers)
     ax.set_xlabel("true answer")
     ax.set_ylabel("variance of a respondent's values")

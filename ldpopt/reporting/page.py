@@ -7,10 +7,11 @@ from html import escape
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.checks import short_repr
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.reporting.frames import Frame, frame
 from ldpopt.reporting.parts import belief_picture, mechanism_table, paragraphs, precision_table
 from ldpopt.reporting.style import SCRIPT, STYLE
-from ldpopt.reporting.words import has_one_factor, question, risk
+from ldpopt.reporting.words import has_one_factor, notion, question, risk
 from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.modelfile import Model
 from ldpopt.statement.problem import Problem
@@ -119,8 +120,8 @@ def _summary(asked: Problem | DesignProblem, found: Frame) -> str:
     delta = getattr(asked.privacy, "delta", 0.0)
     budget = f"epsilon = {float(found.epsilon):.4g}" + (f", delta = {delta:g}" if delta else "")
     return (
-        f"{type(asked.privacy).__name__}, {budget}. {found.aim.capitalize()}: {found.value:.6g}; no private mechanism "
-        f"is better by more than {found.relative_gap:.1e} of it (proved)."
+        f"{notion(asked.privacy)}, {budget}. {found.aim.capitalize()}: {found.value:.6g}. Proved: no mechanism with "
+        f"this privacy is better by more than {found.relative_gap:.1e} of that value."
     )
 
 
@@ -137,9 +138,13 @@ def _slider(frames: list[Frame], own: int) -> str:
 
 
 def _frame(asked: Problem | DesignProblem, found: Frame, place: int, is_stated: bool) -> str:
-    privacy = asked.privacy
+    privacy = asked.privacy if is_stated else with_epsilon(asked.privacy, found.epsilon)
     picture = belief_picture(found.factor) if has_one_factor(privacy) and found.factor < 1e6 else ""
-    shown = "The reports are too many to list." if found.mechanism is None else mechanism_table(found.mechanism)
+    shown = (
+        "There are too many different reports to list them."
+        if found.mechanism is None
+        else mechanism_table(found.mechanism)
+    )
     stated = " (as stated)" if is_stated else ""
     return (
         f'<div class="frame{" stated" if is_stated else ""}" data-place="{place}">'
@@ -157,8 +162,8 @@ def _precision(found: Frame) -> str:
         return f"<p>{escape(found.aim.capitalize())} of one respondent: {found.value:.6g}.</p>"
     return paragraphs(
         [
-            "The shares of the answers cannot be estimated from these reports: different populations give the same "
-            "distribution of reports. This mechanism is the best for single reports. If shares are wanted, state a "
+            "The shares of the answers cannot be estimated from these reports, because different populations give the "
+            "same distribution of reports. This mechanism is optimal for single reports. To estimate shares, state a "
             "workload and use `ldpopt design`."
         ]
     )
@@ -167,9 +172,10 @@ def _precision(found: Frame) -> str:
 def _proof(found: Frame) -> str:
     link = (
         f'<p><a download="certificate.json" href="data:application/json;base64,{found.proof}">Save the certificate</a> '
-        "that this page carries, and check it with either of</p>"
+        "that is included in this page, and check it with one of these commands:</p>"
         if found.proof
-        else "<p>Have the certificate written by the commands below, and check it with either of</p>"
+        else "<p>The certificate is too large for this page. Write it with the option --certificate of ldpopt solve or "
+        "ldpopt design, and check it with one of these commands:</p>"
     )
     return (
         f"<section><h2>What is proved</h2>{paragraphs(_proved(found))}{link}"
@@ -179,10 +185,9 @@ def _proof(found: Frame) -> str:
 
 def _proved(found: Frame) -> list[str]:
     return [
-        "Privacy was recomputed from the integer probabilities that are drawn, for the real number e to the epsilon, "
-        "without rounding.",
-        f"The {found.aim} of this mechanism is {found.value:.9g}. Exact arithmetic shows that no private mechanism is "
-        f"better by more than a share of {found.relative_gap:.1e}.",
+        "The privacy was checked in exact integer arithmetic, for the very probabilities with which reports are drawn.",
+        f"The {found.aim} of this mechanism is {found.value:.9g}. Exact arithmetic proves that no mechanism with this "
+        f"privacy is better by more than {found.relative_gap:.1e} of that value.",
     ]
 
 
@@ -191,7 +196,7 @@ def _repeat(source: str) -> str:
 
     shown = f"<p>The model file:</p><pre>{escape(source)}</pre>" if source else ""
     return (
-        f"<section><h2>How to repeat it</h2><p>Written by ldpopt {escape(__version__)}. The same statement gives the "
-        f"same value and bound everywhere.</p>{shown}"
+        f"<section><h2>How to repeat it</h2><p>This page was written by ldpopt {escape(__version__)}. Anybody can "
+        f"repeat the computation; the value and the bound agree up to rounding.</p>{shown}"
         "<pre>pip install ldpopt\nldpopt report model.toml -o report.html</pre></section>"
     )

@@ -19,6 +19,12 @@ SHOWN = 20
 PEOPLE = (100, 1_000, 10_000, 100_000)
 """Numbers of respondents in the table of precision."""
 
+LEAST_SHOWN = 1e-4
+"""Smallest probability that is shown by its digits."""
+
+LEAST_WIDTH = 1e-6
+"""Half-widths below this are shown as 0: what is estimated is known, and only the masses are rounded."""
+
 NORMAL = 1.959963984540054
 """Half-width of a 95 % interval in standard deviations."""
 
@@ -63,7 +69,8 @@ def _cell(p: float) -> str:
     """A cell that is darker for likelier reports, with ink that is read on it."""
     light = round(97 - 62 * p**0.7)
     ink = "#fff" if light < 60 else "#111"
-    return f'<td style="background:hsl(210 60% {light}%);color:{ink}">{p:.3g}</td>'
+    shown = "&lt;0.0001" if 0 < p < LEAST_SHOWN else f"{p:.3g}"
+    return f'<td style="background:hsl(210 60% {light}%);color:{ink}">{shown}</td>'
 
 
 def _most_likely(mechanism: Mechanism) -> str:
@@ -74,8 +81,11 @@ def _most_likely(mechanism: Mechanism) -> str:
         best = np.argsort(-mechanism.channel[x], kind="stable")[:3]
         likely = ", ".join(f"{mechanism.outputs[y]} ({mechanism.channel[x, y]:.3g})" for y in best)
         rows.append([str(mechanism.inputs[x]), escape(likely)])
-    caption = f"{n:,} answers and {m:,} reports; the three likeliest reports of {len(chosen)} answers"
-    return table(caption, ["answer", "likeliest reports (probability)"], rows)
+    whose = "each answer" if len(chosen) == n else f"{len(chosen)} of the answers"
+    caption = f"{n:,} answers, {m:,} different reports. The three most likely reports for {whose}"
+    if tuple(mechanism.outputs) == tuple(range(m)):
+        caption += ". Reports are numbered; the numbers are only names"
+    return table(caption, ["answer", "most likely reports (probability)"], rows)
 
 
 def precision_table(found: Precision) -> str:
@@ -84,14 +94,15 @@ def precision_table(found: Precision) -> str:
     rows = []
     for k in chosen:
         deviation, truthful = found.deviation[k], found.truthful[k]
-        widths = [f"± {NORMAL * deviation / people**0.5:.2g}" for people in PEOPLE]
+        spreads = [NORMAL * deviation / people**0.5 for people in PEOPLE]
+        widths = [f"± {spread if spread >= LEAST_WIDTH else 0:.2g}" for spread in spreads]
         times = f"{(deviation / truthful) ** 2:,.3g}" if truthful > 0 else "–"
         rows.append([str(found.names[k]), *widths, times])
-    head = ["estimate", *(f"{people:,}" for people in PEOPLE), "times the people"]
+    head = ["estimate", *(f"{people:,}" for people in PEOPLE), "times as many people"]
     assumed = "all answers are equally frequent" if found.is_uniform else "answers are distributed as assumed"
     caption = (
-        f"Half-width of a 95 % interval, by the number of respondents, if {assumed}; at the end, how many times the "
-        "people that true answers would need"
+        f"Half-width of a 95 % interval, by the number of respondents, if {assumed}. Last column: how many times as many "
+        "people are needed as with true answers, for the same precision"
     )
     if len(chosen) < len(found.names):
         caption += f" ({len(chosen)} of {len(found.names):,} numbers)"
@@ -121,6 +132,6 @@ def belief_picture(factor: float) -> str:
     return (
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(lines)}</svg>"
-        "<figcaption>A reader who gave an answer the probability at the mark gives it a probability in the bar after "
-        "one report.</figcaption></figure>"
+        "<figcaption>Mark: how likely a reader thought an answer before. Bar: the range in which this probability can be "
+        "after the reader has seen one report.</figcaption></figure>"
     )

@@ -95,12 +95,13 @@ def test_precision_is_that_of_simulated_surveys() -> None:
 
 
 NOTIONS: list[tuple[Any, str]] = [
-    (lo.ApproximateLDP(1.0, 0.05), "Except with probability 0.05"),
+    (lo.ApproximateLDP(1.0, 0.05), "set of reports: its probability for one answer is at most 2.72 times"),
+    (lo.ApproximateLDP(1.0, 0.05, form="entry"), "single report: its"),
     (lo.GraphDP(1.0, nx.path_graph(["a", "b", "c"])), "neighboring answers"),
     (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), "at distance d"),
     (lo.OneSided(1.0, ["a"]), "Sensitive answers: a."),
     (lo.UtilityOptimizedLDP(1.0, ["a"]), "protected report"),
-    (lo.PureLDP(0.0), "by at most 1,"),
+    (lo.PureLDP(0.0), "a factor of at most 1, whatever"),
 ]
 """Each notion and a part of what is said of it."""
 
@@ -110,6 +111,14 @@ def test_every_notion_has_its_words(notion: Any, words: str) -> None:
     text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion), budgets=False)
     Balance(text)
     assert words in text
+
+
+def test_each_budget_of_the_slider_has_its_own_risk() -> None:
+    """The factor of a distance, and that of an approximate notion, are those of the budget that is shown."""
+    for notion in (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), lo.ApproximateLDP(1.0, 0.05)):
+        text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion))
+        found = re.findall(r"at most ([0-9.]+) (?:to the power d|times its)", text)
+        assert found == ["1.28", "1.65", "2.12", "2.72", "4.48", "7.39", "54.6"]
 
 
 def test_a_mechanism_that_tells_no_shares_says_so() -> None:
