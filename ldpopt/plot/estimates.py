@@ -62,7 +62,7 @@ def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None =
     ax.plot(places, best.variance(), color="black", linewidth=2.4, label="optimum", zorder=5)
     ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {_kind(best)}")
     drawn = peers[:MAX_DRAWN_PEERS]
-    marks = "osD^vX" if len(answers) <= MAX_MARKED else [""] * len(drawn)
+    marks = "osD^vx" if len(answers) <= MAX_MARKED else [""] * len(drawn)
     for place, (peer, mark) in enumerate(zip(drawn, marks, strict=False)):
         ax.plot(places, peer.variances, marker=mark, markersize=3.5, linewidth=1.1, color=f"C{place}", label=peer.name)
     if drawn and max(peer.variances.max() for peer in drawn) > 8 * best.worst_variance:

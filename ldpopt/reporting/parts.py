@@ -101,8 +101,8 @@ def precision_table(found: Precision) -> str:
     head = ["estimate", *(f"{people:,}" for people in PEOPLE), "times as many people"]
     assumed = "all answers are equally frequent" if found.is_uniform else "answers are distributed as assumed"
     caption = (
-        f"Half-width of a 95 % interval, by the number of respondents, if {assumed}. Last column: how many times as many "
-        "people are needed as with true answers, for the same precision"
+        f"Half-width of a 95 % interval, by the number of respondents, if {assumed}. Last column: how many times as "
+        "many people are needed as with true answers, for the same precision"
     )
     if len(chosen) < len(found.names):
         caption += f" ({len(chosen)} of {len(found.names):,} numbers)"
@@ -132,6 +132,6 @@ def belief_picture(factor: float) -> str:
     return (
         f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(lines)}</svg>"
-        "<figcaption>Mark: how likely a reader thought an answer before. Bar: the range in which this probability can be "
-        "after the reader has seen one report.</figcaption></figure>"
+        "<figcaption>Mark: how likely a reader thought an answer before. Bar: the range in which this probability can "
+        "be after the reader has seen one report.</figcaption></figure>"
     )

@@ -6,7 +6,7 @@ body{margin:0;font:17px/1.5 system-ui,sans-serif;color:#111;background:#fff}
 main{max-width:52rem;margin:auto;padding:1rem}
 h1{font-size:1.7rem;line-height:1.2}h2{font-size:1.25rem;margin:2rem 0 .5rem}
 table{border-collapse:collapse;margin:.5rem 0;font-size:.92rem}
-caption{text-align:left;padding:.3rem 0;color:#333}
+caption{text-align:left;padding:.3rem 0;color:#333;max-width:calc(100vw - 2.5rem)}
 th,td{border:1px solid #999;padding:.25rem .5rem;text-align:right}
 th{background:#f2f2f2;font-weight:600}tbody th{text-align:left}
 table{min-width:16rem}.wide{overflow-x:auto}.wide td{white-space:nowrap}

@@ -76,27 +76,28 @@ def risk(privacy: Any, factor: float) -> list[str]:
     if isinstance(privacy, ApproximateLDP) and privacy.delta:
         sets, each = ("single report", "Each report") if privacy.form == "entry" else ("set of reports", "A report")
         return [
-            f"For any {sets}: its probability for one answer is at most {_power(privacy)} times its probability for any "
-            f"other answer, plus {privacy.delta:g}.",
+            f"For any {sets}: its probability for one answer is at most {_power(privacy)} times its probability for "
+            f"any other answer, plus {privacy.delta:g}.",
             f"{each} that rules out another answer completely has a probability of at most {privacy.delta:g}.",
         ]
     if isinstance(privacy, GraphDP):
         return [
-            f"One report can change the odds between two neighboring answers by a factor of at most {odds}, and between "
-            f"answers that are k steps apart by at most this factor to the power k.",
+            f"One report can change the odds between two neighboring answers by a factor of at most {odds}, and "
+            f"between answers that are k steps apart by at most this factor to the power k.",
             ODDS,
         ]
     if isinstance(privacy, MetricDP):
         return [
-            f"One report can change the odds between two answers at distance d by a factor of at most {_power(privacy)} "
-            f"to the power d: by {_power(privacy, 0.5)} at distance 0.5, {_power(privacy, 2)} at distance 2. So close "
-            f"answers are hidden among each other, and distant ones can be told apart.",
+            f"One report can change the odds between two answers at distance d by a factor of at most "
+            f"{_power(privacy)} to the power d: by {_power(privacy, 0.5)} at distance 0.5, {_power(privacy, 2)} at "
+            f"distance 2. So close answers are hidden among each other, and distant ones can be told apart.",
             ODDS,
         ]
     if isinstance(privacy, OneSided):
         return [
-            f"Sensitive answers: {named(privacy.sensitive)}. One report can raise the odds of a sensitive answer against "
-            f"any other answer by a factor of at most {odds}. A report may reveal that an answer is not sensitive.",
+            f"Sensitive answers: {named(privacy.sensitive)}. One report can raise the odds of a sensitive answer "
+            f"against any other answer by a factor of at most {odds}. A report may reveal that an answer is not "
+            f"sensitive.",
             ODDS,
         ]
     if isinstance(privacy, UtilityOptimizedLDP):
@@ -107,8 +108,8 @@ def risk(privacy: Any, factor: float) -> list[str]:
             ODDS,
         ]
     return [
-        f"One report can change the odds between any two answers of this person by a factor of at most {odds}, whatever "
-        f"the reader knew before, and however much the reader can compute.",
+        f"One report can change the odds between any two answers of this person by a factor of at most {odds}, "
+        f"whatever the reader knew before, and however much the reader can compute.",
         ODDS,
     ]
 
