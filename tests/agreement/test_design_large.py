@@ -19,12 +19,16 @@ from ldpopt.estimation.designs.large import generate_large
 from ldpopt.estimation.designs.large.drawing import draw
 from ldpopt.foundation.clock import NO_LIMIT
 
+ALL = [
+    (*case, skewed)
+    for skewed in (False, True)
+    for case in product(["prefix", "ranges", "frequencies"], [0.1, 1.0, 2.0])
+]
 
-@pytest.mark.parametrize("kind", ["prefix", "ranges", "frequencies"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
-@pytest.mark.parametrize("skewed", [False, True])
+
+@pytest.mark.parametrize("kind, epsilon, skewed", thorough_or(ALL[::2], ALL))
 def test_the_optimum_of_all_sets_lies_between_bound_and_value(kind, epsilon, skewed):
-    n = thorough_or(10, 16)
+    n = thorough_or(9, 16)
     weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
     workload = getattr(Workload, kind)(n)
     contrasts = Contrasts(np.asarray(workload.gram), weights / weights.sum())
