@@ -16,6 +16,12 @@ COMPILED_ENTRIES = 2e7
 COLUMNS = 64
 """Number of columns that are raised together: few enough to stay near the processor."""
 
+DENSE_SHARE = 0.02
+"""Share of all pairs from which whole rows are compared by products of matrices."""
+
+DENSE_COLUMNS = 512
+"""Number of columns that are raised together then."""
+
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
     r"""Raise the rows in order and in reverse order, until nothing changes.
@@ -40,10 +46,13 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     O(pairs x m) a sweep, usually two to four; compiled, and shared among the cores, from `COMPILED_ENTRIES` on.
     """
     first, second = ties.pairs()
+    is_large = np.ndim(slack) == 0 and len(first) * values.shape[1] >= COMPILED_ENTRIES
+    if is_large and not slack and len(first) >= DENSE_SHARE * ties.n**2:
+        return _by_products(values, ties, ratio, is_whole=is_whole)
     ratio = np.broadcast_to(ratio, first.shape)
     by_target = np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
-    if np.ndim(slack) == 0 and len(first) * values.shape[1] >= COMPILED_ENTRIES:
+    if is_large:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]
         return _by_blocks(values, ties, (ends, partner, factor, float(slack), is_whole))
     tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
@@ -75,4 +84,34 @@ def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
         found[:, columns] = block
 
     in_threads(work, np.array_split(tied, max(1, len(tied) // COLUMNS)))
+    return found
+
+
+def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
+    """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
+    from ldpopt.foundation.max_product import ROWS, raise_to_products
+
+    n, found = ties.n, values.copy()
+    table = np.zeros((n, n))
+    first, second = ties.pairs()
+    table[second, first] = ratio
+    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
+    starts = list(range(0, n, ROWS))
+
+    def work(columns: Any) -> None:
+        block = np.ascontiguousarray(found[:, columns])
+        order = list(starts)
+        for _ in range(2 * n + 2):
+            before = block.copy()
+            for start in order:
+                rows = slice(start, start + ROWS)
+                raise_to_products(table[rows], block, block[rows])
+                if is_whole:
+                    np.ceil(block[rows], out=block[rows])
+            order.reverse()
+            if np.array_equal(before, block):
+                break
+        found[:, columns] = block
+
+    in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
     return found

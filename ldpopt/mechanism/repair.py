@@ -34,7 +34,12 @@ ACCEPTED_MOVE = 1e-12
 """If a repair moves at most this mass, no other way is tried."""
 
 LARGE_ACCEPTED_MOVE = 1e-6
-"""The same for larger channels: what a solver leaves is moved by the cone repair, and each further audit takes long."""
+"""The same for larger channels. On 72 channels of 120 and 200 inputs with the errors of solvers, mixing moved less than
+the cone repair did on 8, at best half as much (1e-9 in place of 2e-9), in ten times its time. The audit is the same,
+and the certificate's gap counts all that moved."""
+
+SAMPLED = 64
+"""Number of outputs that are looked at first: most roundings that are not private are so at nearly all of them."""
 
 SURELY = 1e-9
 """A rounding with an entry so much below its bound, as a share, is not audited: the audit would refuse it."""
@@ -222,8 +227,11 @@ def _is_rejected(counts: Float, ties: Ties) -> bool:
     """Cheap rejection: whether the counts surely violate a claim without delta."""
     if ties.delta:
         return False
-    if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff, and takes a tenth of an audit
-        return bool((_Cone.of_ties(ties).raised(counts.astype(float)) > counts * (1 + SURELY)).any())
+    if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
+        cone, step = _Cone.of_ties(ties), -(-counts.shape[1] // SAMPLED)
+        counts = np.asarray(counts, float)
+        samples = (counts[:, ::step], counts) if step > 1 else (counts,)
+        return any(bool((cone.raised(some) > some * (1 + SURELY)).any()) for some in samples)
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
