@@ -6,22 +6,25 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_array, whole_number
+from ldpopt.foundation.checks import Float, whole_number
+from ldpopt.studies.ranks import Friedman, friedman, friedman_statistic
 from ldpopt.workers.board import Lost
 from ldpopt.workers.checkpoint import Checkpoint
 from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman", "friedman_statistic"]
 
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
@@ -39,14 +42,6 @@ class Run(NamedTuple):
     rmse: float
     theory: float
     seconds: float
-
-
-class Friedman(NamedTuple):
-    """Friedman's test of equal algorithms."""
-
-    statistic: float
-    p_value: float
-    mean_ranks: Float
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +155,7 @@ def compare_means(
         Works instead of processes of our own.
     checkpoint : str or path-like, optional
         A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
-        repeated; more data sets, budgets and names may be added to it.
+        repeated; more data sets, budgets, names and numbers of users may be added to it.
     progress : callable, optional
         Called with the number of finished runs and the total.
 
@@ -174,7 +169,7 @@ def compare_means(
     StatementError
         If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
-        If the checkpoint belongs to another experiment (other users, seed or data) or cannot be written.
+        If the checkpoint belongs to another experiment (another seed or other data) or cannot be written.
     LdpoptError
         If worker processes died three times at the same run.
     KeyboardInterrupt
@@ -196,88 +191,80 @@ def compare_means(
     >>> compare_means(duchi, motion.synthetic_motion(100).bootstrap, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
-    budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
-    sets, users = whole_number(sets, "sets", 1), whole_number(users, "users", 1)
-    seed = whole_number(seed, "seed", most=2**128)
-    if not algorithms or not budgets or len(set(budgets)) < len(budgets):
-        raise StatementError("an experiment needs at least one algorithm and distinct budgets")
-    keys = [(index, epsilon, name) for index in range(sets) for epsilon in budgets for name in algorithms]
-    task = _Runs(algorithms, data, users, seed)
-    record = None if checkpoint is None else _record(checkpoint, data, users, seed)
-    points = {key: key for key in keys}
-    done = run(task, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    if done.interrupted:
-        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} runs are finished")
-    for (index, epsilon, name), found in done.results.items():
-        if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=f"{name}, epsilon = {epsilon!r}, data set {index}")
-    runs: list[Run] = [done.results[key] for key in keys]
-    shape = sets, len(budgets), len(algorithms)
-    fields = [np.array([getattr(one, field) for one in runs]) for field in ("rmse", "theory", "seconds")]
-    return MeanExperiment(tuple(algorithms), budgets, users, *(field.reshape(shape) for field in fields))
+    found = compare_means_grid(
+        algorithms,
+        data,
+        users=[users],
+        epsilons=epsilons,
+        sets=sets,
+        seed=seed,
+        jobs=jobs,
+        executor=executor,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return next(iter(found.values()))
 
 
-def friedman(errors: ArrayLike) -> Friedman:
-    r"""Friedman's rank test: do the algorithms (columns) differ over the data sets (rows)?
-
-    .. math:: \chi^2 = \frac{12 l}{k (k+1)} \Bigl( \sum_j \bar I_j^2 - \frac{k (k+1)^2}{4} \Bigr)
+def compare_means_grid(
+    algorithms: Mapping[str, Make],
+    data: Data,
+    *,
+    users: Iterable[int],
+    epsilons: Sequence[float] = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0),
+    sets: int = 30,
+    seed: int = 0,
+    jobs: int = 1,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[int, MeanExperiment]:
+    """Compare mean protocols at several numbers of users; see `compare_means`.
 
     Parameters
     ----------
-    errors : array_like, shape (l, k)
-        Smaller is better; ``l >= 2`` data sets and ``k >= 3`` algorithms.
+    algorithms, data, epsilons, sets, seed, jobs, executor, progress
+        As in `compare_means`.
+    users : iterable of int
+        Numbers of users, distinct.
+    checkpoint : str or path-like, optional
+        As in `compare_means`; numbers of users may be added to it, too.
 
     Returns
     -------
-    Friedman
-        The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
+    dict int -> MeanExperiment
+        The experiment with each number of users. Every run is the same as in an experiment of its own.
 
     Raises
     ------
     StatementError
-        If the table is too small or has entries that are not numbers.
-
-    References
-    ----------
-    Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
-
-    Examples
-    --------
-    >>> friedman([[1, 2, 3], [1, 3, 2], [1, 2, 3]]).mean_ranks.round(2)
-    array([1.  , 2.33, 2.67])
+        As `compare_means`.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
     """
-    from scipy.stats import friedmanchisquare, rankdata
-
-    table = real_array(errors, "table of errors")
-    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
-        raise StatementError(
-            f"errors of shape {table.shape} cannot be ranked", do="pass 2 or more rows, 3 or more columns, all finite"
-        )
-    found = friedmanchisquare(*table.T)
-    return Friedman(float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0))
-
-
-def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
-    """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
-
-    Raises
-    ------
-    StatementError
-        If there are fewer than 3 ranks.
-
-    Examples
-    --------
-    >>> round(friedman_statistic([1.4, 23 / 6, 3.7, 2.4, 11 / 3], 30)[0], 3)
-    54.587
-    """
-    from scipy.stats import chi2
-
-    ranks = real_array(mean_ranks, "list of mean ranks")
-    k = len(ranks)
-    if ranks.ndim != 1 or k < 3:
-        raise StatementError(f"{k} mean ranks are too few for the test")
-    statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
-    return statistic, float(chi2.sf(statistic, k - 1))
+    budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
+    sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
+    seed = whole_number(seed, "seed", most=2**128)
+    if not algorithms or not budgets or len(set(budgets)) < len(budgets) or not sizes or len(set(sizes)) < len(sizes):
+        raise StatementError("an experiment needs at least one algorithm, distinct budgets and numbers of users")
+    keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
+    task = _Runs(algorithms, data, seed)
+    record = None if checkpoint is None else _record(checkpoint, data, min(sizes), seed)
+    done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    if done.interrupted:
+        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} runs are finished")
+    for key, found in done.results.items():
+        if isinstance(found, Lost):
+            raise LdpoptError(found.reason, where=f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
+    shape = len(sizes), sets, len(budgets), len(algorithms)
+    rmse, theory, seconds = (
+        np.array([getattr(done.results[key], field) for key in keys]).reshape(shape)
+        for field in ("rmse", "theory", "seconds")
+    )
+    return {
+        size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
+        for k, size in enumerate(sizes)
+    }
 
 
 class _Population:
@@ -332,23 +319,32 @@ def _variances(protocol: Any, population: _Population) -> Float:
     return np.asarray(average)
 
 
+class _Key(NamedTuple):
+    """A run: its users, the number of the data set, budget and name."""
+
+    users: int
+    data_set: int
+    epsilon: float
+    name: str
+
+
 class _Runs:
     """The task of an experiment: run one protocol at one budget on one data set."""
 
-    def __init__(self, algorithms: Mapping[str, Make], data: Data, users: int, seed: int) -> None:
-        self._algorithms, self._data, self._users, self._seed = dict(algorithms), data, users, seed
+    def __init__(self, algorithms: Mapping[str, Make], data: Data, seed: int) -> None:
+        self._algorithms, self._data, self._seed = dict(algorithms), data, seed
         self._protocols: dict[tuple[float, str], Any] = {}
-        self._last: tuple[int, _Population] | None = None
+        self._last: tuple[tuple[int, int], _Population] | None = None
 
-    def __call__(self, key: tuple[int, float, str]) -> Run:
-        index, epsilon, name = key
-        if self._last is None or self._last[0] != index:
+    def __call__(self, key: _Key) -> Run:
+        users, index, epsilon, name = key
+        if self._last is None or self._last[0] != (users, index):
             rng = np.random.default_rng([self._seed, index])
-            self._last = index, _Population(self._data(self._users, rng), self._users)
-        if key[1:] not in self._protocols:
-            self._protocols[key[1:]] = self._algorithms[name](epsilon)
+            self._last = (users, index), _Population(self._data(users, rng), users)
+        if (epsilon, name) not in self._protocols:
+            self._protocols[epsilon, name] = self._algorithms[name](epsilon)
         draws = np.random.default_rng([self._seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())])
-        return Run(name, epsilon, index, *_measure(self._protocols[key[1:]], self._last[1], draws))
+        return Run(name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws))
 
     def __getstate__(self) -> dict[str, Any]:
         """Data sets and protocols are made where they are needed, and not sent."""
@@ -358,6 +354,6 @@ class _Runs:
 def _record(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
     """The checkpoint of an experiment; a small sample identifies the data."""
     sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
-    statement = {"users": users, "seed": seed, "data": zlib.crc32(sample.tobytes())}
-    title = f"means of {users} users, seed {seed}, data {statement['data']:x}"
+    statement = {"seed": seed, "data": zlib.crc32(sample.tobytes())}
+    title = f"means of data {statement['data']:x}, seed {seed}"
     return Checkpoint(path, statement, title, pack=list, unpack=lambda plain: Run(*plain))

@@ -1,9 +1,9 @@
-"""Repeated surveys: the realized utility of a mechanism, and the accuracy of frequency estimates."""
+"""Repeated surveys: the realized utility of mechanisms, and the accuracy of frequency estimates."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimation.inversion import estimate_frequencies, normal_quantile
+from ldpopt.estimation.inversion import normal_quantile
 from ldpopt.foundation.checks import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility, resolve
+from ldpopt.statement.utility import Utility
+from ldpopt.studies.surveyed import Held, Key, Prepared, Setting, Surveys, record_of
+from ldpopt.studies.table import write_csv
 from ldpopt.workers.board import Lost
-from ldpopt.workers.checkpoint import Checkpoint
 from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulate_grid"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class SimulationResult:
     Attributes
     ----------
     utilities : float array, shape (repeats,)
-        Realised utility of each survey: the average over its people, in the utility's own unit.
+        Realised utility of each survey: the average over its people, in the utility's own unit; nan without a utility.
     expected : float
         Expected utility of the mechanism under the prior.
     frequencies : float array, shape (repeats, n)
@@ -68,6 +70,15 @@ class SimulationResult:
     def std_error(self) -> float:
         """Standard error of `mean`: sample deviation of the surveys over the root of their number."""
         return float(self.utilities.std(ddof=1) / np.sqrt(self.repeats))
+
+    @property
+    def error(self) -> float:
+        """Root mean squared error of the estimated shares, over surveys and answers; nan without estimates."""
+        return (
+            float("nan")
+            if self.estimates is None
+            else float(np.sqrt(np.mean((self.estimates - self.frequencies) ** 2)))
+        )
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -107,13 +118,54 @@ class SimulationResult:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SimulationGrid:
+    """Result of `simulate_grid`.
+
+    Attributes
+    ----------
+    cells : dict (name, people) -> SimulationResult
+        In the order of the settings; people vary fastest.
+    """
+
+    cells: dict[tuple[Hashable, int], SimulationResult]
+
+    def __repr__(self) -> str:
+        """Size of the grid."""
+        names, populations = {name for name, _ in self.cells}, {people for _, people in self.cells}
+        return f"SimulationGrid({len(names)} settings, {len(populations)} numbers of people)"
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One row for each cell: average utility with its standard error, expected utility, error of the estimates."""
+        for (name, people), found in self.cells.items():
+            yield {
+                "setting": name,
+                "people": people,
+                "repeats": found.repeats,
+                "utility": found.mean,
+                "std_error": found.std_error,
+                "expected": found.expected,
+                "error": found.error,
+            }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.records()))
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the table as CSV with exact floats; with a path, also write it atomically."""
+        return write_csv(self.records(), path)
+
+
 def simulate(
     mechanism: Mechanism,
     prior: Any,
     *,
     population: int,
     repeats: int,
-    utility: str | Utility | ArrayLike = "identity",
+    utility: str | Utility | ArrayLike | None = "identity",
     confidence: float = 0.95,
     rng: np.random.Generator | int | None = None,
     jobs: int = 1,
@@ -135,8 +187,8 @@ def simulate(
         People in each survey, at least 1.
     repeats : int
         Number of surveys, at least 2, so that there is a standard error.
-    utility : str, Utility or array_like, shape (n, m)
-        As in `Problem`; default: ``"identity"``.
+    utility : str, Utility or array_like, shape (n, m), or None
+        As in `Problem`; default: ``"identity"``. None leaves utilities out.
     confidence : float
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
@@ -181,86 +233,102 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    population, repeats = whole_number(population, "population", 1), whole_number(repeats, "repeats", 2)
+    grid = simulate_grid(
+        {"": Setting(mechanism, prior, utility)},
+        [population],
+        repeats=repeats,
+        confidence=confidence,
+        rng=rng,
+        jobs=jobs,
+        executor=executor,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return next(iter(grid.cells.values()))
+
+
+def simulate_grid(
+    settings: Mapping[Hashable, Setting],
+    populations: Iterable[int],
+    *,
+    repeats: int,
+    confidence: float = 0.95,
+    rng: np.random.Generator | int | None = None,
+    jobs: int = 1,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationGrid:
+    """Run the surveys of several mechanisms, each with several numbers of people; see `simulate`.
+
+    Parameters
+    ----------
+    settings : mapping name -> Setting
+        Mechanisms, each with a prior and a utility, such as those of models at many budgets and deltas.
+    populations : iterable of int
+        Numbers of people, each at least 1.
+    repeats, confidence, rng, jobs, executor, progress
+        As in `simulate`, for each cell of the grid.
+    checkpoint : str or path-like, optional
+        As in `simulate`; settings, numbers of people and repeats may be added to it.
+
+    Returns
+    -------
+    SimulationGrid
+        A `SimulationResult` for each setting and number of people.
+
+    Raises
+    ------
+    StatementError
+        As `simulate`; or if the grid is empty.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
+    >>> grid = simulate_grid({"coin": Setting(coin, [0.2, 0.8])}, [100, 10_000], repeats=50, rng=1)
+    >>> [round(cell.error, 3) for cell in grid.cells.values()]
+    [0.092, 0.01]
+    """
+    sizes = [whole_number(people, "population", 1) for people in populations]
+    repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
-    weights, _ = read_prior(prior, mechanism.inputs)
-    worth = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
-    n = len(mechanism.inputs)
-    require_memory(24 * population + 16 * repeats * n, f"a survey of {population} people")
-    # Every survey has a seed of its own, so that nobody's draws depend on who makes the others.
+    if not settings or not sizes:
+        raise StatementError("a simulation of nothing", do="state at least one setting and one number of people")
+    stated = {name: Prepared.of(Setting(*setting)) for name, setting in settings.items()}
+    for one in stated.values():
+        require_memory(24 * max(sizes) + 16 * repeats * len(one.weights), f"a survey of {max(sizes)} people")
     seed: Any = np.random.default_rng(rng).bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
-    task = _Surveys(mechanism, weights, worth, population, seed, _determines_frequencies(mechanism))
-    record = None if checkpoint is None else _record(checkpoint, task, rng)
-    places = {place: place for place in range(repeats)}
-    done = run(task, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    task = Surveys({one.digest: one for one in stated.values()}, seed)
+    record = None if checkpoint is None else record_of(checkpoint, rng)
+    keys = [Key(one, people, place) for one in task.settings for people in sizes for place in range(repeats)]
+    done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     if done.interrupted:
-        raise KeyboardInterrupt(f"{len(done.results)} of {repeats} surveys are finished")
-    for place, found in done.results.items():
+        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} surveys are finished")
+    for key, found in done.results.items():
         if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=f"survey {place}")
-    utilities, frequencies, estimates = zip(*(done.results[place] for place in places), strict=True)
-    return SimulationResult(
-        frozen(np.array(utilities)),
-        float(weights @ (worth * mechanism.channel).sum(axis=1)),
-        frozen(np.array(frequencies)),
-        frozen(np.array(estimates)) if task.is_estimable else None,
-        population,
-        float(confidence),
-        mechanism.inputs,
+            raise LdpoptError(found.reason, where=f"survey {key.repeat} of {key.population} people")
+    return SimulationGrid(
+        {
+            (name, people): _result(
+                one, people, confidence, [done.results[Key(one.digest, people, k)] for k in range(repeats)]
+            )
+            for name, one in stated.items()
+            for people in sizes
+        }
     )
 
 
-@dataclass(frozen=True)
-class _Surveys:
-    """The task of a simulation: hold one survey; its utility, true and estimated frequencies."""
-
-    mechanism: Mechanism
-    weights: Float
-    worth: Float
-    population: int
-    seed: np.random.SeedSequence
-    is_estimable: bool
-
-    def __call__(self, place: int) -> tuple[float, list[float], list[float] | None]:
-        own = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, place))
-        generator, mechanism = np.random.default_rng(own), self.mechanism
-        counts = generator.multinomial(self.population, self.weights / self.weights.sum())
-        answers = np.repeat(np.arange(len(mechanism.inputs)), counts)
-        reports = mechanism.sampler.draw(answers, rng=generator)
-        estimate = None
-        if self.is_estimable:
-            seen = np.bincount(reports, minlength=len(mechanism.outputs))
-            tally = dict(zip(mechanism.outputs, seen.tolist(), strict=True))
-            estimate = estimate_frequencies(mechanism, tally).values.tolist()
-        utility = float(self.worth[answers, reports].mean())
-        return utility, (counts / self.population).tolist(), estimate
-
-
-def _record(path: str | os.PathLike[str], task: _Surveys, rng: Any) -> Checkpoint:
-    """The checkpoint of a simulation; its surveys are those of a number."""
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        what = "the surveys of a checkpoint have to be those of the next start"
-        raise StatementError(what, where="simulate", do="pass a number as rng")
-    statement = {
-        "mechanism": task.mechanism.digest,
-        "prior": task.weights.tolist(),
-        "utility": task.worth.tolist(),
-        "population": task.population,
-        "rng": int(rng),
-    }
-    title = f"surveys of {task.population} people, rng = {rng}"
-    return Checkpoint(path, statement, title, pack=list, unpack=tuple)
-
-
-def _determines_frequencies(mechanism: Mechanism) -> bool:
-    """Whether the rows are linearly independent, so that reports determine frequencies."""
-    try:
-        estimate_frequencies(mechanism, {_likely(mechanism): 1})
-    except StatementError:
-        return False
-    return True
-
-
-def _likely(mechanism: Mechanism) -> Any:
-    """An output that is possible under some input."""
-    return mechanism.outputs[int(mechanism.channel.max(axis=0).argmax())]
+def _result(one: Prepared, population: int, confidence: float, held: list[Held]) -> SimulationResult:
+    """The surveys of a cell."""
+    utilities, frequencies, estimates = zip(*held, strict=True)
+    return SimulationResult(
+        frozen(np.array(utilities)),
+        one.expected,
+        frozen(np.array(frequencies)),
+        frozen(np.array(estimates)) if one.is_estimable else None,
+        population,
+        float(confidence),
+        one.mechanism.inputs,
+    )

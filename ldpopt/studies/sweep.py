@@ -5,8 +5,6 @@ The module can be called: ``ldpopt.sweep(problem, epsilons)`` is `sweep`.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -22,12 +20,12 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.callable_modules import make_callable
 from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.display import table_html
-from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.statement.prior import read_priors
 from ldpopt.statement.problem import Problem
 from ldpopt.studies.points import Case, Grid, Place, Row, checkpoint_of, restated
+from ldpopt.studies.table import write_csv
 from ldpopt.workers.board import Lost
 from ldpopt.workers.run import count_of, run
 
@@ -126,15 +124,7 @@ class SweepResult:
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, self._header(), lineterminator="\n")
-        writer.writeheader()
-        for record in self.records():
-            writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in record.items()})
-        if path is not None:
-            with replacing(path) as file:
-                file.write(stream.getvalue())
-        return stream.getvalue()
+        return write_csv(self.records(), path, self._header())
 
     def _header(self) -> list[str]:
         weights = [] if self.priors is None else [f"weight[{label}]" for label in self.labels]

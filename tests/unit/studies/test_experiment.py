@@ -94,6 +94,23 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
         small(sets=1, checkpoint=path)
 
 
+def test_more_users_are_added_to_the_same_runs(tmp_path):
+    path, how = tmp_path / "runs.jsonl", {"epsilons": [0.8], "sets": 2, "seed": 4}
+    small(epsilons=[0.8], sets=2, checkpoint=path)
+    calls = []
+    grid = experiment.compare_means_grid(
+        algorithms(6), crowd, users=[3000, 500], checkpoint=path, progress=lambda *call: calls.append(call), **how
+    )
+    assert calls == [(done, 20) for done in range(11, 21)]
+    for users, found in grid.items():
+        alone = experiment.compare_means(algorithms(6), crowd, users=users, **how)
+        assert (found.rmse == alone.rmse).all()
+        assert (found.theory == alone.theory).all()
+        assert found.users == users
+    with pytest.raises(StatementError, match="distinct budgets and numbers of users"):
+        experiment.compare_means_grid(algorithms(6), crowd, users=[9, 9])
+
+
 def test_friedman_by_hand():
     """Equation (23) from the ranks, and both ways the same."""
     result = small()

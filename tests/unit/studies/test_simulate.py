@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt import Mechanism, Problem, PureLDP, Utility, solve
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.studies.simulate import simulate
+from ldpopt.studies.simulate import Setting, simulate, simulate_grid
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 
@@ -53,10 +53,45 @@ def test_surveys_are_the_same_in_processes_and_from_a_checkpoint(tmp_path: Path)
         assert found.utilities.tolist() == plain.utilities.tolist()
         assert np.array_equal(found.estimates, plain.estimates)
         assert np.array_equal(found.frequencies, plain.frequencies)
-    with pytest.raises(ModelFileError, match="another run: 'surveys of 100 people, rng = 1'"):
+    with pytest.raises(ModelFileError, match="another run: 'surveys, rng = 1'"):
         simulate(COIN, [0.5, 0.5], **options | {"rng": 2}, checkpoint=file)
     with pytest.raises(StatementError, match="have to be those of the next start"):
         simulate(COIN, [0.5, 0.5], **options | {"rng": None}, checkpoint=file)
+
+
+def test_a_cell_of_a_grid_is_what_it_is_alone(tmp_path: Path) -> None:
+    three = Mechanism([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
+    settings = {"coin": Setting(COIN, [0.2, 0.8]), "no utility": Setting(three, [0.1, 0.2, 0.7], None)}
+    file = tmp_path / "surveys"
+    simulate_grid(settings, [50], repeats=3, rng=1, checkpoint=file)
+    calls: list[tuple[int, int]] = []
+    grid = simulate_grid(
+        settings, [50, 200], repeats=4, rng=1, checkpoint=file, progress=lambda *c: calls.append(c), jobs=2
+    )
+    assert calls == [(done, 16) for done in range(7, 17)]
+    for (name, people), found in grid.cells.items():
+        alone = simulate(*settings[name][:2], population=people, repeats=4, rng=1, utility=settings[name].utility)
+        assert np.array_equal(found.utilities, alone.utilities, equal_nan=True)
+        assert np.array_equal(found.estimates, alone.estimates)
+    frame = grid.to_frame()
+    assert frame["setting"].tolist() == ["coin", "coin", "no utility", "no utility"]
+    assert frame["utility"].isna().tolist() == [False, False, True, True]
+    assert grid.to_csv().splitlines()[0] == "setting,people,repeats,utility,std_error,expected,error"
+    assert ",50,4,,,," in grid.to_csv(tmp_path / "table.csv")
+    assert "2 settings, 2 numbers of people" in repr(grid)
+
+
+def test_errors_fall_with_the_root_of_the_people() -> None:
+    few, many = simulate_grid({"": Setting(COIN, [0.3, 0.7])}, [100, 10_000], repeats=300, rng=5).cells.values()
+    # The standard deviation of an error is its theory, within some 4 per cent for 300 surveys: six of these.
+    assert few.error == pytest.approx(np.sqrt(0.25 * 0.75 / 100) / 0.5, rel=0.24)
+    assert few.error / many.error == pytest.approx(10, rel=0.35)
+
+
+@pytest.mark.parametrize(("settings", "populations"), [({}, [10]), ({"": Setting(COIN, [0.5, 0.5])}, [])])
+def test_an_empty_grid_is_refused(settings: Any, populations: Any) -> None:
+    with pytest.raises(StatementError, match="of nothing"):
+        simulate_grid(settings, populations, repeats=2)
 
 
 def test_other_utilities_and_shapes() -> None:
