@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.drawing import parse_grid
 from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, report, require_writable
+from ldpopt.cli.running import parse_grid
 
 if TYPE_CHECKING:
     from ldpopt.estimation.planning import Precision

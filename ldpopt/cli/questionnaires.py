@@ -19,13 +19,13 @@ from ldpopt.cli.output import (
     say,
     wait_for,
 )
+from ldpopt.cli.running import Dask, Jobs
 from ldpopt.cli.shell import app, refuse
 from ldpopt.cli.surveying import (
     DOUBTFUL,
     IMPOSSIBLE,
     Answers,
     Identity,
-    Jobs,
     KeyFile,
     Reports,
     Seed,
@@ -34,7 +34,9 @@ from ldpopt.cli.surveying import (
     is_folder,
     privatize_all,
     read_key,
+    require_folder,
     save_table,
+    say_unknown_origin,
 )
 from ldpopt.foundation.files import replacing
 
@@ -187,6 +189,7 @@ def privatize(
     identity: Identity = None,
     seed: Seed = None,
     jobs: Jobs = 1,
+    dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports, all questions in one pass.
@@ -197,12 +200,13 @@ def privatize(
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(None if is_folder(answers) else output, json)
+    require_folder(answers, dask)
     found = read(path)
     for note in _warnings(found, seed, keep or []):
         say(note)
     how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
     if is_folder(answers):
-        total = privatize_all(answers, output, found, jobs=jobs, **how)
+        total = privatize_all(answers, output, found, jobs, dask, **how)
     else:
         total = found.privatize_file(answers, output, **how)
     data = {"rows": total, "questions": list(found.rules), "epsilon": found.epsilon, "output": output}
@@ -223,6 +227,7 @@ def estimate(
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
     jobs: Jobs = 1,
+    dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.
@@ -231,12 +236,17 @@ def estimate(
     """
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.tables.kinds import kind_of
+    from ldpopt.tables.origin import says_nothing
 
     require_writable(output, json)
+    require_folder(reports, dask)
     if output is not None:
         kind_of(output)
     found = read(path)
-    counts = count_all(reports, found, weights, jobs) if is_folder(reports) else found.count(reports, weights=weights)
+    if is_folder(reports):
+        counts = count_all(reports, found, weights, jobs, dask)
+    else:
+        counts = found.count(reports, weights=weights)
     entries, doubts = [], {}
     for name, seen in counts.items():
         told = found.estimate_question(name, seen, confidence, simultaneous=simultaneous)
@@ -247,13 +257,16 @@ def estimate(
         ):
             entry = {"question": name, "answer": answer, "estimate": value, "std_error": error}
             entries.append(entry | {"low": low, "high": high, "n_reports": seen.n_reports})
-    data = {"confidence": confidence, "simultaneous": simultaneous, "p_values": doubts, "estimates": entries}
+    data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "p_values": doubts}
+    data |= {"origin_known": not says_nothing(reports), "estimates": entries}
     headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
     rows = [[label(e["question"]), label(e["answer"]), *map(_text, list(e.values())[2:])] for e in entries]
     title = f"{found.title or path}: {100 * confidence:g} % intervals"
     report(data, json, lambda: print_table(headings, rows, title=title, words=["answer"]))
     if output is not None:
         save_table(output, entries)
+    if data["origin_known"] is False and all(chance is None or chance >= DOUBTFUL for chance in doubts.values()):
+        say_unknown_origin(reports)
     for name, chance in doubts.items():
         if chance is not None and chance < DOUBTFUL:
             shown = f"p-value {max(chance, 1e-300):.0e}"

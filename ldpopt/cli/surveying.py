@@ -21,6 +21,7 @@ from ldpopt.cli.output import (
     save_figure,
     say,
 )
+from ldpopt.cli.running import Dask, Jobs, executor_of
 from ldpopt.cli.shell import refuse
 from ldpopt.foundation.labels import text_of
 
@@ -50,8 +51,6 @@ Reports = Annotated[
         help="CSV or Parquet, by the ending; '-' for stdout; or a folder.",
     ),
 ]
-
-Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes for a folder; -1 for all cores.")]
 
 KeyFile = Annotated[
     str | None, typer.Option("--key", metavar="FILE", help="Secret key: the same report for the same id and answer.")
@@ -84,13 +83,15 @@ def privatize(
     identity: Identity = None,
     seed: Seed = None,
     jobs: Jobs = 1,
+    dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports.
 
     Reports are drawn with the system's random numbers, or from a key and the ids of the records. All other columns
     would be unprotected; they are dropped, unless kept by name. Texts are matched with the texts of the mechanism's
-    labels. A file is written whole or not at all; a folder goes on where it was left, and no file is replaced.
+    labels. A file is written whole or not at all; a folder, for which -j and --dask are, goes on where it was left, and
+    no file is replaced.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
@@ -102,6 +103,7 @@ def privatize(
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
     require_writable(None if is_folder(answers) else output, json)
+    require_folder(answers, dask)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
     rules = dict.fromkeys(column, instrument.rule(missing, missing_answer))
@@ -116,7 +118,8 @@ def privatize(
 
     if is_folder(answers):
         announce()
-        total = privatize_all(answers, output, rules, keep=keep or [], rng=seed, key=secret, id=identity, jobs=jobs)
+        how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
+        total = privatize_all(answers, output, rules, jobs, dask, **how)
     else:
         total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, keyed=keyed, announce=announce)
     if total == 0:
@@ -131,22 +134,28 @@ def is_folder(path: str) -> bool:
     return path != "-" and Path(path).is_dir()
 
 
-def privatize_all(source: str, target: str, questions: Any, **how: Any) -> int:
+def require_folder(path: str, dask: str | None) -> None:
+    """Refuse a cluster for one file."""
+    if dask is not None and not is_folder(path):
+        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is none")
+
+
+def privatize_all(source: str, target: str, questions: Any, jobs: int, dask: str | None, **how: Any) -> int:
     """Write the reports of a folder, with a progress bar; see `privatize_folder`."""
     from ldpopt.studies.folders import privatize_folder
 
     if target == "-" or Path(target).suffix:
         raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
-    with progress_bar(f"privatizing {Path(source).name}") as bar:
-        return privatize_folder(source, target, questions, progress=bar, **how)
+    with progress_bar(f"privatizing {Path(source).name}") as bar, executor_of(dask, jobs) as executor:
+        return privatize_folder(source, target, questions, jobs=jobs, executor=executor, progress=bar, **how)
 
 
-def count_all(folder: str, questions: Any, weights: str | None, jobs: int) -> dict[str, Counts]:
+def count_all(folder: str, questions: Any, weights: str | None, jobs: int, dask: str | None) -> dict[str, Counts]:
     """Count the reports of a folder, with a progress bar; see `count_folder`."""
     from ldpopt.studies.folders import count_folder
 
-    with progress_bar(f"counting {Path(folder).name}") as bar:
-        return count_folder(folder, questions, weights=weights, jobs=jobs, progress=bar)
+    with progress_bar(f"counting {Path(folder).name}") as bar, executor_of(dask, jobs) as executor:
+        return count_folder(folder, questions, weights=weights, jobs=jobs, executor=executor, progress=bar)
 
 
 def read_key(key: str | None, identity: str | None, seed: int | None) -> SecretKey | None:
@@ -211,6 +220,7 @@ def estimate(
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
     jobs: Jobs = 1,
+    dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.
@@ -221,17 +231,19 @@ def estimate(
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.tables.kinds import kind_of
+    from ldpopt.tables.origin import says_nothing
 
     if output == "-":
         raise typer.BadParameter("-o takes a file; `--json -` prints the numbers")
     require_writable(output, json, picture=plot)
+    require_folder(reports, dask)
     if output is not None:
         kind_of(output)
     instrument = read_instrument(mechanism)
     if len(column) > 1:
         raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
     if is_folder(reports):
-        seen = count_all(reports, {column[0]: instrument.rule(missing, None)}, weights, jobs)[column[0]]
+        seen = count_all(reports, {column[0]: instrument.rule(missing, None)}, weights, jobs, dask)[column[0]]
     else:
         seen = instrument.count(reports, column[0], weights, missing)
     found = instrument.estimate(seen, method, confidence, simultaneous)
@@ -243,6 +255,7 @@ def estimate(
         "confidence": confidence,
         "simultaneous": simultaneous,
         "p_value": chance,
+        "origin_known": not says_nothing(reports),
         "estimates": entries,
     }
     together = ", all at once" if simultaneous else ""
@@ -257,11 +270,22 @@ def estimate(
 
         size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)
+    if data["origin_known"] is False and (chance is None or chance >= DOUBTFUL):
+        say_unknown_origin(reports)
     if chance is not None and chance < DOUBTFUL:
         what = f"these do not look like reports of it (p-value {max(chance, 1e-300):.0e}); are they raw answers?"
         if chance < IMPOSSIBLE:
             refuse(what)
         say(f"warning: {what}")
+
+
+def say_unknown_origin(reports: str) -> None:
+    """Say that nothing is known of what drew these reports."""
+    from ldpopt.tables.origin import BESIDE
+
+    beside = f" (no {Path(reports).name}{BESIDE} beside it)" if Path(reports).suffix.lower() in (".csv", ".txt") else ""
+    name = "the table" if reports == "-" else reports
+    say(f"note: {name} does not say which mechanism drew its reports{beside}: a few raw answers may pass for reports")
 
 
 def save_table(path: str, entries: list[dict[str, Any]]) -> None:

@@ -120,17 +120,28 @@ def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
     StatementError
         If one is not a finite number ``>= 0``.
     """
+    return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
+
+
+def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
+    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers.
+
+    Raises
+    ------
+    StatementError
+        If one is no number.
+    """
     import pyarrow as pa
 
     try:
-        return _checked(column.cast(pa.float64()).to_numpy(zero_copy_only=False), where, first_row)
-    except pa.ArrowInvalid:
+        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         for row, value in enumerate(column.to_pylist()):
             try:
                 float(value)
             except (TypeError, ValueError):
                 where = f"{where}, row {first_row + row}"
-                raise StatementError(f"the weight {short_repr(value)} is not a number", where=where) from None
+                raise StatementError(f"the {what} {short_repr(value)} is not a number", where=where) from None
         raise
 
 

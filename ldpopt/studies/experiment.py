@@ -223,10 +223,18 @@ def compare_means_grid(
 
     Parameters
     ----------
-    algorithms, data, epsilons, sets, seed, jobs, executor, progress
+    algorithms, data
         As in `compare_means`.
     users : iterable of int
         Numbers of users, distinct.
+    epsilons : sequence of float
+        Budgets in nats, distinct; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
+    sets : int
+        Data sets with each number of users; default: ``30``.
+    seed, jobs : int
+        As in `compare_means`; default: ``0`` and ``1``.
+    executor, progress : optional
+        As in `compare_means`.
     checkpoint : str or path-like, optional
         As in `compare_means`; numbers of users may be added to it, too.
 

@@ -267,8 +267,12 @@ def simulate_grid(
         Mechanisms, each with a prior and a utility, such as those of models at many budgets and deltas.
     populations : iterable of int
         Numbers of people, each at least 1.
-    repeats, confidence, rng, jobs, executor, progress
-        As in `simulate`, for each cell of the grid.
+    repeats : int
+        Surveys in each cell of the grid, at least 2.
+    confidence, jobs
+        As in `simulate`; default: ``0.95`` and ``1``.
+    rng, executor, progress : optional
+        As in `simulate`.
     checkpoint : str or path-like, optional
         As in `simulate`; settings, numbers of people and repeats may be added to it.
 

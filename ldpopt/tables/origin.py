@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import ModelFileError
@@ -49,6 +50,14 @@ def read_origin(path: str) -> dict[str, Any] | None:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
+
+
+def says_nothing(path: str) -> bool:
+    """Whether a table, or a file of a folder of Parquet files, does not say which mechanism drew its reports."""
+    if path == "-" or not os.path.isdir(path):
+        return read_origin(path) is None
+    names = (entry.path for entry in os.scandir(path) if entry.is_file() and not entry.name.startswith("."))
+    return any(read_origin(name) is None for name in names if Path(name).suffix in (".parquet", ".pq"))
 
 
 def write_beside(path: str, origin: dict[str, Any]) -> None:

@@ -12,15 +12,15 @@ import pytest
 
 from builders import run_cli
 from ldpopt import Mechanism
-from ldpopt.cli.drawing import parse_grid
 from ldpopt.cli.output import plain, printable
+from ldpopt.cli.running import parse_grid
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing
 
 MODELS = Path(__file__).parents[2] / "models"
 VERBS = (
     "check", "solve", "design", "compare", "audit", "certify", "plan", "key", "privatize", "estimate", "sweep",
-    "plot", "report", "export", "solvers", "models", "init", "examples",
+    "simulate", "experiment", "plot", "report", "export", "solvers", "models", "init", "examples",
 )  # fmt: skip
 
 

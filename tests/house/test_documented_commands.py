@@ -17,7 +17,7 @@ PAGE = HOME / "docs" / "command_line.md"
 RANDOM = ("estimate", "key")
 """Commands whose numbers differ from run to run."""
 
-LONG = ("compare", "design", "sweep", "report")
+LONG = ("compare", "design", "sweep", "simulate", "experiment", "report")
 """Commands that take most of the time: in the thorough set."""
 
 
@@ -63,6 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     answers = np.repeat(["no", "yes"], [4313, 2053])
     rows = "".join(f"{person},{answer}\n" for person, answer in enumerate(answers))
     (tmp_path / "answers.csv").write_text("person,affair\n" + rows)
+    (tmp_path / "ages.csv").write_text("age\n" + "".join(f"{20 + k * k % 57}\n" for k in range(500)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

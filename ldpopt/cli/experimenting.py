@@ -1,0 +1,134 @@
+"""The command experiment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli.output import Json, number, print_table, progress_bar, report, require_writable
+from ldpopt.cli.running import (
+    MAX_PRINTED_ROWS,
+    CheckpointFile,
+    Dask,
+    Jobs,
+    People,
+    Table,
+    executor_of,
+    parse_grid,
+    parse_people,
+)
+from ldpopt.errors import StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.studies.experiment import MeanExperiment
+
+
+def experiment(
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table of numbers: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[
+        list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table; may be repeated.")
+    ],
+    bounds: Annotated[
+        str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
+    ],
+    people: People,
+    epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated; all if none is."),
+    ] = None,
+    sets: Annotated[int, typer.Option(min=1, help="Data sets drawn for each number of people.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Other data sets and reports for another seed.")] = 0,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    output: Table = None,
+    checkpoint: CheckpointFile = None,
+    json: Json = None,
+) -> None:
+    """Compare protocols for means on the numbers of a table.
+
+    People are drawn from the table with replacement, and each reports one of the columns. The table of results has the
+    root mean squared error of the estimated means, in the unit of the answers, beside its closed form. With a
+    checkpoint, any kill keeps the finished runs, and the same command goes on.
+    """
+    from ldpopt.foundation.budget import Budget
+    from ldpopt.studies.experiment import compare_means_grid
+    from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
+
+    require_writable(output, json)
+    low, high = _bounds(bounds)
+    sizes, budgets = parse_people(people), [float(Budget(budget)) for budget in parse_grid(epsilon)]
+    names = protocols(protocol or PROTOCOLS, len(column))
+    data = Resampled(answers, column, low, high)
+    with progress_bar(f"comparing {len(names)} protocols") as bar, executor_of(dask, jobs) as executor:
+        found = compare_means_grid(
+            names,
+            data,
+            users=sizes,
+            epsilons=budgets,
+            sets=sets,
+            seed=seed,
+            jobs=jobs,
+            executor=executor,
+            checkpoint=checkpoint,
+            progress=bar,
+        )
+    rows = [row for one in found.values() for row in _rows(one, high - low)]
+    if output is not None:
+        from ldpopt.studies.table import write_csv
+
+        write_csv(rows, output)
+    report({"sets": sets, "seed": seed, "columns": column, "rows": rows}, json, lambda: _show(rows, sets))
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    """Ends of a range.
+
+    Raises
+    ------
+    StatementError
+        If it has another form.
+    """
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        do = "state LOW:HIGH, such as 0:100"
+        raise StatementError(f"{text!r} is no range of answers", where="--range", do=do) from None
+    return low, high
+
+
+def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
+    """Root mean squares over data sets and columns, in the unit of the answers."""
+    for i, epsilon in enumerate(found.epsilons):
+        for j, name in enumerate(found.algorithms):
+            squares = found.rmse[:, i, j] ** 2
+            error = math.sqrt(squares.mean())
+            spread = squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error) if len(squares) > 1 else math.nan
+            yield {
+                "people": found.users,
+                "epsilon": epsilon,
+                "protocol": name,
+                "error": width * error,
+                "std_error": width * spread,
+                "theory": width * math.sqrt((found.theory[:, i, j] ** 2).mean()),
+                "seconds": float(found.seconds[:, i, j].mean()),
+            }
+
+
+def _show(rows: list[dict[str, Any]], sets: int) -> None:
+    step = max(1, -(-len(rows) // MAX_PRINTED_ROWS))
+    more = f", every {step}th of {len(rows)} rows shown" if step > 1 else ""
+    shown = [
+        [
+            f"{row['people']:,}",
+            number(row["epsilon"]),
+            row["protocol"],
+            *(number(row[name], 4) for name in ("error", "std_error", "theory")),
+        ]
+        for row in rows[::step]
+    ]
+    headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
+    print_table(headings, shown, title=f"root mean squared errors over {sets} data sets{more}")

@@ -1,0 +1,171 @@
+"""The command sweep."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli.interrupts import INTERRUPTED
+from ldpopt.cli.output import (
+    Json,
+    ModelPaths,
+    new_axes,
+    number,
+    print_table,
+    printable,
+    progress_bar,
+    report,
+    require_writable,
+    save_figure,
+    say,
+)
+from ldpopt.cli.running import (
+    MAX_PRINTED_ROWS,
+    CheckpointFile,
+    Dask,
+    Deltas,
+    Jobs,
+    Models,
+    Table,
+    executor_of,
+    parse_deltas,
+    parse_grid,
+)
+from ldpopt.cli.shell import NO_SOLUTION
+from ldpopt.cli.solving import Solver, TimeLimit
+from ldpopt.errors import ModelFileError, StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.statement.problem import Problem
+    from ldpopt.studies.sweep import SweepResult
+
+
+def sweep(
+    models: ModelPaths,
+    epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
+    delta: Deltas = None,
+    prior_grid: Annotated[int | None, typer.Option(metavar="N", min=2, help="N priors of two answers.")] = None,
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    output: Table = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
+    solver: Solver = None,
+    time_limit: TimeLimit = None,
+    checkpoint: CheckpointFile = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms; ROW.json is that of a row.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Solve a model, or several, at many budgets, deltas and priors.
+
+    Each point is certified. Ctrl-C and SIGTERM keep the finished rows, and draw nothing; with a checkpoint, any kill
+    keeps them and the same command goes on.
+    """
+    from ldpopt.studies.sweep import sweep as run
+
+    require_writable(output, json, picture=plot)
+    _require_new_folder(keep)
+    given = Models.read(models, solver, time_limit)
+    names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
+    with progress_bar(f"sweeping {', '.join(names)}") as bar, executor_of(dask, jobs) as executor:
+        result = run(
+            alone if len(names) == 1 else given.problems,
+            parse_grid(epsilon),
+            _priors(alone, prior_grid),
+            deltas=None if delta is None else parse_deltas(delta),
+            keep=keep is not None,
+            solver=given.solver,
+            time_limit=given.time_limit,
+            jobs=jobs,
+            executor=executor,
+            checkpoint=checkpoint,
+            progress=bar,
+        )
+    if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
+        _save_mechanisms(result, keep, names)
+    if output is not None:
+        result.to_csv(output)
+    report({"interrupted": result.interrupted, "rows": list(result.records())}, json, lambda: _show(result))
+    if plot is not None and result.rows and not result.interrupted:
+        save_figure(plot, _drawn(result).figure)
+    _exit_unless_solved(result, output)
+
+
+def _require_new_folder(folder: str | None) -> None:
+    """Refuse a folder that has something in it, or cannot be made, before the work begins."""
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(exist_ok=True)
+        is_new = not any(Path(folder).iterdir())
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelFileError(f"cannot make the folder: {why}", where=folder, do="name a new folder") from None
+    if not is_new:
+        raise ModelFileError("the folder is not empty", where=folder, do="name a new folder; no file is replaced")
+
+
+def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None:
+    """Write the mechanism of each row that has one under the number of the row, from 1."""
+    digits = len(str(len(result.rows)))
+    for number_, (row, mechanism) in enumerate(zip(result.rows, result.mechanisms, strict=True), start=1):
+        if mechanism is not None:
+            delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
+            title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
+            mechanism.save(Path(folder) / f"{number_:0{digits}}.json", title=title)
+
+
+def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
+    """End with an exit code if the sweep was interrupted or no point has a solution."""
+    if result.interrupted:
+        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors)) * max(1, len(result.cases))
+        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
+        raise typer.Exit(INTERRUPTED)
+    if all(math.isnan(row.value) for row in result.rows):
+        say(f"no point has a solution: {result.rows[0].status}")
+        raise typer.Exit(NO_SOLUTION)
+
+
+def _priors(problem: Problem, count: int | None) -> Any:
+    import numpy as np
+
+    if count is None:
+        return None
+    if len(problem.inputs) != 2:
+        what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
+        raise StatementError(what, do="sweep its own prior, or use ldpopt.sweep with a table of priors")
+    first = np.linspace(0.0, 1.0, count)
+    return np.stack([first, 1 - first], axis=1)
+
+
+def _drawn(result: SweepResult) -> Any:
+    from ldpopt import plot as pictures
+
+    is_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
+    if is_surface:
+        return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
+    return pictures.sweep(result, new_axes())
+
+
+def _show(result: SweepResult) -> None:
+    step = max(1, -(-len(result.rows) // MAX_PRINTED_ROWS))
+    models = any(row.model for row in result.rows)
+    deltas = any(not math.isnan(row.delta) for row in result.rows)
+    rows = []
+    for row in result.rows[::step]:
+        prior = [] if result.priors is None else [number(float(result.priors[row.prior, 0]))]
+        case = ([printable(row.model)] if models else []) + ([number(row.delta)] if deltas else [])
+        numbers = (number(row.value, 9), number(row.closed_form, 9), number(row.relative_gap, 2))
+        rows.append([*case, number(row.epsilon), *prior, *numbers, printable(row.status)[:60]])
+    headings = [
+        *(["model"] if models else []),
+        *(["delta"] if deltas else []),
+        "epsilon",
+        *([] if result.priors is None else ["first prior"]),
+    ]
+    title = f"{len(result.rows)} points" + (f", every {step}th shown" if step > 1 else "")
+    print_table([*headings, result.sense, "closed form", "relative gap", "status"], rows, title=title)

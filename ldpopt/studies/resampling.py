@@ -1,0 +1,98 @@
+"""Answers of a table, drawn with replacement, and protocols by name: what an experiment needs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.reports import read_numbers
+from ldpopt.foundation.checks import real_number
+from ldpopt.tables.files import place_of, reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
+"""Protocols of `ldpopt.mean` that a budget alone determines."""
+
+
+class Resampled:
+    """Answers of people in a table, drawn with replacement: the ``data`` of `compare_means`.
+
+    Parameters
+    ----------
+    path : str
+        A table, CSV or Parquet.
+    columns : sequence of str
+        Columns of numbers, distinct.
+    low, high : float
+        Range of the answers, known before the survey.
+
+    Raises
+    ------
+    StatementError
+        If an answer is no number of the range, or the table has no rows.
+    """
+
+    def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
+        self.low, self.high = real_number(low, "low"), real_number(high, "high")
+        if not self.low < self.high:
+            raise StatementError(f"the range from {low!r} to {high!r} is empty", do="state the least answer first")
+        with reading(path) as table:
+            places = [place_of(table, column) for column in columns]
+            chunks, row = [np.empty((0, len(places)), np.float32)], table.first_row
+            for batch in table.batches([], places):
+                chunks.append(self._scaled(batch, [f"{path}, column {column}" for column in columns], row))
+                row += len(batch[0])
+        self._answers = np.concatenate(chunks)
+        if not len(self._answers):
+            raise StatementError("the table has no rows", where=path)
+
+    def __len__(self) -> int:
+        """Number of people in the table."""
+        return len(self._answers)
+
+    def __call__(self, users: int, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Answers of so many people, scaled into [0, 1]."""
+        return self._answers[rng.integers(0, len(self._answers), users)]
+
+    def _scaled(self, batch: Sequence[pa.Array], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
+        """Answers of a batch in [0, 1]."""
+        columns = []
+        for column, place in zip(batch, where, strict=True):
+            answers = read_numbers(column, place, first_row, "answer")
+            wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
+            if len(wrong):
+                what = f"the answer {float(answers[wrong[0]])!r} is not from {self.low:g} to {self.high:g}"
+                do = "state the range of all possible answers; leave people without an answer out"
+                raise StatementError(what, where=f"{place}, row {first_row + int(wrong[0])}", do=do)
+            columns.append((answers - self.low) / (self.high - self.low))
+        return np.stack(columns, axis=1).astype(np.float32)
+
+
+def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[float], Any]]:
+    """Protocols by name for people of whom each reports one of so many attributes.
+
+    Raises
+    ------
+    StatementError
+        If there is none of a name; the message has the nearest.
+    """
+    for name in names:
+        if name not in PROTOCOLS:
+            near = difflib.get_close_matches(name, PROTOCOLS, 1, 0.4)
+            do = (f"did you mean {near[0]!r}? " if near else "") + f"they are {', '.join(PROTOCOLS)}"
+            raise StatementError(f"unknown protocol {name!r}", do=do)
+    return {name: partial(_protocol, name, attributes) for name in names}
+
+
+def _protocol(name: str, attributes: int, epsilon: float) -> Any:
+    from ldpopt.estimation import mean
+
+    return mean.sampled(getattr(mean, name)(epsilon), attributes=attributes)

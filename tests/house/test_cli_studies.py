@@ -1,0 +1,128 @@
+"""The commands simulate and experiment: grids, checkpoints, what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import run_cli
+from ldpopt import Mechanism
+from ldpopt.studies.experiment import compare_means
+from ldpopt.studies.resampling import Resampled, protocols
+from ldpopt.studies.simulate import simulate
+
+MODELS = Path(__file__).parents[2] / "models"
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    COIN.save("coin.json")
+    for name in ("zhou_nary_delta", "worst_case", "zhou_model_1"):
+        Path(f"{name}.toml").write_text((MODELS / f"{name}.toml").read_text())
+    Path("hours.csv").write_text("hours,age,name\n" + "".join(f"{k % 60},{20 + k % 50},x\n" for k in range(300)))
+
+
+def record(*args: Any) -> Any:
+    result = run_cli(*args, "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def table(path: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+def test_a_mechanism_is_simulated_as_in_python() -> None:
+    data = record("simulate", "coin.json", "--people", "50,200", "--repeats", 4, "--seed", 1, "--prior", "yes=8,no=2")
+    for row in data["rows"]:
+        alone = simulate(COIN, [0.2, 0.8], population=row["people"], repeats=4, rng=1)
+        assert (row["utility"], row["expected"], row["error"]) == (alone.mean, alone.expected, alone.error)
+    assert [set(row) for row in data["rows"]] == [
+        {"file", "people", "repeats", "utility", "std_error", "expected", "error"}
+    ] * 2
+
+
+def test_models_are_solved_over_budgets_and_deltas() -> None:
+    args = ("simulate", "zhou_nary_delta.toml", "--epsilon", "0.5,log(3)", "--delta", "0,0.1", "--people", "100")
+    more = ("--repeats", "2", "--seed", "1", "--checkpoint", "points", "-o", "out.csv")
+    rows = record(*args, *more)["rows"]
+    assert [(row["epsilon"], row["delta"]) for row in rows] == [(e, d) for d in (0, 0.1) for e in (0.5, np.log(3))]
+    assert [row["expected"] for row in rows] == pytest.approx([0.5, 0.6, 0.55, 0.64], abs=1e-9)
+    assert [float(row["utility"]) for row in table("out.csv")] == [row["utility"] for row in rows]
+    lines = Path("points").read_text().splitlines()
+    assert len(lines) == 1 + 8
+    # More people in the same checkpoint: what is there is not done again, and one process does what two do.
+    record(*args[:-1], "100,200", *more, "-j", "2")
+    assert Path("points").read_text().splitlines()[:9] == lines
+    assert [float(row["utility"]) for row in table("out.csv")][::2] == [row["utility"] for row in rows]
+
+
+def test_what_has_no_prior_is_drawn_alike_and_said() -> None:
+    result = run_cli("simulate", "coin.json", "worst_case.toml", "--people", "100", "--repeats", "2")
+    assert result.exit_code == 0
+    assert result.stderr.count("no prior is stated") == 2
+    assert "worst_case" in result.stdout
+
+
+def test_protocols_are_compared_as_in_python() -> None:
+    args = ("experiment", "hours.csv", "-c", "hours", "-c", "age", "--range", "0:100", "--epsilon", "1", "--sets", "2")
+    rows = record(*args, "--people", "100,200", "--protocol", "Duchi", "--checkpoint", "runs", "-o", "out.csv")["rows"]
+    data = Resampled("hours.csv", ["hours", "age"], 0, 100)
+    assert len(data) == 300
+    for row in rows:
+        found = compare_means(protocols(["Duchi"], 2), data, epsilons=[1.0], sets=2, users=row["people"])
+        assert row["error"] == pytest.approx(100 * np.sqrt((found.rmse**2).mean()))
+        assert row["theory"] == pytest.approx(100 * np.sqrt((found.theory**2).mean()))
+    assert [float(row["error"]) for row in table("out.csv")] == [row["error"] for row in rows]
+    assert len(Path("runs").read_text().splitlines()) == 1 + 4
+    text = run_cli(*args, "--people", "100", "--sets", "1").stdout
+    assert [name in text for name in ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ("simulate coin.json --people 1.5", "no number of people"),
+        ("simulate coin.json --people some", "no number of people"),
+        ("simulate coin.json --people 10 --checkpoint x", "needs a --seed"),
+        ("simulate coin.json --people 10 --epsilon 1", "a budget of its own"),
+        ("simulate coin.json --people 10 --delta 0.1", "together with budgets"),
+        ("simulate coin.json --people 10 --prior no=1,yes=x", "'yes=x' is no weight"),
+        ("simulate coin.json --people 10 --prior no=1,maybe=1", "names 'maybe'"),
+        ("simulate coin.json coin.json --people 10", "two models are called 'coin'"),
+        ("simulate coin.json --people 10 -j 2 --dask tcp://x:1", "state one of them"),
+        ("experiment hours.csv -c hours --range 0:50 --people 9 --epsilon 1", "row 53"),
+        ("experiment hours.csv -c hours --range 50 --people 9 --epsilon 1", "no range of answers"),
+        ("experiment hours.csv -c hours --range 9:1 --people 9 --epsilon 1", "is empty"),
+        ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "'x' is not a number"),
+        ("experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1", "did you mean 'hours'"),
+        ("experiment hours.csv -c hours --range 0:60 --people 9 --epsilon 1 --protocol duchi", "did you mean 'Duchi'"),
+        ("estimate coin.json hours.csv -c hours --dask tcp://x:1", "is for a folder"),
+    ],
+)
+def test_mistakes_are_named(args: str, words: str) -> None:
+    result = run_cli(*args.split())
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_table_that_does_not_say_who_drew_it_is_told_apart() -> None:
+    Path("raw.csv").write_text("a\n" + "no\nyes\nno\nno\n")
+    result = run_cli("estimate", "coin.json", "raw.csv", "-c", "a")
+    assert result.exit_code == 0
+    assert "raw.csv does not say which mechanism drew its reports (no raw.csv.origin.json beside it)" in result.stderr
+    for target in ("reports.csv", "reports.parquet"):
+        assert run_cli("privatize", "coin.json", "raw.csv", "-c", "a", "-o", target).exit_code == 0
+        result = run_cli("estimate", "coin.json", target, "-c", "a")
+        assert (result.exit_code, result.stderr) == (0, "")
+    piped = run_cli("estimate", "coin.json", "-", "-c", "a", "--json", "-", stdin=Path("raw.csv").read_text())
+    assert json.loads(piped.stdout)["origin_known"] is False
+    assert "the table does not say" in piped.stderr
