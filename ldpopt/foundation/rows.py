@@ -43,6 +43,25 @@ class RowBlock:
     inputs: Labels | None = None
     outputs: Labels | None = None
 
+    @classmethod
+    def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
+        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with places and bounds in half the memory and less.
+
+        The entries of a row come in the order of their inputs.
+        """
+        size, swapped = len(first), np.asarray(first > second)[:, None]
+        ends = np.stack([first, second], axis=1).astype(np.int32)
+        coefficient = np.stack([ratio, np.full(size, -1.0)], axis=1)
+        return cls(
+            name,
+            np.repeat(np.arange(size, dtype=np.int32), 2),
+            np.where(swapped, ends[:, ::-1], ends).reshape(-1),
+            np.repeat(y.astype(np.int32), 2),
+            np.where(swapped, coefficient[:, ::-1], coefficient).reshape(-1),
+            np.broadcast_to(-np.inf, size),
+            np.broadcast_to(0.0, size),
+        )
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.lower)

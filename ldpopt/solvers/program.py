@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pulp
     from scipy.sparse import csr_array
 
+BLOCK = 1 << 20
+"""Number of rows whose entries are multiplied at once."""
+
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 
@@ -119,8 +122,14 @@ class LinearProgram:
         return np.asarray(np.bincount(self._rows_of_entries(), self.value * point[self.index], self.shape[0]), float)
 
     def adjoint(self, duals: Float) -> Float:
-        """Weight of each column under multipliers of the rows: ``A^T y``."""
-        return np.asarray(np.bincount(self.index, self.value * duals[self._rows_of_entries()], self.shape[1]), float)
+        """Weight of each column under multipliers of the rows: ``A^T y``; some rows at a time."""
+        found = np.zeros(self.shape[1])
+        for begin in range(0, len(duals), BLOCK):
+            starts = self.start[begin : begin + BLOCK + 1]
+            entries = slice(starts[0], starts[-1])
+            weights = np.repeat(duals[begin : begin + BLOCK], np.diff(starts))
+            np.add.at(found, self.index[entries], self.value[entries] * weights)
+        return found
 
     def _rows_of_entries(self) -> Int:
         return np.repeat(np.arange(self.shape[0]), np.diff(self.start))

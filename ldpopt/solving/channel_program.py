@@ -69,7 +69,7 @@ class Structure:
     def compressed(self, block: RowBlock) -> tuple[Int, Int, Float]:
         """Rows over the channel as compressed rows over the columns."""
         n, m = self.shape
-        row, column, value = block.row, block.x * m + block.y, block.coefficient
+        row, column, value = block.row.astype(np.int64), block.x.astype(np.int64) * m + block.y, block.coefficient
         if self.form == "compact":
             row = np.concatenate([row, row])
             column = np.concatenate([column, n * m + block.y])
@@ -91,7 +91,10 @@ class ChannelProgram(LinearProgram):
 
 def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:
     """Sum duplicate triplets and sort them into compressed rows."""
-    key, inverse = np.unique(row * n_columns + column, return_inverse=True)
+    key = row * n_columns + column
+    if (key[1:] > key[:-1]).all() and value.all():
+        return np.searchsorted(row, np.arange(n_rows + 1)), column, value
+    key, inverse = np.unique(key, return_inverse=True)
     summed = np.bincount(inverse, value, len(key))
     key, summed = key[summed != 0], summed[summed != 0]
     start = np.searchsorted(key, np.arange(n_rows + 1) * n_columns)

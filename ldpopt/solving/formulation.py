@@ -225,8 +225,8 @@ def row_sums(problem: Problem) -> ChannelProgram:
         np.ones(n * m),
         np.ones(n),
         np.ones(n),
-        np.zeros(n * m),
-        np.full(n * m, np.inf),
+        np.broadcast_to(0.0, n * m),
+        np.broadcast_to(np.inf, n * m),
         (Span("row_sum", 0, n, (inputs,)),),
         (Span("P", 0, n * m, (inputs, outputs)),),
         structure,
@@ -253,20 +253,12 @@ def program_of_pairs(problem: Problem, pair: Int, output: Int) -> ChannelProgram
     NotRepresentableError
         If the notion ties no pairs.
     """
-    ties, size = problem.ties(), len(pair)
+    ties = problem.ties()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} ties no pairs", do='use form="pairwise"')
     first, second = ties.pairs()
     ratio = np.broadcast_to(ties.ratio(up=False), first.shape)
-    block = RowBlock(
-        "privacy",
-        np.repeat(np.arange(size), 2),
-        np.stack([first[pair], second[pair]], axis=1).reshape(-1),
-        np.repeat(output, 2),
-        np.stack([ratio[pair], np.full(size, -1.0)], axis=1).reshape(-1),
-        np.full(size, -np.inf),
-        np.zeros(size),
-    )
+    block = RowBlock.of_pairs("privacy", first[pair], second[pair], output, ratio[pair])
     program = add_rows(row_sums(problem), block, problem)
     return program if problem.prior is not None else _with_worst_case(program, problem)
 

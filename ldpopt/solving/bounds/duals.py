@@ -19,6 +19,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
+from ldpopt.privacy.answers import definition_of
 from ldpopt.solving.bounds import blocks
 from ldpopt.solving.bounds.columns import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.solving.bounds.grid import GRID, Exact, exact_grid, integers
@@ -78,6 +79,8 @@ class PairRows:
     @classmethod
     def joined(cls, parts: list[PairRows]) -> PairRows:
         """Concatenate several sets of rows."""
+        if len(parts) == 1:
+            return parts[0]
         offsets = np.cumsum([0, *(len(part.value) for part in parts)])
         rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
         empty: list[Int] = [np.zeros(0, np.int64)]
@@ -218,7 +221,8 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
     """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or numbers near the largest float."""
-    ties, prior, worth, pairs = problem.definition(), problem.prior, problem.utility.matrix, multipliers.pairs
+    prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
+    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
     if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:

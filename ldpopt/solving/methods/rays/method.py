@@ -150,15 +150,6 @@ def _roots(gain: Float) -> Int:
 
 def _with_pairs(problem: Problem, pairs: TreeMultipliers) -> ChannelProgram:
     """The program with the privacy rows that have multipliers; the other rows do not count at the optimum."""
-    size = len(pairs.value)
     ratio = np.exp(-pairs.loss) * (1 - (4 + pairs.loss) * ULPS)
-    block = RowBlock(
-        "privacy",
-        np.repeat(np.arange(size), 2),
-        np.stack([pairs.first, pairs.second], axis=1).reshape(-1),
-        np.repeat(pairs.y, 2),
-        np.stack([ratio, np.full(size, -1.0)], axis=1).reshape(-1),
-        np.full(size, -np.inf),
-        np.zeros(size),
-    )
+    block = RowBlock.of_pairs("privacy", pairs.first, pairs.second, pairs.y, ratio)
     return add_rows(row_sums(problem), block, problem)
