@@ -2,6 +2,7 @@
 
 python benchmarks/trust.py                     # 10 000 problems, about ten minutes of one core; rewrites trust.md
 python benchmarks/trust.py --count 500 --seed 3 -j 2
+python benchmarks/trust.py --events --count 600 -o trust_events.md   # worst cases of events, 9 to 12 answers
 
 Exit code 1 if a mechanism is not certified, a gap is larger than 1e-9 (the median: 1e-12), or anything is raised.
 """
@@ -72,6 +73,16 @@ def draw(seed: int, index: int) -> tuple[str, lo.Problem]:
         constraints.append(unbiased(np.zeros(n), np.linspace(-1, 1, m)))
     prior = None if worst else draw_prior(rng, n)
     return notion, lo.Problem(prior, utility, privacy, objective=objective, constraints=constraints)
+
+
+def draw_events(seed: int, index: int) -> tuple[str, lo.Problem]:
+    """The worst case of that number among 9 to 12 answers with an event-wise delta: the slowest kind."""
+    rng = np.random.default_rng([7, seed, index])
+    n = 9 + index % 4
+    m = n if rng.random() < 0.6 else int(rng.integers(9, 13))
+    utility = draw_utility(rng, n, m)
+    privacy = lo.ApproximateLDP(draw_epsilon(rng), draw_delta(rng))
+    return "event", lo.Problem(None, utility, privacy, objective="worst_case")
 
 
 def draw_epsilon(rng: np.random.Generator) -> float | str:
@@ -162,10 +173,10 @@ def draw_prior(rng: np.random.Generator, n: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def examine(task: tuple[int, int]) -> Result:
+def examine(task: tuple[int, int, bool]) -> Result:
     """Solve, certify and audit one problem; an exception is a result."""
-    seed, index = task
-    notion, problem = draw(seed, index)
+    seed, index, events = task
+    notion, problem = (draw_events if events else draw)(seed, index)
     kind = {"approximate": "entry"}.get(notion, notion)
     text = f"{problem!r} at most {np.abs(problem.utility.matrix).max():.2g}"
     began = time.process_time()
@@ -263,10 +274,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, nargs="+", default=[1])
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".md"))
+    parser.add_argument("--events", action="store_true", help="worst cases of events, 9 to 12 answers, only")
     options = parser.parse_args()
     page, kept = [*HEAD], True
     for seed in options.seed:
-        tasks = [(seed, index) for index in range(options.count)]
+        tasks = [(seed, index, options.events) for index in range(options.count)]
         with Pool(options.jobs) as pool:
             lines, fine = report(list(pool.imap(examine, tasks, chunksize=20)), seed)
         print("\n".join(lines), flush=True)

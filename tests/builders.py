@@ -166,3 +166,9 @@ def pairwise_rows(n: int, m: int, ratio: np.ndarray, delta: float = 0.0, form: s
             row[i, list(event)], row[k, list(event)] = 1, -ratio[i, k]
             rows.append(row.ravel())
     return np.array(rows).reshape(-1, n * m), np.full(len(rows), delta)
+
+
+def coin(ratio):
+    """Randomized response whose two entries have exactly this ratio."""
+    truth = ratio / (1 + ratio)
+    return np.array([[truth, 1 - truth], [1 - truth, truth]], dtype=object)

@@ -62,10 +62,21 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
         found = Mechanism(channel, inputs, outputs)
     except (MechanismError, StatementError) as error:
         raise ModelFileError(error.what, where=str(path), do=error.do) from None
-    if stated not in (None, found.digest):
-        do = "take the file as it was written, or remove its digest"
-        raise ModelFileError("labels or channel were changed: the digest is another", where=str(path), do=do)
+    require_digest(stated, found.digest, str(path))
     return found
+
+
+def require_digest(stated: Any, found: str, where: str) -> None:
+    """Refuse a file whose stated digest, if there is one, is not that of what it draws.
+
+    Raises
+    ------
+    ModelFileError
+        If labels or masses were changed after the digest was written.
+    """
+    if stated not in (None, found):
+        do = "take the file as it was written, or write it again"
+        raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:

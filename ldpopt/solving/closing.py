@@ -3,7 +3,8 @@
 Rounding and repair cost each input a little. The worst case counts the input that lost most, though its multiplier may
 be small: where spreads of the utility differ by thousands, the loss is large beside the stake. The same program with
 worst-case rows raised by those losses has nearly the same optimum, and its repair ends level. Where that does not help,
-the interior point by outputs is tried: it keeps ratios that a simplex method takes for zero.
+other methods are tried: interior points keep ratios that a simplex method takes for zero, and generated rows end at a
+vertex where an interior point stalls.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.claims import believed, proved
 from ldpopt.solving.formulation import worst_case_scale
+from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import RawSolution, Task, found, solver_named
+from ldpopt.solving.methods.row_generation import RowGeneration
 
 CLOSE = 3e-10
 """Relative gap after the repair up to which nothing more is tried."""
@@ -31,6 +34,9 @@ LARGEST_GAP = 1e-9
 
 MOST_NONZEROS = 30_000
 """Non-zeros of a program that is worth a second solve."""
+
+MOST_ROUNDS = 16
+"""Rounds of row generation in a second solve."""
 
 REPAIR_SHARE = 2.0
 """Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same."""
@@ -69,12 +75,15 @@ def _others(raw: RawSolution, task: Task) -> Iterator[RawSolution]:
     levelled = _levelled(raw, task)
     if levelled is not None:
         yield levelled
-    try:
-        answer = GraphInteriorPoint().solve(task)
-    except (NotRepresentableError, OutOfTimeError):
-        return
-    if isinstance(answer, RawSolution) and answer.outcome.status is Status.OPTIMAL:
-        yield answer
+    for method in (GraphInteriorPoint(), EventInteriorPoint(), RowGeneration(may_switch=False)):
+        if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
+            continue
+        try:
+            answer = method.solve(replace(task, limits=replace(task.limits, generation_rounds=MOST_ROUNDS)))
+        except (NotRepresentableError, OutOfTimeError):
+            continue
+        if isinstance(answer, RawSolution) and answer.outcome.status is Status.OPTIMAL:
+            yield answer
 
 
 def _levelled(raw: RawSolution, task: Task) -> RawSolution | None:

@@ -322,12 +322,13 @@ DRAWN = {
     "ratios of 1e-13 that simplex takes for zero": (3, 6189),
     "events all but parallel": (3, 3627),
     "a worst case of events": (2, 3107),
+    "a singular matrix": (1, 5497),
 }
 
 
 @pytest.mark.parametrize("seed, index", DRAWN.values(), ids=DRAWN)
 def test_what_random_problems_missed(seed: int, index: int) -> None:
-    """Problems of `benchmarks/trust.py` that ended with a gap over 1e-9, or with an infinite one."""
+    """Problems of `benchmarks/trust.py` that ended with a gap over 1e-9, with an infinite one, or with a traceback."""
     answer = lo.solve(TRUST.draw(seed, index)[1])
     assert answer.status is Status.OPTIMAL
     assert lo.certify(answer).relative_gap <= 1e-9

@@ -18,6 +18,7 @@ from ldpopt.estimation.designs.products.proof import ProductMultipliers
 from ldpopt.estimation.designs.proof import Multipliers
 from ldpopt.foundation.checks import frozen
 from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.mechanism.files import require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.stated import read_table, table_of
 from ldpopt.statement.workloads import Workload
@@ -56,19 +57,6 @@ def split(data: Any, name: str) -> tuple[Entry, str | None]:
         return Entry(data, name), None
     about = Entry(data[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
     return Entry({key: value for key, value in data.items() if key != ABOUT}, name), about["digest"].text()
-
-
-def require_digest(stated: str | None, found: str, name: str) -> None:
-    """Refuse a file whose digest is not that of what it draws.
-
-    Raises
-    ------
-    ModelFileError
-        If labels or masses were changed after the digest was written.
-    """
-    if stated not in (None, found):
-        what = "labels or masses were changed: the digest is another"
-        raise ModelFileError(what, where=name, do="take the file as it was written, or design again")
 
 
 def to_dict(proof: DesignClaim) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ldpopt.estimation.designs import files
 from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.files import strict_json
+from ldpopt.mechanism.files import require_digest
 from ldpopt.mechanism.origins import of_law
 from ldpopt.privacy import PureLDP
 from ldpopt.statement.workloads import Workload
@@ -157,7 +158,7 @@ class FrequencyCertificate:
             raise ModelFileError(error.what, where=name, do=error.do) from None
         found = cls(workload, privacy, size, table["achieved"].rational(), table["bound"].rational())
         if digest is not None:
-            files.require_digest(digest, found.protocol.digest, name)
+            require_digest(digest, found.protocol.digest, name)
         return found
 
 

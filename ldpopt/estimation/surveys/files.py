@@ -16,7 +16,7 @@ from ldpopt.estimation.designs.subsets import FrequencyDesign
 from ldpopt.estimation.set_tables import SetRule
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
-from ldpopt.mechanism.files import plain_labels
+from ldpopt.mechanism.files import plain_labels, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import finite, made_by
 from ldpopt.mechanism.privatizing import Rule
@@ -111,6 +111,5 @@ def _read(entry: Any, where: str) -> Any:
     policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
     sets = isinstance(source, FrequencyDesign)
     rule = SetRule(source.protocol, *policy) if sets else Rule(getattr(source, "mechanism", source), *policy)
-    if rule.mechanism.digest != entry["digest"]:
-        raise ModelFileError("labels or channel were changed: the digest is another", where=where, do="solve again")
+    require_digest(entry["digest"], rule.mechanism.digest, where)
     return (source, rule) if not isinstance(source, Mechanism) else rule

@@ -178,7 +178,10 @@ def follow_path(
         began = time.perf_counter()
         if began + longest >= deadline.moment:  # the next step would end too late
             return PathResult(best, share, step, True)
-        moved = system(at).step()
+        try:
+            moved = system(at).step()
+        except np.linalg.LinAlgError:  # singular in floats: the best point so far is the answer
+            moved = None
         longest = max(longest, time.perf_counter() - began)
         if moved is None:
             return PathResult(best, share, step, False)

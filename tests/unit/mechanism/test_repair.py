@@ -224,9 +224,16 @@ def test_an_audit_does_not_see_columns_of_zeros(seed):
 
 def test_a_channel_far_from_private_for_a_metric_is_repaired():
     """One of its candidates has whole numbers as integers, which raising once could not take."""
-    rng = np.random.default_rng(0)
-    for n, count in ((3, 40), (4, 40), (5, 40), (6, 32)):
-        for number in range(count):
-            privacy = MetricDP.of_points(1.0, rng.random((n, 2)) * rng.choice([0.01, 1, 30]))
-            channel = rng.dirichlet(np.full(n, rng.choice([0.05, 1])), size=n) if number % 2 else np.eye(n)
-    assert repair(channel, privacy).audit.verdict == "certified"
+    tenths = [[4, 9], [3, 1], [0, 8], [3, 4], [7, 0], [5, 1]]
+    percent = [
+        [0, 0, 0, 0, 100, 0],
+        [0, 0, 0, 100, 0, 0],
+        [6, 94, 0, 0, 0, 0],
+        [0, 100, 0, 0, 0, 0],
+        [9, 2, 0, 42, 43, 4],
+        [0, 0, 100, 0, 0, 0],
+    ]
+    privacy = MetricDP.of_points(1.0, np.array(tenths) / 10)
+    fixed = repair(np.array(percent) / 100, privacy)
+    assert sound(fixed, privacy)
+    assert fixed.moved <= 0.75  # three quarters of a row: the channel is nearly deterministic

@@ -10,9 +10,11 @@ import pytest
 import ldpopt as lo
 from builders import hops, run_cli
 from ldpopt.errors import NotRepresentableError, SolverOptionError, StatementError
+from ldpopt.foundation.clock import NO_LIMIT
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior import central_path
+from ldpopt.solving.interior.steps import follow_path
 from ldpopt.testing import dense_program
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -224,3 +226,15 @@ def test_a_metric_too_tight_for_floats_is_refused(epsilon):
     with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
         lo.solve(problem, solver="interior")
     assert lo.solve(problem).status is Status.OPTIMAL
+
+
+def test_a_system_that_is_singular_ends_the_path_at_the_best_point():
+    """Linear algebra that fails is a stall, not an error of the user's."""
+
+    class Singular:
+        def step(self):
+            raise np.linalg.LinAlgError("Singular matrix")
+
+    never = {"gap": 1e-9, "steps": 5, "stalled_steps": 3, "deadline": NO_LIMIT}
+    found = follow_path("start", lambda point: (0.5, 0.25), lambda point: Singular(), **never)
+    assert (found.point, found.gap, found.steps, found.timed_out) == ("start", 0.25, 0, False)
