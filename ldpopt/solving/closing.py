@@ -23,6 +23,7 @@ from ldpopt.solving.claims import believed, proved
 from ldpopt.solving.formulation import worst_case_scale
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
+from ldpopt.solving.methods.loops import SHARE
 from ldpopt.solving.methods.method import RawSolution, Task, found, solver_named
 from ldpopt.solving.methods.row_generation import RowGeneration
 
@@ -79,6 +80,8 @@ def _others(raw: RawSolution, task: Task) -> Iterator[RawSolution]:
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
             continue
         try:
+            if method.loops is not None:
+                method.loops.wait(task.deadline.share(SHARE))
             answer = method.solve(replace(task, limits=replace(task.limits, generation_rounds=MOST_ROUNDS)))
         except (NotRepresentableError, OutOfTimeError):
             continue

@@ -21,6 +21,7 @@ from ldpopt.solving.closing import closer
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.methods.loops import SHARE, NotCompiledError
 from ldpopt.solving.methods.method import RawSolution, Switch, Task
 from ldpopt.solving.plan import SolveForm, Step, plan
 from ldpopt.solving.problem_form import ProblemForm
@@ -169,6 +170,11 @@ def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str
                 raise
             _note(notes, f"{step.method} refused the problem: {error.what}")
             continue
+        except NotCompiledError as error:
+            if step is steps[-1]:
+                raise
+            _note(notes, f"{step.method}: {SHARE:.0%} of the time was over while {error}")
+            continue
         except OutOfTimeError as error:
             if best is None or best.channel is None:
                 raise
@@ -225,6 +231,8 @@ def _rounds_note(raw: RawSolution, step: Step) -> list[str]:
 def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str]) -> RawSolution:
     """Run one method, and the methods to which it hands the problem over."""
     methods = {other.method.name: other.method for other in steps}
+    if step.method.loops is not None:
+        step.method.loops.wait(task.deadline if step is steps[-1] else task.deadline.share(SHARE))
     raw = step.method.solve(task)
     while isinstance(raw, Switch):
         _note(notes, f"handed over to the {raw.to}: {raw.because}")

@@ -80,7 +80,7 @@ class LevelFactors:
         from ldpopt.solving.interior import level_loops
 
         found = np.empty(right.shape)
-        arrays = self.off, self.blocks, np.array(right), found
+        arrays = self.off, self.blocks, np.array(right, order="C"), found
         over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
         return found
 

@@ -66,7 +66,7 @@ class GraphProgram:
         first, second = ties.pairs()
         levels = Levels.of(n, first, second)
         position = np.argsort(levels.order)
-        ratio = np.ascontiguousarray(np.broadcast_to(ties.ratio(up=False), first.shape), dtype=float)
+        ratio = np.array(np.broadcast_to(ties.ratio(up=False), first.shape), dtype=float)
 
         def by_output(table: Float) -> Float:
             return np.ascontiguousarray(table[levels.order].T) / unit

@@ -181,9 +181,8 @@ def factor(
         Changed in place: the sum of the inverses ``G``, its lower half level by level; in the worst case also of
         ``G gain``, ``gain G`` and ``gain G gain`` (columns and rows times the weights).
     """
-    n, count = scale.shape[1], len(start) - 1
-    widest = 0
-    for i in range(count):
+    n, count, widest = scale.shape[1], len(start) - 1, start[1] - start[0]
+    for i in range(1, count):
         widest = max(widest, start[i + 1] - start[i])
     upper = np.empty((GROUP, widest * widest * count))
     inverses, room = np.empty((GROUP, blocks.shape[1])), np.empty((GROUP, 2, n * widest))

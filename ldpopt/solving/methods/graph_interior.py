@@ -12,7 +12,8 @@ from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import program_of_pairs, worst_case_scale
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
+from ldpopt.solving.methods.loops import Loops
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
 
@@ -36,6 +37,7 @@ class GraphInteriorPoint(Method):
 
     name: ClassVar[str] = "graph interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
+    loops: ClassVar[Loops] = Loops(name, lambda: GraphInteriorPoint().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties of sufficient length, two or more inputs, no side rows, no delta."""

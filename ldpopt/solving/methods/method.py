@@ -7,14 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.mechanism.repair import Repaired
+from ldpopt.privacy import MetricDP
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class Method(ABC):
     name: ClassVar[str]
     forms: ClassVar[frozenset[str]] = frozenset()
     """Forms that a user may ask for and that leave this method in the plan: ``"compact"``, ``"pairwise"``, ..."""
+    loops: ClassVar[Loops | None] = None
+    """Compiled loops without which it cannot begin."""
 
     def restricted_to(self, form: Any) -> Method:
         """The same method for this form only; default: itself, as it has one form."""
@@ -121,6 +128,14 @@ class Method(ABC):
     def __str__(self) -> str:
         """Return the name."""
         return self.name
+
+
+def small_task() -> Task:
+    """A problem of four places that all loops of a method can be run with."""
+    places = np.arange(4.0)
+    worth = Utility(np.abs(places[:, None] - places), "loss")
+    problem = Problem(np.array([0.4, 0.3, 0.2, 0.1]), worth, MetricDP(1.0, worth.matrix))
+    return Task(problem, ProblemForm.of(problem), gap=1e-3)
 
 
 def found(outcome: Outcome) -> bool:

@@ -18,7 +18,8 @@ from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import add_rows, row_sums
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
+from ldpopt.solving.methods.loops import Loops
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
 
@@ -61,6 +62,7 @@ class Rays(Method):
 
     name: ClassVar[str] = "rays"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
+    loops: ClassVar[Loops] = Loops(name, lambda: Rays().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Mutual ties that connect all inputs, an expected value, no side rows, no delta."""
