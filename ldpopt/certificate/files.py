@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,17 +13,24 @@ import numpy as np
 
 from ldpopt.certificate.entries import Entry
 from ldpopt.certificate.statement import plain_problem, read_problem
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import CertificateError, ModelFileError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import MetricDP
 from ldpopt.solving.bounds.duals import Multipliers, PairRows
 from ldpopt.statement.problem import Problem
 
 FORMAT = "ldpopt certificate 1"
 
 LARGEST_FILE = 2**30
-"""Bytes of a certificate's file: 3000 x 3000 masses take a third of it."""
+"""Bytes of a certificate's file: about 3000 places with all their distances and multipliers."""
+
+NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
+"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with a city of 1000 places)."""
+
+NEXT = ",\n"
+"""Between the entries of an object, each on its own line."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,11 @@ class Content:
 def write(proof: Content, path: str | os.PathLike[str]) -> None:
     """Write a certificate; see `Certificate.save`."""
     problem, mechanism, multipliers = proof.problem, proof.mechanism, proof.multipliers
+    _require_small(problem, multipliers)
     data = {
         "format": FORMAT,
         "statement": plain_problem(problem),
-        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts.tolist()},
+        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts},
         "multipliers": _plain_multipliers(multipliers, problem),
         "claim": {
             "achieved": str(proof.achieved),
@@ -56,7 +65,19 @@ def write(proof: Content, path: str | os.PathLike[str]) -> None:
         },
     }
     with replacing(path) as stream:
-        stream.write(_formatted(data))
+        stream.writelines(_formatted(data))
+
+
+def _require_small(problem: Problem, multipliers: Multipliers) -> None:
+    """Refuse what could not be read back, before minutes are spent on writing it."""
+    n, m = problem.utility.shape
+    numbers = 2 * n * m + (n * n if isinstance(problem.privacy, MetricDP) else 0)
+    size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
+    if size > LARGEST_FILE:
+        what = (
+            f"the certificate would take about {size / 2**30:.2g} GiB as a file; at most {LARGEST_FILE >> 30} is read"
+        )
+        raise CertificateError(what, do="recheck() it here, and save its mechanism with mechanism.save(path)")
 
 
 def read(path: str | os.PathLike[str]) -> Content:
@@ -111,9 +132,9 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
         "form": multipliers.form,
         "row_sums": _hex(multipliers.row_sums),
         "worst_case": _hex(multipliers.worst_case),
-        "privacy": [
+        "privacy": (
             [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places)
-        ],
+        ),
         "constraints": {block.name: _hex(values) for block, values in multipliers.blocks},
     }
 
@@ -150,23 +171,33 @@ def _hex(values: Float | None) -> list[str] | None:
     return None if values is None else [value.hex() for value in values.tolist()]
 
 
-def _formatted(data: dict[str, Any]) -> str:
+def _formatted(data: dict[str, Any]) -> Iterator[str]:
     """One line for each row of a matrix, for people and text tools."""
-    lines = []
-    for key, part in data.items():
+    yield "{\n"
+    for i, (key, part) in enumerate(data.items()):
+        yield f"{NEXT if i else ''} {json.dumps(key)}: "
         if not isinstance(part, dict):
-            lines.append(f" {json.dumps(key)}: {_flat(part)}")
+            yield _flat(part)
             continue
-        inner = [f"  {json.dumps(name)}: {_rows(value)}" for name, value in part.items()]
-        lines.append(f" {json.dumps(key)}: {{\n" + ",\n".join(inner) + "\n }")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+        yield "{\n"
+        for j, (name, value) in enumerate(part.items()):
+            yield f"{NEXT if j else ''}  {json.dumps(name)}: "
+            yield from _rows(value)
+        yield "\n }"
+    yield "\n}\n"
 
 
-def _rows(value: Any) -> str:
-    if isinstance(value, list) and value and isinstance(value[0], list):
-        return "[\n" + ",\n".join(f"   {_flat(row)}" for row in value) + "\n  ]"
-    return _flat(value)
+def _rows(value: Any) -> Iterator[str]:
+    """A matrix or the multipliers row by row, so that few rows are text at once; anything else as it is."""
+    is_matrix = isinstance(value, list) and value and isinstance(value[0], list)
+    if not is_matrix and not isinstance(value, (np.ndarray, Iterator)):
+        yield _flat(value)
+        return
+    i = -1
+    for i, row in enumerate(value):
+        yield f"{',' if i else '['}\n   {_flat(row)}"
+    yield "[]" if i < 0 else "\n  ]"
 
 
 def _flat(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)
+    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, allow_nan=False)

@@ -81,7 +81,8 @@ class Certificate:
         Raises
         ------
         CertificateError
-            If the notion is a plug-in's, a label is neither text nor a number, or the certificate is in floats.
+            If the notion is a plug-in's, a label is neither text nor a number, the certificate is in floats, or its
+            file would be too large to be read: from about 3000 places on.
         ModelFileError
             If the file cannot be written; an old one is left as it was.
         """
@@ -203,7 +204,7 @@ def _residual(block: RowBlock, mechanism: Mechanism) -> float:
     sides = np.concatenate([block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]])
     grid = exact_grid(block.coefficient, sides)
     activity = np.zeros(len(block), dtype=object)
-    np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.masses[block.x, block.y])
+    np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.counts[block.x, block.y])
     worst = 0
     for side, sign in ((block.lower, 1), (block.upper, -1)):
         rows = np.isfinite(side)

@@ -20,6 +20,9 @@ MAX_BITS = 62
 CHUNK = 1 << 15
 """Words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result."""
 
+BLOCK = 1 << 20
+"""Entries of rows that are rounded at once: other memory does not depend on the number of rows."""
+
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Random = np.random.Generator | np.random.SeedSequence | int | None
@@ -72,6 +75,13 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     if abs(sums[worst] - 1) > 1e-6:
         raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1", do="normalize the rows")
 
+    size = max(1, BLOCK // array.shape[1])
+    parts = [slice(start, start + size) for start in range(0, len(array), size)]
+    return np.concatenate([_rounded(array[part], sums[part], total) for part in parts])
+
+
+def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) -> Counts:
+    """Round some rows."""
     # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
     scaled = array * float(total)
     whole = np.floor(scaled)
@@ -151,10 +161,11 @@ class AliasTable:
         if len(bad):
             x, y = map(int, bad[0])
             raise MechanismError(f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", where=f"row {x}, column {y}")
-        for x, row in enumerate(masses.tolist()):
-            if sum(row) != total:
+        for x, row in enumerate(masses):
+            found = sum(row.tolist())
+            if found != total:
                 raise MechanismError(
-                    f"the masses sum to {sum(row)}, not 2**{bits} = {total}", where=f"row {x}", do="use round_rows"
+                    f"the masses sum to {found}, not 2**{bits} = {total}", where=f"row {x}", do="use round_rows"
                 )
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
