@@ -285,7 +285,7 @@ def say_unknown_origin(reports: str) -> None:
 
     beside = f" (no {Path(reports).name}{BESIDE} beside it)" if Path(reports).suffix.lower() in (".csv", ".txt") else ""
     name = "the table" if reports == "-" else reports
-    say(f"note: {name} does not say which mechanism drew its reports{beside}: a few raw answers may pass for reports")
+    say(f"note: {name} does not say which mechanism drew its reports{beside}: raw answers can pass for reports")
 
 
 def save_table(path: str, entries: list[dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import seconds
+from builders import run_cli, seconds
 from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.folders import count_folder, privatize_folder
@@ -187,7 +187,7 @@ def test_reports_that_are_sets_are_counted_in_folders(client: Any, tmp_path: Pat
 
 
 def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None:
-    source, target = write(tmp_path / "answers", 24, 60_000), tmp_path / "reports"
+    source, target = write(tmp_path / "answers", 24, 20_000), tmp_path / "reports"
     seen: dict[str, tuple[int, int]] = {}
 
     def kill() -> None:
@@ -200,13 +200,13 @@ def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None
 
     killer = threading.Thread(target=kill)
     killer.start()
-    assert privatize_folder(source, target, {"answer": WIDE}, executor=client) == 24 * 60_000
+    assert privatize_folder(source, target, {"answer": WIDE}, executor=client) == 24 * 20_000
     killer.join()
     assert seen
     assert all(seen[name] == (os.stat(target / name).st_mtime_ns, os.stat(target / name).st_ino) for name in seen)
     assert len(os.listdir(target)) == 24
     client.wait_for_workers(2, timeout=seconds(60))
-    assert count_folder(target, {"answer": WIDE}, executor=client)["answer"].n_reports == 24 * 60_000
+    assert count_folder(target, {"answer": WIDE}, executor=client)["answer"].n_reports == 24 * 20_000
 
 
 def test_a_sweep_on_the_cluster(client: Any, tmp_path: Path) -> None:
@@ -215,6 +215,17 @@ def test_a_sweep_on_the_cluster(client: Any, tmp_path: Path) -> None:
     found = sweep(problem, grid, executor=client, checkpoint=tmp_path / "points")
     assert found.column("value").tolist() == sweep(problem, grid).column("value").tolist()
     assert len((tmp_path / "points").read_text().splitlines()) == 13
+
+
+def test_commands_work_on_the_cluster(client: Any, tmp_path: Path) -> None:
+    COIN.save(tmp_path / "coin.json")
+    source, address = write(tmp_path / "answers", 3, 50, "no"), ("--dask", client.scheduler.address)
+    simulate = ("simulate", tmp_path / "coin.json", "--people", 50, "--repeats", 3, "--seed", 1, "--json", "-")
+    assert run_cli(*simulate, *address).stdout == run_cli(*simulate).stdout
+    reports = ("-o", tmp_path / "reports", *address)
+    assert "150 reports" in run_cli("privatize", tmp_path / "coin.json", source, "-c", "answer", *reports).stdout
+    found = run_cli("estimate", tmp_path / "coin.json", tmp_path / "reports", "-c", "answer", *address)
+    assert (found.exit_code, found.stdout.startswith("150 reports"), found.stderr) == (0, True, "")
 
 
 def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
