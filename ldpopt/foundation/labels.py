@@ -17,6 +17,9 @@ from ldpopt.foundation.checks import loose_array, require_room, short_repr
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 """A number as tables and model files write it."""
 
+LEAST_LIKENESS = 0.65
+"""Share of letters in common, as `difflib` counts them, from which a known name is suggested for an unknown one."""
+
 
 def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
     """Check an alphabet: as many distinct labels as the array has rows or columns.
@@ -172,11 +175,21 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     "did you mean 'epsilon'? known: epsilon, delta"
     """
     names = [_as_text(one) for one in islice(known, 1000)]
-    by_case = {one.casefold(): one for one in reversed(names)}
-    found = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, 0.5)
-    near = [by_case[one] for one in found]
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {shown}"
+    return f"{suggestion(name, names)}known: {shown}"
+
+
+def suggestion(name: Any, known: Iterable[Any]) -> str:
+    """Ask for the known name that differs by case or by a few letters; nothing where none is near.
+
+    Examples
+    --------
+    >>> suggestion("Epsilom", ["epsilon", "delta"]), suggestion("heads", ["yes", "no"])
+    ("did you mean 'epsilon'? ", '')
+    """
+    by_case = {one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])}
+    near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, LEAST_LIKENESS)
+    return f"did you mean {by_case[near[0]]!r}? " if near else ""
 
 
 def _as_text(name: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 from collections.abc import Callable, Hashable, Mapping
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.checks import Float, frozen, short_repr
-from ldpopt.foundation.labels import label_array
+from ldpopt.foundation.labels import label_array, nearest
 
 PUBLIC_DOMAIN = "public domain"
 FAIR = "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
@@ -107,10 +106,7 @@ def load(name: str) -> Dataset:
     array([4313, 2053])
     """
     if not isinstance(name, str) or name not in DATASETS:
-        by_case = {known.lower(): known for known in DATASETS}
-        near = difflib.get_close_matches(str(name).lower(), by_case, 1, 0.5)
-        hint = f"did you mean {by_case[near[0]]!r}? " if near else ""
-        raise StatementError(f"unknown data set {short_repr(name)}", do=f"{hint}known: {', '.join(DATASETS)}")
+        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, DATASETS))
     return DATASETS[name](name)
 
 

@@ -341,6 +341,7 @@ def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str)
     numbers, targets = label_numbers(inputs), label_numbers(outputs)
     if numbers is not None and targets is not None:
         return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
+    _require_one_kind([*inputs, *outputs], name)
     if tuple(inputs) == tuple(outputs):
         return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}
@@ -350,3 +351,14 @@ def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str)
         f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs",
         do=f"pass utility.{name}(values, outputs) with the numbers behind the labels",
     )
+
+
+def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
+    """Refuse numbers among other labels: whether steps or numbers are meant cannot be told."""
+    are_numbers = [label_numbers([label]) is not None for label in labels]
+    if any(are_numbers) and not all(are_numbers):
+        number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
+        raise StatementError(
+            f"{name} needs labels of one kind: {number} is a number, {other} is none",
+            do=f"state a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
+        )

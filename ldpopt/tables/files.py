@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable, replacing
+from ldpopt.foundation.labels import suggestion
 from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.kinds import PARQUET_MARK, kind_of
 from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
@@ -79,9 +79,8 @@ def place_of(rows: Rows, column: str) -> int:
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
     else:
-        near = difflib.get_close_matches(column, known, 1, 0.4)
         shown = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
-        do = (f"did you mean {near[0]!r}? " if near and len(near[0]) <= 60 else "") + f"the columns are {shown}"
+        do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {shown}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.labels import suggestion
 from ldpopt.privacy.stated import BUILT_IN, keys_of
 from ldpopt.statement.modelfile.text import Key, Page, dotted, short
 
@@ -209,11 +209,11 @@ def _unknown(page: Page, key: Key, schema: type[Section]) -> ModelFileError:
 def unknown_key(page: Page, key: Key, names: Iterable[str]) -> ModelFileError:
     """Name the nearest known key, or the table that the key belongs to."""
     name, known = str(key[-1]), sorted(names)
-    near = difflib.get_close_matches(name, known, 1, 0.6)
+    near = suggestion(name, known)
     home = [f"[{table}]" for table, forms in TABLES.items() if any(name in form.model_fields for form in forms)]
     home += ["[privacy]"] if any(name in keys_of(notion) for notion in BUILT_IN) else []
     home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
-    hint = f"did you mean {near[0]!r}? " if near else f"it belongs to {' or '.join(home)}; " if home else ""
+    hint = near or (f"it belongs to {' or '.join(home)}; " if home else "")
     if not hint and key[:-1] == ("prior",):
         hint = f'answers stand in a table of weights: weights = {{"{name[:30]}" = 0.3, ...}}; '
     return page.error(key, f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}")

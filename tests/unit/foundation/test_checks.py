@@ -11,6 +11,7 @@ import pytest
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation import checks as numbers
+from ldpopt.foundation.labels import nearest, suggestion
 
 DAY = np.datetime64("2020-01-01")
 SPAN = np.timedelta64(3, "s")
@@ -178,3 +179,13 @@ def test_memory_is_asked_for_first():
     with pytest.raises(StatementError, match=r"a table would take 1e\+06 GiB of memory") as caught:
         numbers.require_memory(1e6 * 2**30, "a table")
     assert "smaller alphabet" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [("Epsilom", "epsilon"), (" DELTA ", "delta"), ("heads", None), ("Heads", None), ("no", None), ("yse", "yes")],
+)
+def test_only_near_names_are_suggested(name, meant):
+    known = ["epsilon", "delta", "yes"]
+    assert suggestion(name, known) == (f"did you mean {meant!r}? " if meant else "")
+    assert nearest(name, known).endswith("known: epsilon, delta, yes")

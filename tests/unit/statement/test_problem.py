@@ -117,6 +117,14 @@ REFUSED = {
         lambda: Problem(HALF, privacy=PURE, constraints=constraints.unbiased([0, 1, 2], [0, 1])),
         "input 2",
     ),
+    "steps among numbers": (
+        lambda: Problem([0.5, 0.3, 0.2], "absolute_error", PURE, inputs=["none", 1, 2]),
+        r"1 is a number, 'none' is none(.|\n)*utility.absolute_error",
+    ),
+    "steps among numbers as text": (
+        lambda: Problem([0.5, 0.5], "squared_error", PURE, inputs=["0", "1 or more"]),
+        "labels of one kind",
+    ),
     "error of infinite values": (lambda: utility.absolute_error([0, math.inf]), "not a non-empty list"),
 }
 

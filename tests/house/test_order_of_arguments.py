@@ -1,0 +1,45 @@
+"""One order of arguments: what is private, then how private; notions, mean protocols and vertices begin with it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import ldpopt
+
+BUDGETS = {"epsilon", "epsilons", "privacy"}
+BEGIN_WITH_THE_BUDGET = {"extreme_points", "polytope"}
+"""Besides notions and `ldpopt.mean`: the polytope of a notion is a fact of the notion."""
+RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, ldpopt.sweep.Row}
+"""Results, which no user makes."""
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Public functions, and classes that are not records of results."""
+    for name in ldpopt.__all__:
+        one = getattr(ldpopt, name)
+        if not isinstance(one, ModuleType):
+            yield name, one
+            continue
+        inside = getattr(one, "__all__", None) or [key for key in vars(one) if not key.startswith("_")]
+        yield from ((f"{name}.{key}", getattr(one, key)) for key in inside)
+
+
+def begins_with_the_budget(function: Callable[..., Any]) -> bool:
+    """Whether the first argument is a budget or notion."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return False
+    return bool(names) and names[0] in BUDGETS
+
+
+def test_data_come_before_the_budget() -> None:
+    named = {one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)}
+    first = {one: name for one, name in named.items() if begins_with_the_budget(one)}
+    assert {ldpopt.PureLDP, ldpopt.MetricDP, ldpopt.mean.Duchi} <= first.keys()
+    rooms = ("ldpopt.privacy", "ldpopt.estimation.mean")
+    others = {one.__name__ for one in first if not one.__module__.startswith(rooms) and one not in RECORDS}
+    assert others == BEGIN_WITH_THE_BUDGET
