@@ -158,6 +158,16 @@ def test_a_diagonal_without_a_positive_entry_is_not_enough() -> None:
     assert not designs.semidefinite([[1 << 60, 1 << 61], [1 << 61, 1 << 60]])
 
 
+def test_a_wrong_factor_in_floats_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats propose, integers decide."""
+    matrix = [[4 << 100 if i == j else 1 << 100 for j in range(3)] for i in range(3)]
+    assert designs.semidefinite(matrix)
+    right = designs.dot
+    wrong = lambda left, other: right(left, other) - 0.01 * any(isinstance(entry, float) for entry in left)  # noqa: E731
+    monkeypatch.setattr(designs, "dot", wrong)
+    assert not designs.semidefinite(matrix)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_lines_hold_up_to_equality_for_every_set(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -176,11 +186,32 @@ def test_lines_hold_up_to_equality_for_every_set(seed: int) -> None:
         assert designs.line_holds(k, [found * more * entry for entry in y], r, base) == holds
 
 
+@pytest.mark.parametrize(
+    ("k", "y", "r"),
+    [
+        ([5, -4], [9, 4], [4, 3]),
+        ([-6, -3], [2, 12], [1, 0]),
+        ([-2, -5, -2], [4, 1, 7], [2, 3, 0]),
+        ([0, 6, 4], [11, 5, 9], [2, 3, 1]),
+        ([6, -4, 2, 0], [1, 5, 12, 10], [3, 3, 0, 3]),
+        ([6, -4, 2, 5], [2, 1, 3, 5], [4, 1, 0, 0]),
+    ],
+)
+def test_lines_that_one_set_breaks_do_not_hold(k: Any, y: Any, r: Any) -> None:
+    """Cases in which the set is found only where every root is in its place."""
+    base, vs = S // 3, vectors(len(k), F(S // 3, S))
+    most = max(F(dot(k, v)) ** 2 / (dot(y, v) * dot(r, v)) for v in vs)
+    k, r = [F(entry) for entry in k], [F(entry) for entry in r]
+    for share, holds in ((F(99, 100), False), (F(1), True)):
+        assert designs.line_holds(k, [most * share * entry for entry in y], r, base) == holds
+
+
 def test_lines_below_nought_do_not_hold() -> None:
     half = S // 2
     assert not designs.line_holds([F(0), F(0)], [F(1), F(-3)], [F(1), F(1)], half)
     assert designs.line_holds([F(0), F(0)], [F(1), F(-1, 2)], [F(1), F(1)], half)
     assert not designs.line_holds([F(0), F(0)], [F(1), F(-3)], [F(1), F(0)], half)
+    assert not designs.line_holds([F(0), F(0)], [F(1), F(-2, 3)], [F(1), F(0)], half)
     assert not designs.line_holds([F(0), F(-9)], [F(1), F(1)], [F(1), F(0)], half)
     assert not designs.line_holds([F(0), F(9)], [F(1), F(1)], [F(1), F(0)], half)
     with pytest.raises(ValueError, match="too near"):

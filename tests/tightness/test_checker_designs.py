@@ -37,6 +37,7 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "alike": (lo.Workload.marginals({"a": range(3), "b": range(7)}, 1), {"objective": "worst_case"}),
 }
 CASES = list(MADE)
+JUST = 1 + F(1, 2**100)
 
 
 @functools.cache
@@ -59,10 +60,10 @@ def test_claims_may_not_be_better_than_what_is_proved(data: Any, name: str) -> N
     text, proved, gap = designs.check_design(data)
     value = proved + gap
     assert text == f"{data['objective']} variance {float(value):.15g}"
-    off = value / 2**99
-    for key, at, sign in (("achieved", value, -1), ("bound", proved, 1)):
-        assert not refused(designs.check_design, {**data, key: str(at + sign * off / 4)})
-        assert refused(designs.check_design, {**data, key: str(at + sign * off)})
+    off = value / 2**100
+    for key, at, sign in (("achieved", value, -1), ("bound", max(proved, 0), 1)):
+        assert not refused(designs.check_design, {**data, key: str(at + sign * off)})
+        assert refused(designs.check_design, {**data, key: str(at + sign * JUST * off)})
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -163,6 +164,52 @@ def test_multipliers_that_prove_too_much_are_refused(data: Any, name: str) -> No
         weaker = changed(changed(data, "line", to=times(1.5)), "bound", to="0")
         _, other, _ = designs.check_design(weaker)
         assert other < bound
+
+
+NUMBERS, SQUARES, LAST = [float(x) for x in range(21)], [float(x * x) for x in range(21)], [0.0] * 20 + [1.0]
+
+
+@pytest.mark.parametrize("wanted", [[SQUARES], [NUMBERS, SQUARES], [NUMBERS, LAST]])
+def test_a_workload_is_of_multiples_of_the_numbers_in_every_entry(wanted: Any) -> None:
+    modest = {**json.loads(text_of("mean")), "achieved": str(10**9), "bound": "0"}
+    with pytest.raises(designs.ClaimError, match="not of multiples of the numbers"):
+        designs.check_design({**modest, "workload": wanted, "names": [str(x) for x in range(len(wanted))]})
+
+
+FANO = [{x % 7, (x + 1) % 7, (x + 3) % 7} for x in range(7)]
+SWAPPED = [{{0: 1, 1: 0}.get(x, x) for x in line} for line in FANO]
+
+
+@pytest.mark.parametrize("lines, alike", [(FANO, True), (SWAPPED, False)])
+def test_only_answers_that_a_turn_takes_to_each_other_are_alike(lines: Any, alike: bool) -> None:
+    """Seven answers on the lines of a plane: with two names exchanged, a value more takes lines to no lines."""
+    high, low = UNIT // 6, UNIT // 24
+    rows = [[high if x in line else low for line in lines] for x in range(7)]
+    for objective in ("average", "worst_case"):
+        design = a_statement([[0]], rows, [[6 * (x == z) - (x != z) for z in range(7)] for x in range(7)], [1] * 7)
+        design.objective, design.base, design.spread, design.estimates = objective, S // 4, F(0), lambda: None
+        if alike or objective == "average":
+            assert designs.by_product(design, [7], [0.0, 0.0], 1.0)[1] == -7
+        else:
+            with pytest.raises(ValueError, match="not seen to be alike"):
+                designs.by_product(design, [7], [0.0, 0.0], 1.0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("base", [S // 1000, S // 3, S - S // 9])
+def test_the_level_of_a_product_is_the_largest_cost_of_a_set(n: int, base: int) -> None:
+    """``n |u|^2 / (1.u)^2 - 1`` for ``u = b + (1 - b) 1_A``: a single answer costs most where ``b`` is small."""
+    rows = [[3 * UNIT // 4 if x == y else UNIT // (4 * (n - 1)) for y in range(n)] for x in range(n)]
+    design = a_statement([[0]], rows, [[n * (x == z) - 1 for z in range(n)] for x in range(n)], [1] * n)
+    design.base, design.spread, design.estimates = base, F(0), lambda: None
+    costs, b = [], F(base, S)
+    for size in range(1, n):
+        u = [F(1)] * size + [b] * (n - size)
+        costs.append(n * (dot(u, u) - sum(u) ** 2 / F(n)) / sum(u) ** 2)
+    least = max(costs) * F(n, 7)  # the form has the eigenvalue n / 7 where answers differ
+    level = float(least)
+    for number in (level, float(np.nextafter(level, 9e9)), float(np.nextafter(level, 0.0))):
+        assert refused(designs.by_product, design, [n], [0.0, 1.0], number) == (F(number) < least)
 
 
 def a_statement(left: Any, rows: Any, gram: Any, r: Any, objective: str = "average") -> Any:
