@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpopt import Problem, PureLDP, Status, certify, solve
+from ldpopt import Problem, PureLDP, Status, Utility, certify, solve
 from ldpopt.solvers import Outcome
 from ldpopt.solving import claims
 from ldpopt.solving.claims import believed, proved
@@ -77,3 +77,21 @@ def test_noise_on_inputs_that_are_never_the_worst_case_proves_nothing_less():
     duals[span.start + 1] = 1e-12
     noisy = replace(solution, outcome=replace(solution.outcome, row_duals=duals))
     assert certify(noisy).relative_gap == certify(solution).relative_gap <= 1e-14
+
+
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+def test_the_gap_in_floats_is_that_of_the_certificate(sense):
+    worth = np.array([[3.0, 1.0, 2.0], [1.0, 4.0, 1.5], [2.5, 1.0, 5.0]])
+    problem = Problem([0.5, 0.3, 0.2], Utility(worth, sense), PureLDP(1.0))
+    optimum = solve(problem, solver="highs", form="pairwise")
+    raw = RawSolution(optimum.program, optimum.outcome, None, 1, "highs")
+    mixed = 0.9 * np.asarray(optimum.mechanism.channel) + 0.1 / 3
+    found = proved(replace(raw, channel=mixed), problem).gap
+    assert claims.proved_gap(raw, problem, mixed) == pytest.approx(found, rel=1e-9)
+
+
+def test_where_all_reports_are_alike_no_gap_is_left_in_floats():
+    problem = Problem([0.5, 0.5], [[1.0, 1.0], [2.0, 2.0]], PureLDP("log(3)"))
+    optimum = solve(problem, solver="highs", form="pairwise")
+    raw = RawSolution(optimum.program, optimum.outcome, None, 1, "highs")
+    assert claims.proved_gap(raw, problem, np.full((2, 2), 0.5)) == 0.0
