@@ -62,8 +62,12 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
     share = costs.mean(axis=0) + 1e-300
     sums = (unit * coarse.center + offset)[nearest] * share / np.bincount(nearest, share)[nearest]
-    parents, sides = _trees(coarse, cone, chosen, deadline)
-    work.begin_at(_rays(coarse.incumbent, far, deadline), sums, parents, sides)
+    rays = _rays(coarse.incumbent, far, deadline)
+    none = np.zeros((0, cone.n), np.int64)
+    trees = (
+        (none, none) if work.views is not None else _trees(coarse, cone, chosen, deadline)
+    )  # views begin with few inputs
+    work.begin_at(rays, sums, *trees)
     return work
 
 

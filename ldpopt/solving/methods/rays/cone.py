@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TABLE_SHARE = 0.1
 """Share of all pairs that are tied from which losses are kept in a table: rows of it are read faster than lists."""
 
+MAX_IMPLIED = 1e-3
+"""Share of all pairs up to which pairs that are not tied are added with their shortest chains."""
+
 BLOCK = 1 << 16
 """Entries of kernel columns that are computed between two looks at the clock."""
 
@@ -65,6 +68,10 @@ class Cone:
             return Lengths(self._start, self.second.astype(np.int32), self.loss, np.empty((0, 0)))
         table = np.full((self.n, self.n), np.inf)
         table[self.first, self.second] = self.loss
+        missing = np.argwhere(np.isinf(table) & ~np.eye(self.n, dtype=bool))
+        if len(missing) <= MAX_IMPLIED * self.n**2:
+            for x, k in missing:  # implied by chains, so that certificates may use them too
+                table[x, k] = (table[x] + table[k]).min()
         return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
 
     @cached_property
@@ -73,7 +80,9 @@ class Cone:
         return np.searchsorted(self.first, np.arange(self.n + 1))
 
     def losses(self, first: Int, second: Int) -> Float:
-        """Losses of some of the pairs."""
+        """Losses of some of the pairs; with a table, of any that it has."""
+        if len(self.lengths.table):
+            return np.asarray(self.lengths.table[first, second])
         at = np.searchsorted(self.first * self.n + self.second, first * self.n + second)
         return np.asarray(self.loss[at])
 
@@ -132,6 +141,12 @@ class Cone:
             if not is_shortest(reached, table):
                 return False
         return True
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether all pairs are tied, and each tie is a shortest chain."""
+        table = self.lengths.table
+        return len(table) > 0 and int(np.isinf(table).sum()) == self.n and self.has_shortest_ties
 
     def _from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
         """Kernel trees where the ties of a root are shortest chains."""

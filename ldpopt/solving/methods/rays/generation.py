@@ -22,6 +22,7 @@ from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.master import Master
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
+from ldpopt.solving.methods.rays.views import Views
 
 ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
@@ -50,6 +51,9 @@ MAX_START_ROUNDS = 5
 LESS_SMOOTHING, MORE_SMOOTHING = 0.1, 0.3
 """How much the share falls when the bound improves in the master's direction, and how much it rises otherwise."""
 
+LONGER = 1.5
+"""How many times as far the next step goes with views, when the bound improves in the master's direction."""
+
 CLOSE = 1e-2
 """Gap below which the share falls also where kernels are not wide."""
 
@@ -67,6 +71,9 @@ RAY_BLOCK = 1000
 
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
+
+VIEWED = 60
+"""Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +153,7 @@ class Generation:
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
         self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
+        self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
         self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
@@ -210,25 +218,33 @@ class Generation:
             self.value, self.incumbent = master.value, master
         sums = master.at.sums
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
-        is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
-        most = ROUGH_PIVOTS * len(sums) if is_rough else None
-        is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
+        found, is_exact = self._price(priced, gap, deadline)
         prices = self.trees.prices(self.costs, priced)
-        new, cost, rays = self._new_rays(sums)
-        rises = self._use_prices(priced, sums, prices, is_exact=bool(is_best.all()))
+        new, cost, rays = self._new_rays(sums, found)
+        rises = self._use_prices(priced, sums, prices, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
         if not len(new):
             return master
         return master.extended(rays.T, cost, new, self.center)
 
-    def _new_rays(self, sums: Float) -> tuple[Int, Float, Float]:
+    def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
+        """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
+        everything = np.arange(len(self.roots))
+        if self.views is not None:
+            self.views.improve(self.costs, priced, max(self.value - self.bound, 0.0), deadline)
+            return self.views.rays(everything), not deadline.is_over
+        is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
+        most = ROUGH_PIVOTS * len(priced) if is_rough else None
+        is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
+        return self.trees.rays(everything), bool(is_best.all())
+
+    def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
         """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
 
         All outputs have the same cone, so each ray goes to the output to which it costs least: often another one than
         that whose tree found it, as few outputs are used where the prior is uneven.
         """
-        rays = self.trees.rays(np.arange(len(self.roots)))
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         output, cost = _cheapest(self.costs, rays)
         chosen = cost - rays @ sums < -1e-13 * rays.sum(axis=1)
@@ -249,6 +265,10 @@ class Generation:
         shift = min(0.0, float((prices.least / prices.total).min())) if is_exact else -np.inf
         shifted = float((priced + shift).sum())
         rises = is_exact and self._rises(prices, sums)
+        if shifted > max(bound, self.bound):  # the same trees prove it, nearly
+            proved = float((priced + shift + self.trees.prices(self.costs, priced + shift).share).sum())
+            if proved > self.bound:
+                self.bound, self.proof = proved, (priced + shift, self.trees.copy())
         if max(bound, shifted) > self.center_value:
             self.center_value = max(bound, shifted)
             self.center = priced + (prices.share if bound >= shifted else shift)
@@ -265,7 +285,9 @@ class Generation:
             started = MAX_SMOOTHING if self.is_wide else WIDE_START_SMOOTHING
             self.smoothing = started if self.center_value > 0 or self.rounds > MAX_START_ROUNDS else 1.0
         elif rises:
-            if self.is_wide or self.gap <= CLOSE:  # a long step from a poor bound costs more pivots than it gains
+            if self.views is not None:  # far multipliers need many pivots, and prove nothing
+                self.smoothing = max(0.0, 1 - LONGER * (1 - self.smoothing))
+            elif self.is_wide or self.gap <= CLOSE:  # a long step from a poor bound costs more pivots than it gains
                 self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
         else:
             self.smoothing = min(MAX_SMOOTHING, self.smoothing + MORE_SMOOTHING * (1 - self.smoothing))

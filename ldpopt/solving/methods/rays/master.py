@@ -33,6 +33,12 @@ MAX_RESIDUAL = 1e-9
 FULL, KEPT = 6, 4
 """A master with more than `FULL` rays for each input keeps the best `KEPT` of them for each."""
 
+LARGE = 900
+"""Number of inputs from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`."""
+
+FEW_FULL, FEW_KEPT = 3.5, 2.5
+"""The same for large masters."""
+
 MIN_SLACK = 1e-3
 """Smallest start of a slack, as a share of the mean one."""
 
@@ -199,8 +205,9 @@ class Master:
     def _pruned(self) -> Master:
         """Drop the rays that are least likely to be used, if there are too many."""
         n, k = self.rays.shape
-        if k <= FULL * n:
+        full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
+        if k <= full * n:
             return self
-        keep = np.sort(np.argsort(self.at.reduced / self.at.weights)[: KEPT * n])
+        keep = np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)])
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
         return Master(np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at)

@@ -129,6 +129,25 @@ def _wrong(tree: Tree, found: Int, gain: Float) -> int:
 
 
 @compiled
+def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) -> tuple[int, bool]:
+    """Pivot one grown tree until its ray is the best for its own costs; the number of pivots, and whether it is.
+
+    Wrong subtrees are taken in the order of their costs, the largest first; those that pivots make wrong follow
+    in the next pass. There is room for an entry of each node in ``found`` and ``gain``.
+    """
+    for at in range(len(tree.parent) - 1, 0, -1):
+        sum_up(tree.order[at], tree.parent[tree.order[at]], tree)
+    pivots, count = 0, _wrong(tree, found, gain)
+    while count and pivots < most:
+        for at in np.argsort(-gain[:count]):
+            if is_wrong(found[at], tree):
+                _pivot(found[at], tree, lengths)
+                pivots += 1
+        count = _wrong(tree, found, gain)
+    return pivots, count == 0
+
+
+@compiled
 def improve(
     outputs: Int,
     roots: Int,
@@ -141,9 +160,6 @@ def improve(
     is_best: Mask,
 ) -> int:
     """Pivot the trees of some outputs until their rays are the best; returns the number of pivots.
-
-    Wrong subtrees are taken in the order of their costs, the largest first; those that pivots make wrong follow
-    in the next pass.
 
     Parameters
     ----------
@@ -170,16 +186,7 @@ def improve(
         tree = new_tree(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
         tree.own[:] = costs[y] - sums
-        for at in range(n - 1, 0, -1):
-            sum_up(tree.order[at], tree.parent[tree.order[at]], tree)
-        tree.draw[0], pivots = 1 + y, 0
-        count = _wrong(tree, found, gain)
-        while count and pivots < most:
-            for at in np.argsort(-gain[:count]):
-                if is_wrong(found[at], tree):
-                    _pivot(found[at], tree, lengths)
-                    pivots += 1
-            count = _wrong(tree, found, gain)
-        is_best[y] = count == 0
+        tree.draw[0] = 1 + y
+        pivots, is_best[y] = best_tree(tree, lengths, most, found, gain)
         total += pivots
     return total

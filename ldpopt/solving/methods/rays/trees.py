@@ -169,7 +169,7 @@ class Trees:
                 outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, at_most, is_best
             )
 
-        self.pivots += sum(in_threads(work, self._chunks))
+        self.pivots += sum(in_threads(work, self.chunks))
         return is_best
 
     def prices(self, costs: Float, priced: Float) -> Prices:
@@ -191,7 +191,7 @@ class Trees:
             price(outputs, self.roots, costs, priced, self.parent, self.side, self.cone.lengths, share, found)
             return share
 
-        share = np.min(in_threads(work, self._chunks), axis=0)
+        share = np.min(in_threads(work, self.chunks), axis=0)
         return Prices(share, *found)
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
@@ -211,7 +211,7 @@ class Trees:
         return TreeMultipliers(first, second, outputs, self.cone.losses(first, second), values)
 
     @property
-    def _chunks(self) -> list[Int]:
+    def chunks(self) -> list[Int]:
         """Outputs in parts that are computed one after the other."""
         m = len(self.roots)
         return np.array_split(np.arange(m), max(1, min(m, m * self.cone.n // CHUNK)))

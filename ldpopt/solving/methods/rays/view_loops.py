@@ -1,0 +1,271 @@
+"""Compiled loops that price an output by a view: few inputs are seen, and stand for those near to them.
+
+Costs of inputs that are not seen are handed on, input by input, to one nearby, until a seen one takes them. These
+handovers are ties of the output's tree, so that the tree of what is seen proves a price of all inputs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.compiled import compiled
+from ldpopt.privacy.ties import Mask
+from ldpopt.solving.methods.rays.pivot_loops import best_tree
+from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Tree, grow, new_room, new_tree
+
+ADDED = 0.7
+"""Share of a view's error that the inputs cause which are seen next."""
+
+CLOSE = 0.5
+"""A view is good enough if its ray costs less than this share of the price that it proves."""
+
+
+class Handover(NamedTuple):
+    """Inputs in an order, the earlier one that takes each one's costs, and the exponential of minus the loss to it."""
+
+    order: Int
+    above: Int
+    fall: Float
+
+
+@compiled
+def gather(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
+    """Write ``costs - sums`` to ``g`` when inputs that are not seen have handed on theirs.
+
+    What is positive counts at its least, ``side`` -1, what is negative at its largest.
+    """
+    for x in range(len(g)):
+        g[x] = costs[x] - sums[x]
+    for k in range(len(g) - 1, 0, -1):
+        x = handover.order[k]
+        if is_seen[x]:
+            continue
+        if g[x] >= 0:
+            g[handover.above[x]] += g[x] * handover.fall[x]
+            side[x] = -1
+        else:
+            g[handover.above[x]] += g[x] / handover.fall[x]
+            side[x] = 1
+
+
+@compiled
+def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> None:
+    """Extend a ray from some nodes to all inputs, by the least entries that the cone permits."""
+    ray[:] = -np.inf
+    for k in range(len(node)):
+        row, height = table[node[k]], log[k]
+        for x in range(len(row)):
+            ray[x] = max(ray[x], height - row[x])
+    for x in range(len(ray)):
+        ray[x] = np.exp(ray[x])
+    for k in range(len(node)):
+        ray[node[k]] = entries[k]
+
+
+@compiled
+def slacks(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float) -> float:
+    """Write what each handover's slack adds to the ray's cost, beyond the price that is proved; returns the sum."""
+    total = 0.0
+    for x in range(len(g)):
+        error[x] = 0.0
+        if not is_seen[x]:
+            fall = handover.fall[x] if g[x] >= 0 else 1 / handover.fall[x]
+            error[x] = max(g[x] * (ray[x] - fall * ray[handover.above[x]]), 0.0)
+            total += error[x]
+    return total
+
+
+@compiled
+def part_of_table(node: Int, table: Float) -> Float:
+    """Losses between some inputs."""
+    part = np.empty((len(node), len(node)))
+    for a in range(len(node)):
+        row = table[node[a]]
+        for b in range(len(node)):
+            part[a, b] = row[node[b]]
+    return part
+
+
+@compiled
+def _lengths(table: Float) -> Lengths:
+    """The losses of a table."""
+    return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
+
+
+@compiled
+def _tree_of(root: int, count: int, parent: Int, side: Int, room: Tree) -> Tree:
+    """A tree of the first few nodes in the room of a larger one."""
+    return Tree(
+        root,
+        parent[:count],
+        side[:count],
+        room.first[:count],
+        room.after[:count],
+        room.before[:count],
+        room.order[:count],
+        room.inside[:count],
+        room.log[:count],
+        room.entries[:count],
+        room.own[:count],
+        room.cost[:count],
+        room.size[:count],
+        room.height[:count],
+        room.draw,
+    )
+
+
+@compiled
+def _see_more(
+    count: int, error: Float, total: float, node: Int, is_seen: Mask, tree: Tree, table: Float, parent: Int, side: Int
+) -> int:
+    """See the inputs that cause most of the error, each a leaf of what holds it highest; returns how many are seen."""
+    left, size = (1 - ADDED) * total, count
+    ranked = np.argsort(-error)
+    for x in ranked[: max(count, 16)]:
+        if total <= left or error[x] <= 0:
+            break
+        total -= error[x]
+        best, at = -np.inf, 0
+        for k in range(size):  # none of the new ones, which hang from the same
+            value = tree.log[k] - table[x, node[k]]
+            if value > best:
+                best, at = value, k
+        node[count], parent[count], side[count], is_seen[x] = x, at, -1, True
+        count += 1
+    return count
+
+
+@compiled
+def _numbered(is_seen: Mask, node: Int, place: Int) -> int:
+    """Write the seen inputs, and the place of each among them; returns their number."""
+    count = 0
+    for x in range(len(is_seen)):
+        if is_seen[x]:
+            node[count], place[x] = x, count
+            count += 1
+    return count
+
+
+@compiled
+def _root_cost(tree: Tree) -> float:
+    """Cost of the whole tree, from those of the root's subtrees."""
+    cost = float(tree.own[tree.root])
+    child = tree.first[tree.root]
+    while child >= 0:
+        cost += tree.cost[child]
+        child = tree.after[child]
+    return cost
+
+
+@compiled
+def _write(
+    count: int,
+    node: Int,
+    parent: Int,
+    side: Int,
+    parents: Int,
+    sides: Int,
+    is_seen: Mask,
+    handover: Handover,
+    side_of: Int,
+) -> None:
+    """Write the tree of the seen inputs, and the handovers of the others, as one tree of all inputs."""
+    for k in range(count):
+        parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
+    for x in range(len(parents)):
+        if not is_seen[x]:
+            parents[x], sides[x] = handover.above[x], side_of[x]
+
+
+@compiled
+def look(
+    outputs: Int,
+    roots: Int,
+    costs: Float,
+    sums: Float,
+    parents: Int,
+    sides: Int,
+    table: Float,
+    handover: Handover,
+    views: Mask,
+    enough: float,
+    price: Float,
+) -> int:
+    """Find the best trees of some outputs, whose views grow until these prove enough; returns the number of pivots.
+
+    Parameters
+    ----------
+    outputs, roots, costs, sums, parents, sides : arrays
+        As in `pivot_loops.improve`. In every tree the parent of a seen input is seen.
+    table : float array, shape (n, n)
+        Losses of all pairs of inputs: a metric.
+    handover : Handover
+        To whom inputs that are not seen hand their costs.
+    views : bool array, shape (m, n)
+        Which inputs each output sees; more in the end.
+    enough : float
+        Price that need not be proved better, at most 0.
+    price : float array, shape (m,)
+        Written: prices of the rays, extended to all inputs.
+    """
+    n, total = len(sums), 0
+    room = new_room(parents[0], sides[0])
+    node, place = np.empty(n, np.int64), np.empty(n, np.int64)
+    parent, side = np.empty(n, np.int32), np.empty(n, np.int8)
+    found, gain = np.empty(n, np.int32), np.empty(n)
+    g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
+    for y in outputs:
+        is_seen = views[y]
+        count = _numbered(is_seen, node, place)
+        for k in range(count):
+            parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
+        while True:
+            lengths = _lengths(part_of_table(node[:count], table))
+            tree = _tree_of(place[roots[y]], count, parent, side, room)
+            grow(tree, lengths)
+            tree.draw[0] = 1 + y
+            gather(costs[y], sums, is_seen, handover, g, side_of)
+            for k in range(count):
+                tree.own[k] = g[node[k]]
+            total += best_tree(tree, lengths, np.iinfo(np.int64).max, found, gain)[0]
+            proved = _root_cost(tree)
+            price[y] = proved
+            if proved >= enough or count == n:
+                break
+            extend(node[:count], tree.entries, tree.log, table, ray)
+            wrong = slacks(g, ray, is_seen, handover, error)
+            price[y] = proved + wrong
+            if price[y] <= CLOSE * proved:
+                break
+            count = _see_more(count, error, wrong, node, is_seen, tree, table, parent, side)
+        _write(count, node, parent, side, parents[y], sides[y], is_seen, handover, side_of)
+    return total
+
+
+@compiled
+def read_extended(
+    outputs: Int,
+    roots: Int,
+    parents: Int,
+    sides: Int,
+    table: Float,
+    views: Mask,
+    rays: Float,
+) -> None:
+    """Write the rays of some outputs, extended from what is seen by the least entries."""
+    n = len(table)
+    room, lengths = new_room(parents[0], sides[0]), _lengths(table)
+    node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    for k in range(len(outputs)):
+        y = outputs[k]
+        tree = new_tree(roots[y], parents[y], sides[y], room)
+        grow(tree, lengths)
+        count = 0
+        for x in range(n):
+            if views[y, x]:
+                node[count], log[count], entries[count] = x, tree.log[x], tree.entries[x]
+                count += 1
+        extend(node[:count], entries, log, table, rays[k])

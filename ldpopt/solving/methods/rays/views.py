@@ -1,0 +1,139 @@
+r"""Views: each output sees few inputs, which stand for those near to them, and more where that is too rough.
+
+An input that is not seen hands its cost on to one nearby, through a tie: at the least that the tie permits if the cost
+is positive, else at the most. This is a tree of ties as any other, so that it proves a price. The ray of what is seen
+extends to all inputs by its least values, as in `coarse`, and costs as much more as these ties have slack: inputs with
+most of it are seen next, until the price is proved or the ray is good enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.rows import Int
+from ldpopt.solving.methods.rays.trees import Trees
+
+WIDTH, GROWTH = 0.25, 0.5
+"""Inputs stand for those up to `WIDTH` nats from them, times ``exp(GROWTH d)`` at a loss of ``d`` from the output."""
+
+ENOUGH = 0.1
+"""Share of the gap that all prices together need not prove."""
+
+LIKELY = 0.25
+"""Power of an input's mean cost by which its distance counts, when inputs are ordered."""
+
+
+class Views:
+    """What each output sees.
+
+    Parameters
+    ----------
+    trees : Trees
+        Still those of kernels. There is a table of all pairs' losses, which are shortest chains.
+    weight : float array, shape (n,)
+        How much each input matters.
+
+    Attributes
+    ----------
+    seen : bool array, shape (m, n)
+        Which inputs each output sees.
+    """
+
+    def __init__(self, trees: Trees, weight: Float) -> None:
+        from ldpopt.solving.methods.rays.view_loops import Handover
+
+        self.trees, self.table = trees, trees.cone.lengths.table
+        order, above, radius = farthest_first(self.table, weight**LIKELY)
+        self.handover = Handover(order, above, np.exp(-radius))
+        self.seen = np.zeros(trees.parent.shape, bool)
+        with np.errstate(divide="ignore"):
+            rank = np.log(radius / WIDTH) / GROWTH
+        for y, root in enumerate(trees.roots):
+            self.seen[y] = self.table[root] < rank
+            self.seen[y, root] = True
+
+    def improve(self, costs: Float, sums: Float, gap: float, deadline: Deadline = NO_LIMIT) -> Float:
+        """Pivot, and see more, until each price is proved or its ray is good enough; returns the prices of rays.
+
+        Parameters
+        ----------
+        costs, sums : float arrays, shapes (m, n) and (n,)
+            ``costs - sums`` is to be minimized.
+        gap : float
+            How far value and bound are apart: a small share of it need not be proved.
+        deadline : Deadline, optional
+            When to stop; default: ``NO_LIMIT``.
+        """
+        from ldpopt.solving.methods.rays.view_loops import look
+
+        trees = self.trees
+        price, enough = np.zeros(len(trees.roots)), -ENOUGH * gap / len(sums)
+
+        def work(outputs: Int) -> int:
+            if deadline.is_over:
+                return 0
+            return look(
+                outputs,
+                trees.roots,
+                costs,
+                sums,
+                trees.parent,
+                trees.side,
+                self.table,
+                self.handover,
+                self.seen,
+                enough,
+                price,
+            )
+
+        trees.pivots += sum(in_threads(work, trees.chunks))
+        return price
+
+    def rays(self, outputs: Int) -> Float:
+        """Rays of some outputs, shape (len(outputs), n)."""
+        from ldpopt.solving.methods.rays.view_loops import read_extended
+
+        trees = self.trees
+        rays = np.empty((len(outputs), trees.cone.n))
+
+        def work(part: Int) -> None:
+            found = rays[part[0] : part[-1] + 1]
+            read_extended(outputs[part], trees.roots, trees.parent, trees.side, self.table, self.seen, found)
+
+        if len(outputs):
+            in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
+        return rays
+
+
+def farthest_first(table: Float, likely: Float) -> tuple[Int, Int, Float]:
+    """Order inputs, each the farthest from those before it.
+
+    Parameters
+    ----------
+    table : float array, shape (n, n)
+        Losses of all pairs.
+    likely : float array, shape (n,)
+        By which distances are multiplied.
+
+    Returns
+    -------
+    tuple
+        The order; for every input the nearest of those before it, and how far that is: infinite for the first one.
+    """
+    n = len(table)
+    order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
+    near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), likely.copy()
+    radius = np.empty(n)
+    following = int(likely.argmax())
+    for k in range(n):
+        order[k], above[following], radius[following] = following, nearest[following], near[following]
+        waits[following] = -1.0
+        row = table[following].copy()
+        row[following] = 0.0
+        is_closer = row < near
+        near[is_closer], nearest[is_closer] = row[is_closer], following
+        following = int(np.where(waits < 0, -1.0, near * likely).argmax())
+    return order, above, radius

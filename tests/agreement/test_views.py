@@ -1,0 +1,88 @@
+"""Views against exact prices: what they prove is never more, their rays are in the cone and never cost less."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+import ldpopt.testing
+from builders import cases
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.trees import Trees
+from ldpopt.solving.methods.rays.views import Views, farthest_first
+
+
+def places(n, seed, epsilon):
+    """Losses, cone and random costs of places in the plane."""
+    rng = np.random.default_rng(seed)
+    notion = lo.MetricDP.of_points(epsilon, rng.normal(0, 3, (n, 2)))
+    cone = Cone.of(notion.ties(range(n)))
+    return epsilon * np.asarray(notion.distance), cone, rng.standard_normal((n, n)) + 0.3
+
+
+@cases(25)
+@given(st.integers(4, 40), st.integers(0, 10**6), st.sampled_from([0.1, 0.5, 1.0, 2.0]), st.sampled_from([0.0, 1.0]))
+def test_views_enclose_the_exact_price(n, seed, epsilon, gap):
+    loss, cone, costs = places(n, seed, epsilon)
+    roots, zero, everything = np.arange(n), np.zeros(n), np.arange(n)
+    exact, trees = Trees(cone, roots), Trees(cone, roots)
+    assert exact.improve(costs, zero).all()
+    least = exact.prices(costs, zero).least
+    views = Views(trees, np.ones(n))
+    begun = int(views.seen.sum())
+    for _ in range(2):  # the second time from what was found
+        price = views.improve(costs, zero, gap)
+        proved = trees.prices(costs, zero)
+        rays = trees.rays(everything) if views.seen.all() else views.rays(everything)
+        slack = 1e-9 * (np.abs(costs) * rays).sum(axis=1)
+        assert (proved.least <= least + slack).all()
+        assert ((costs * rays).sum(axis=1) >= least - slack).all()
+        assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-9)).all()
+        assert rays[everything, roots] == pytest.approx(1.0)
+        # Each price is proved, or its ray is good enough: half as low at least.
+        is_proved = proved.least >= -0.1 * gap / n - slack
+        assert (is_proved | (price <= 0.5 * proved.least + slack)).all()
+        assert (is_proved | (np.abs((costs * rays).sum(axis=1) - price) <= 1e-6 * np.abs(costs).max() * n)).all()
+    assert views.seen.sum() >= begun
+    # The multipliers leave at least the shares of every output's costs, whatever is seen.
+    found, left = trees.multipliers(costs, zero), costs.copy()
+    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.y, found.second), found.value)
+    assert (left >= proved.share - 1e-9 * np.abs(costs).max() * n).all()
+
+
+@cases(20)
+@given(st.integers(2, 30), st.integers(0, 10**6))
+def test_each_input_is_the_farthest_from_those_before(n, seed):
+    loss, cone, _ = places(n, seed, 1.0)
+    order, above, radius = farthest_first(cone.lengths.table, np.ones(n))
+    assert sorted(order) == list(range(n))
+    for k in range(1, n):
+        before, rest = order[:k], order[k:]
+        near = loss[np.ix_(rest, before)].min(axis=1)
+        assert near[0] == pytest.approx(near.max())
+        assert radius[order[k]] == pytest.approx(near[0])
+        assert above[order[k]] in before
+        assert loss[order[k], above[order[k]]] == pytest.approx(near[0])
+
+
+def test_implied_pairs_of_places_on_a_line_are_proved_too():
+    city = lo.testing.synthetic_city(64, rng=5)
+    points = np.concatenate([city.points, [[0.0, 20.0], [1.0, 20.0], [2.0, 20.0]]])
+    privacy = lo.MetricDP.of_points(1.0, points)
+    ties = privacy.ties(range(67))
+    assert len(ties.first) == 67 * 66 - 2
+    cone = Cone.of(ties)
+    assert cone.is_metric
+    assert cone.lengths.table[64, 66] == pytest.approx(2.0)
+    worth = lo.utility.table(np.asarray(privacy.distance), sense="loss")
+    answer = lo.solve(lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, worth, privacy), gap=1e-2)
+    assert answer.solver.startswith("rays")
+    assert lo.certify(answer).relative_gap <= 1e-2
+
+
+def test_a_city_of_places_is_solved_to_a_small_gap_by_views():
+    answer = lo.solve(lo.testing.synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
+    assert answer.status.value == "optimal"
+    assert lo.certify(answer).relative_gap <= 1e-6
