@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 import ldpopt.testing
 from builders import cases
+from ldpopt.solving.methods.rays import generation
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views, farthest_first
@@ -67,7 +68,8 @@ def test_each_input_is_the_farthest_from_those_before(n, seed):
         assert loss[order[k], above[order[k]]] == pytest.approx(near[0])
 
 
-def test_implied_pairs_of_places_on_a_line_are_proved_too():
+def test_implied_pairs_of_places_on_a_line_are_proved_too(monkeypatch):
+    monkeypatch.setattr(generation, "VIEWED", 20)
     city = lo.testing.synthetic_city(64, rng=5)
     points = np.concatenate([city.points, [[0.0, 20.0], [1.0, 20.0], [2.0, 20.0]]])
     privacy = lo.MetricDP.of_points(1.0, points)
@@ -82,7 +84,8 @@ def test_implied_pairs_of_places_on_a_line_are_proved_too():
     assert lo.certify(answer).relative_gap <= 1e-2
 
 
-def test_a_city_of_places_is_solved_to_a_small_gap_by_views():
+def test_a_city_of_places_is_solved_to_a_small_gap_by_views(monkeypatch):
+    monkeypatch.setattr(generation, "VIEWED", 20)
     answer = lo.solve(lo.testing.synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-6

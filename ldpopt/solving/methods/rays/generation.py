@@ -72,7 +72,7 @@ RAY_BLOCK = 1000
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
 
-VIEWED = 60
+VIEWED = 150
 """Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
 
 
