@@ -88,7 +88,7 @@ def read(path: str | os.PathLike[str]) -> Content:
     except OSError as error:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
-        raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+        raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
     table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
     table["format"].text(FORMAT)
     problem = read_problem(table["statement"])

@@ -87,7 +87,9 @@ class Certificate:
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            raise CertificateError("this certificate was made by hand: it has no problem, mechanism or multipliers")
+            raise CertificateError(
+                "this certificate was constructed by hand and has no problem, mechanism or multipliers"
+            )
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
             raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")

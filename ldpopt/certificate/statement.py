@@ -68,7 +68,7 @@ def _plain_labels(names: Sequence[Hashable]) -> list[str | int | float]:
     for name in names:
         value = name.item() if isinstance(name, np.generic) else name
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise CertificateError(f"label {name!r} is neither text nor a number: it has no JSON form")
+            raise CertificateError(f"label {name!r} is neither text nor a number: it cannot be written as JSON")
         plain.append(value)
     return plain
 
@@ -90,7 +90,7 @@ def _plain_privacy(problem: Problem) -> dict[str, Any]:
     ties = problem.ties()
     if ties is None:
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
-        raise CertificateError(f"the privacy notion {name} has no form in a certificate's file", do=do)
+        raise CertificateError(f"the privacy notion {name} cannot be written to a certificate file", do=do)
     try:
         table = table_of(problem.privacy, problem.inputs)
     except StatementError as error:

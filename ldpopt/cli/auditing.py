@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
 def audit(
     mechanism: MechanismPath,
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Claim: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="Claim: delta, together with --epsilon.")] = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
     form: Annotated[
-        Literal["event", "entry"], typer.Option(help="Claim of delta for every event, or for single reports.")
+        Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
     ] = "event",
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Claim: the notion of a model file.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model file.")
+    ] = None,
     json: Json = None,
 ) -> None:
-    """Recompute a mechanism's privacy, exactly.
+    """Recompute the privacy of a mechanism exactly.
 
-    True epsilon, delta curve and witness. With a claim, exit 1 if it does not hold. Epsilon is null or inf if no budget
-    is large enough.
+    Prints the true epsilon, the delta curve and a witness. If an epsilon, delta or model to check is given, the exit
+    code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
     """
     from ldpopt.cli.instruments import read_mechanism
 
@@ -55,7 +57,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     """Build the claimed notion, or None."""
     if model is not None:
         if epsilon is not None or delta is not None:
-            raise typer.BadParameter("state the claim by --model or by --epsilon, not both")
+            raise typer.BadParameter("use either --model or --epsilon, not both")
         from ldpopt.statement.modelfile import read_model
 
         return read_model(model).privacy

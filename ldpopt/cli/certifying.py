@@ -47,14 +47,14 @@ def certify(
         float | None, typer.Option("--gap", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6).")
     ] = None,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Check it also by ldpopt_check.py, which shares no code with ldpopt.")
+        bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
     json: Json = None,
 ) -> None:
-    """Recheck a certificate, without a solver.
+    """Recheck a certificate without a solver.
 
-    Privacy, value and bound are recomputed from the statement, the masses and the multipliers in the file. Exit 1 if
-    the claim does not hold. A model is solved and certified first.
+    Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
+    code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
     if independent:
         _check_independently(file)
@@ -124,7 +124,7 @@ def _load(file: str) -> Certificate:
     except LdpoptError:
         raise refused from None
     do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"
-    raise ModelFileError("this is a mechanism, and no certificate", where=file, do=do)
+    raise ModelFileError("this is a mechanism, not a certificate", where=file, do=do)
 
 
 def _has_workload_alone(file: str) -> bool:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def check(model: ModelPath, json: Json = None) -> None:
     """Validate a model; print its size and the plan.
 
-    For a utility: rows, columns, non-zeros and the memory of each form of the program; the plan names the methods that
-    `solve` tries, in their order, and why. For a workload: its rows and rank, the answers that it tells apart, the
-    symmetries, and how `design` goes about it.
+    For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the methods that `solve`
+    will try, in this order, with the reason. For a workload: its rows and rank, the answers that it distinguishes, its
+    symmetries, and the method that `design` will use.
     """
     from ldpopt.statement.modelfile import read_model
 

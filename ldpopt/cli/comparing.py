@@ -83,9 +83,10 @@ Gap = Annotated[
 def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = None, json: Json = None) -> None:
     """Compare the methods for a utility, or the mechanisms for a workload.
 
-    For a utility: closed forms that apply, and each installed solver in each form it supports; if a method fails, the
-    others continue. Then, for a utility and for a workload: the mechanisms of the literature beside the optimum, with
-    their ratio. Exit 1 if a mechanism is not private, a gap is too large or the model's [expect] is not met.
+    For a utility: the closed forms that apply, and each installed solver in each form that it supports. If a method
+    fails, the others continue. Then, for a utility and for a workload: the mechanisms from the literature, with the
+    ratio of their value to the optimum. Exit code 1 if a mechanism is not private, a gap is too large, or the model's
+    [expect] is not met.
     """
     from ldpopt.statement.modelfile import read_model
 

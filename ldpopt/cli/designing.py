@@ -43,27 +43,32 @@ def design(
     model: ModelPath,
     epsilon: Epsilon = None,
     gap: Annotated[
-        float | None, typer.Option("--gap", min=0.0, help="Relative gap to aim at (1e-6); stated, exit 1 if missed.")
+        float | None,
+        typer.Option(
+            "--gap", min=0.0, help="Relative gap to reach (default: 1e-6); if stated, exit 1 if it is missed."
+        ),
     ] = None,
     time_limit: TimeLimit = None,
     outputs: Outputs = None,
     by_answer: Annotated[bool, typer.Option("--by-answer", help="Print the variance for each true answer.")] = False,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof, as one JSON.")
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof in one JSON file."),
     ] = None,
     proof: Annotated[
         str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` has others beside).")
+        str | None,
+        typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
     ] = None,
     json: Json = None,
 ) -> None:
-    """Find the mechanism from which a model's workload is estimated best.
+    """Find the mechanism that estimates a model's workload with the smallest variance.
 
-    No private mechanism has a smaller variance than the bound. The file of -o is all that a survey needs: `privatize`,
-    `estimate`, `audit`, `plot` and `certify` take it. Exit 1 if the model's [expect] is not met or a stated gap is
-    missed; 3 without a design.
+    No private mechanism has a smaller variance than the bound. The file written by -o is all that a survey needs:
+    `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the model's [expect] is not met or a
+    stated gap is missed; 3 if there is no design.
     """
     require_writable(output, json, proof, picture=plot)
     stated = read_at(model, epsilon)

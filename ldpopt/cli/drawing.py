@@ -39,14 +39,14 @@ def plot(
     output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
-        typer.Option(help="Heat map, delta curve, polytope of a binary model, or variances of a design beside others."),
+        typer.Option(help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."),
     ] = None,
     json: Json = None,
 ) -> None:
     """Draw a mechanism, a design or a model's solution.
 
-    By default a heat map; for a model with a workload and no utility, the variances of its design for every answer,
-    beside those of the mechanisms of the literature.
+    By default a heat map. For a model with a workload and no utility: the variance of its design for every answer,
+    compared with mechanisms from the literature.
     """
     from ldpopt import plot as pictures
 
@@ -88,7 +88,7 @@ def _design(file: str) -> Any:
 
     if not (is_design(file) or is_frequency_design(file)):
         do = "write one with `ldpopt design MODEL -o FILE`"
-        raise StatementError("--kind design draws a design, and the file has none", where=file, do=do)
+        raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
     found = load_design(file)
     how: dict[str, Any] = {"objective": found.objective, "best": found}
     if isinstance(found, Design) and found.objective == "average":

@@ -23,15 +23,16 @@ def vertices(
     model: ModelPath,
     list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")] = 0,
     fractions: Annotated[
-        bool, typer.Option("--fractions", help="Print exact fractions instead of four digits; JSON always has them.")
+        bool, typer.Option("--fractions", help="Print exact fractions, not four digits (JSON always has them).")
     ] = False,
     json: Json = None,
 ) -> None:
-    """List the extreme points of the mechanisms that a model's privacy allows.
+    """List the extreme points of the set of mechanisms that are private for a model.
 
-    Counts by number of reports in use, orbits under permutations, and on request the points. For pure privacy each
-    orbit is shown by its levels too: in a column, every entry is its least one, alpha = e^epsilon times that, or
-    what is left of the row (*). A decimal epsilon stands for a rational just below e^epsilon.
+    Prints their number by the number of reports in use, their orbits under permutations, and with --list the points.
+    For pure privacy it also shows the levels of each orbit: an entry of a column is the smallest one (1), alpha =
+    e^epsilon times as large, or what is left of its row (*). A decimal epsilon stands for a rational just below
+    e^epsilon.
     """
     from ldpopt.polytope.vertices import extreme_points
     from ldpopt.statement.modelfile import read_model

@@ -26,7 +26,7 @@ Json = Annotated[
     typer.Option(
         "--json",
         metavar="FILE",
-        help="Write one JSON object to FILE; '-': to stdout, and nothing else there. Infinity and nan are null.",
+        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
     ),
 ]
 
@@ -41,14 +41,16 @@ def find_model(name: str) -> str:
 ModelPath = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="A model file (TOML), or the name of one of `ldpopt models`.", callback=find_model
+        metavar="MODEL",
+        help="A model file (TOML), or the name of a model listed by `ldpopt models`.",
+        callback=find_model,
     ),
 ]
 ModelPaths = Annotated[
     list[str],
     typer.Argument(
         metavar="MODEL...",
-        help="Model files (TOML), or names of `ldpopt models`.",
+        help="Model files (TOML), or names listed by `ldpopt models`.",
         callback=lambda names: [find_model(name) for name in names],
     ),
 ]
@@ -153,7 +155,7 @@ def new_file(file: str, json: str | None) -> Path:
     path = Path(file)
     path = path if path.suffix else path.with_suffix(".toml")
     if path.exists():
-        raise ModelFileError("there is such a file already", where=str(path), do="name another, or remove it")
+        raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
     require_writable(str(path), json)
     return path
 

@@ -15,19 +15,25 @@ if TYPE_CHECKING:
 
 def plan(
     mechanism: MechanismPath,
-    half_width: Annotated[float | None, typer.Option(help="How far estimates may be off: 0.02 are two points.")] = None,
+    half_width: Annotated[
+        float | None, typer.Option(help="Half-width of the intervals: 0.02 is two percentage points.")
+    ] = None,
     people: Annotated[int | None, typer.Option(min=1, help="How many people answer.")] = None,
-    confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Simultaneous intervals: all hold at once.")
+    ] = False,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="A:B:N", help="Also for the best mechanism at each of these budgets.")
+        str | None,
+        typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
     ] = None,
     json: Json = None,
 ) -> None:
-    """Tell how many people a survey needs.
+    """Show how many people a survey needs.
 
-    For each answer, at its worst distribution: the people needed for a half-width, and the half-width that a number of
-    people gives. With --epsilon the same for the best mechanism, under epsilon-LDP, over a range of budgets.
+    For each answer, and the worst distribution of the answers: how many people are needed for a half-width, or which
+    half-width a number of people yields. With --epsilon also for the optimal mechanism under epsilon-LDP at several
+    budgets.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.planning import precision

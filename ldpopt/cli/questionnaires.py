@@ -77,7 +77,7 @@ def init(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The survey file to write.")] = "survey.toml",
     json: Json = None,
 ) -> None:
-    """Write a survey with comments, to begin with.
+    """Write a survey file with comments, as a starting point.
 
     It can be solved as it is; an existing file is not replaced.
     """
@@ -89,7 +89,7 @@ def init(
 
 @survey.command()
 def check(path: StatedPath, json: Json = None) -> None:
-    """Read a survey, and show what a person's budget is spent on.
+    """Read a survey and show how a person's budget is divided.
 
     Nothing is solved.
     """
@@ -127,7 +127,8 @@ def solve(
 ) -> None:
     """Find the best mechanism for each question.
 
-    The file of -o has all of them, and the budget of a person; it is what privatize and estimate take.
+    The file written by -o contains all of them and the budget of a person. `survey privatize` and `survey estimate`
+    read it.
     """
     from ldpopt.estimation.surveys.statement import read_survey
 
@@ -144,16 +145,18 @@ def solve(
 @survey.command()
 def plan(
     path: SurveyPath,
-    half_width: Annotated[float | None, typer.Option(help="How far estimates may be off: 0.02 are two points.")] = None,
+    half_width: Annotated[
+        float | None, typer.Option(help="Half-width of the intervals: 0.02 is two percentage points.")
+    ] = None,
     people: Annotated[int | None, typer.Option(min=1, help="How many people answer the survey.")] = None,
-    confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     json: Json = None,
 ) -> None:
-    """Tell how many people a survey needs, question by question.
+    """Show how many people a survey needs, question by question.
 
-    For the worst answer of each question at its worst distribution: the people needed for a half-width, and the
-    half-width that a number of people gives. People are those of the whole survey, also where each is asked one
-    question.
+    For the worst answer of each question, and the worst distribution of the answers: how many people are needed for a
+    half-width, or which half-width a number of people yields. Numbers of people are for the whole survey, even if each
+    person is asked only one question.
     """
     if half_width is None and people is None:
         raise typer.BadParameter("state --half-width, --people, or both")
@@ -194,7 +197,8 @@ def privatize(
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports, all questions in one pass.
 
-    What is not private is said before anything is written. All other columns are dropped, unless kept by name.
+    Columns that stay unprotected are named before anything is written. All others are dropped, unless --keep names
+    them.
     """
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
@@ -221,8 +225,10 @@ def estimate(
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Weight of each respondent (default: that of the survey).")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals of a question at once.")] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Simultaneous intervals for each question.")
+    ] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
@@ -232,7 +238,7 @@ def estimate(
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.
 
-    The exit code is 1 where the reports to a question cannot be those of the survey (p-value below 1e-6).
+    The exit code is 1 if the reports to a question cannot come from the survey's mechanism (p-value below 1e-6).
     """
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.tables.kinds import kind_of

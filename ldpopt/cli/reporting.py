@@ -17,15 +17,19 @@ def report(
     model: ModelPath,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
     budgets: Annotated[
-        bool, typer.Option("--budgets/--no-budgets", help="A slider over the budget, from a quarter to four times.")
+        bool,
+        typer.Option(
+            "--budgets/--no-budgets", help="Include a slider for budgets from a quarter to four times the stated one."
+        ),
     ] = True,
     time_limit: TimeLimit = None,
     json: Json = None,
 ) -> None:
-    """Write one page on a model's mechanism, for those who decide and do not read code.
+    """Write one page about a model's mechanism, for people who decide without reading code.
 
-    The question in words, what each person risks, the mechanism, how precise the estimates are for so many people, the
-    proof, and how to repeat it. The page needs no network and no scripts. A model with a workload shows its design.
+    It has the question in words, what each person risks, the mechanism, how precise the estimates are for a given
+    number of people, the proof, and how to repeat the computation. It needs no network and no scripts. For a model with a
+    workload it describes the design.
     """
     from ldpopt.reporting import report as write
     from ldpopt.statement.modelfile import read_model

@@ -16,7 +16,7 @@ from ldpopt.errors import LdpoptError, StatementError
 if TYPE_CHECKING:
     from ldpopt.statement.problem import Problem
 
-Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes; -1 for all cores.")]
+Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Number of processes; -1: one per core.")]
 Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
@@ -27,7 +27,7 @@ CheckpointFile = Annotated[
 ]
 Table = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")]
 Deltas = Annotated[
-    str | None, typer.Option("--delta", metavar="GRID", help="Deltas instead of the model's own, stated alike.")
+    str | None, typer.Option("--delta", metavar="GRID", help="Deltas, in the same form (default: the model's own).")
 ]
 People = Annotated[str, typer.Option(metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
 
@@ -158,7 +158,7 @@ def parse_deltas(text: str) -> list[float]:
         return [float(part) for part in parse_grid(text, "--delta")]
     except ValueError:
         do = "state start:stop:count, or a list such as 0,0.05,0.1"
-        raise StatementError(f"{text!r} has what is no number", where="--delta", do=do) from None
+        raise StatementError(f"{text!r} contains an entry that is not a number", where="--delta", do=do) from None
 
 
 def parse_people(text: str) -> list[int]:
@@ -172,7 +172,7 @@ def parse_people(text: str) -> list[int]:
     numbers = [float(part) if _is_number(part) else math.nan for part in parse_grid(text, "--people")]
     if not all(number.is_integer() and number >= 1 for number in numbers):
         do = "state a list such as 1000,10000, or start:stop:count"
-        raise StatementError(f"{text!r} has what is no number of people", where="--people", do=do)
+        raise StatementError(f"{text!r} contains an entry that is not a number of people", where="--people", do=do)
     return [int(number) for number in numbers]
 
 

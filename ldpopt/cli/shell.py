@@ -148,7 +148,7 @@ def _redirect_to_null(stream: IO[str]) -> None:
 
 app = typer.Typer(
     cls=Shell,
-    help="State a problem, get the provably best privacy mechanism.",
+    help="Find optimal mechanisms for local differential privacy, with proof.",
     epilog=EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -171,6 +171,6 @@ def top(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """State a problem, get the provably best privacy mechanism."""
+    """Find optimal mechanisms for local differential privacy, with proof."""
     if context.invoked_subcommand is None:
         print(context.get_help())

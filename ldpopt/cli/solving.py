@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ldpopt.statement.modelfile import Model
 
 FormName = Literal["compact", "pairwise", "sifted"]
-Form = Annotated[FormName | None, typer.Option("--form", help="Which program (default: by structure).")]
+Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
 Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", metavar="E", help="Another budget than the model's: nats, or 'log(3)'.")
+    str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
 ]
 Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
 
@@ -58,8 +58,8 @@ def solve(
 ) -> None:
     """Solve a model: mechanism, value, certificate.
 
-    The certificate bounds the value of every private mechanism; the audit is exact. Exit 1 if the model's [expect] is
-    not met or the certified gap is too large; 3 without a solution.
+    The certificate bounds the value of every private mechanism; the audit is exact. Exit code 1 if the model's [expect]
+    is not met or the certified gap is too large; 3 if there is no solution.
     """
     from ldpopt.estimation.inversion import why_not_estimable
 
@@ -113,10 +113,12 @@ def _require_gap(solution: Solution, certificate: Certificate | None, gap: float
 def export(
     model: ModelPath,
     to: Annotated[
-        Literal["lp", "mps"] | None, typer.Option("--to", help="Format; else by the file's ending, or LP.")
+        Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
     ] = None,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
-    form: Annotated[Literal["compact", "pairwise"] | None, typer.Option("--form", help="Which program.")] = None,
+    form: Annotated[
+        Literal["compact", "pairwise"] | None, typer.Option("--form", help="Form of the linear program.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.

@@ -17,14 +17,14 @@ from ldpopt.foundation.files import replacing
 def init(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The model file to write.")] = "model.toml",
     answers: Annotated[str, typer.Option(metavar="A,B,...", help="The possible answers.")] = "no,yes",
-    epsilon: Annotated[str, typer.Option(metavar="E", help="Nats, or 'log(3)'.")] = "1.0",
-    title: Annotated[str, typer.Option(metavar="TEXT", help="What is asked.")] = "My question",
+    epsilon: Annotated[str, typer.Option(metavar="E", help="Privacy budget in nats, or 'log(3)'.")] = "1.0",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the model.")] = "My question",
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Ask for the best estimates of all people, not for true reports.")
+        bool, typer.Option("--estimate", help="State a workload for `ldpopt design` (a survey), not a utility.")
     ] = False,
     json: Json = None,
 ) -> None:
-    """Write a model file with comments, to begin with.
+    """Write a model file with comments, as a starting point.
 
     It can be solved as it is; an existing file is not replaced.
     """
@@ -50,8 +50,8 @@ def models(
 ) -> None:
     """List the models that come with ldpopt, or those of a folder.
 
-    Name, size, notion and title of each. A model of ldpopt is solved by its name: `ldpopt solve coin`. Exit 2 if a file
-    is not a model.
+    Prints name, size, privacy notion and title. A model that comes with ldpopt is used by its name:
+    `ldpopt solve coin`. Exit code 2 if a file is not a model.
     """
     from ldpopt.statement.modelfile.shipped import shipped
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MissingOption = Annotated[
     Literal["refuse", "leave_out"],
-    typer.Option(help="Where an answer is missing: refuse the table, or leave it out, unprotected."),
+    typer.Option(help="Missing answers: refuse the table, or leave them out (which reveals who did not answer)."),
 ]
 
 Answers = Annotated[
@@ -53,7 +53,7 @@ Reports = Annotated[
 ]
 
 KeyFile = Annotated[
-    str | None, typer.Option("--key", metavar="FILE", help="Secret key: the same report for the same id and answer.")
+    str | None, typer.Option("--key", metavar="FILE", help="File with a secret key: the same id and answer give the same report.")
 ]
 
 Identity = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")]
@@ -172,8 +172,8 @@ def read_key(key: str | None, identity: str | None, seed: int | None) -> SecretK
 def key(path: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")], json: Json = None) -> None:
     """Write a new secret key for privatize --key.
 
-    The file has 32 bytes of the system's random numbers, and only its owner may read it. Whoever has the key can undo
-    the draws; whoever loses it cannot repeat them. The name of the key may be known.
+    The file has 32 random bytes from the operating system, and only its owner may read it. Somebody who has the key can
+    find out the answers; without it the draws cannot be repeated. The name of the key, which is printed, is not secret.
     """
     from ldpopt.mechanism.keyed import SecretKey
 
@@ -210,23 +210,23 @@ def estimate(
         str | None, typer.Option(metavar="COLUMN", help="Column with the weight of each respondent.")
     ] = None,
     missing: MissingOption = "refuse",
-    method: Annotated[Literal["inversion", "maximum_likelihood"], typer.Option(help="See estimate_frequencies.")] = (
+    method: Annotated[Literal["inversion", "maximum_likelihood"], typer.Option(help="Estimator: unbiased inversion, or maximum likelihood.")] = (
         "inversion"
     ),
-    confidence: Annotated[float, typer.Option(help="Coverage of each interval.")] = 0.95,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Simultaneous intervals: all hold at once.")] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bars with intervals.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bar chart with intervals.")] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.
 
-    Estimates are unbiased, with score intervals; norm_sub are the nearest frequencies that are not below 0. The exit
-    code is 1 where the reports cannot be those of the mechanism (p-value below 1e-6).
+    Estimates are unbiased, with score intervals; norm_sub is the nearest distribution without negative shares. The exit
+    code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.fit import goodness_of_fit

@@ -47,7 +47,7 @@ def sweep(
     models: ModelPaths,
     epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
     delta: Deltas = None,
-    prior_grid: Annotated[int | None, typer.Option(metavar="N", min=2, help="N priors of two answers.")] = None,
+    prior_grid: Annotated[int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     output: Table = None,
@@ -56,14 +56,14 @@ def sweep(
     time_limit: TimeLimit = None,
     checkpoint: CheckpointFile = None,
     keep: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms; ROW.json is that of a row.")
+        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms: ROW.json for each row.")
     ] = None,
     json: Json = None,
 ) -> None:
     """Solve a model, or several, at many budgets, deltas and priors.
 
-    Each point is certified. Ctrl-C and SIGTERM keep the finished rows, and draw nothing; with a checkpoint, any kill
-    keeps them and the same command goes on.
+    Each point is certified. After Ctrl-C or SIGTERM the finished rows are kept, but nothing is drawn. With a checkpoint
+    they are kept even if the process is killed, and the same command continues.
     """
     from ldpopt.studies.sweep import sweep as run
 

@@ -120,10 +120,10 @@ class Counts:
             return _of_mechanism(source, reports, column, weights, missing)
         if not isinstance(source, ReportSource):
             raise StatementError(
-                f"a {type(source).__name__} draws no reports", where="Counts.of", do="pass a mechanism or a protocol"
+                f"a {type(source).__name__} cannot draw reports", where="Counts.of", do="pass a mechanism or a protocol"
             )
         if column is not None:
-            raise StatementError("a protocol's reports are no column of a table", do="pass what privatize gave")
+            raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
         return source.count(reports, weights=weights)
 
     def __add__(self, other: Any) -> Counts:

@@ -125,7 +125,7 @@ def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, si
         values = left_inverse(source)
         names, variances = source.inputs, _of_matrix(source, values, np.eye(len(values)), prior)
     else:
-        what = f"a {type(source).__name__} draws no reports"
+        what = f"a {type(source).__name__} cannot draw reports"
         raise StatementError(what, where="plan_sample", do="pass a mechanism, a design or a frequency protocol")
     return Precision(names, variances, interval_quantile(confidence, len(variances), simultaneous))
 

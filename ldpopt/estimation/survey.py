@@ -98,7 +98,7 @@ class Survey:
         self.designs: dict[str, Design | FrequencyDesign] = {}
         for name, question in questions.items():
             if not isinstance(name, str):
-                raise StatementError(f"the name {name!r} of a question is no text", do="name the column")
+                raise StatementError(f"the name {name!r} of a question is not text", do="name the column")
             source, self.rules[name] = question if isinstance(question, tuple) else (question, _rule(name, question))
             if isinstance(source, (Design, FrequencyDesign)):
                 self.designs[name] = source
@@ -359,7 +359,7 @@ class Survey:
         """Counts of each question, checked to be of its mechanism."""
         for name in counts:
             if name not in self.rules:
-                raise StatementError(f"counts of {name!r}, which is no question", do=nearest(name, self.rules))
+                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.rules))
         for name, law in self.laws.items():
             if not isinstance(counts.get(name), Counts):
                 raise StatementError(f"there are no counts of question {name!r}", do="pass what survey.count gave")

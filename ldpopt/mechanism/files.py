@@ -38,7 +38,8 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
         value = label.item() if isinstance(label, np.generic) else label
         if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, tuple) else (value,))):
             raise MechanismError(
-                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: it has no JSON form"
+                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: "
+                "it cannot be written as JSON"
             )
         found.append(list(value) if isinstance(value, tuple) else value)
     return found

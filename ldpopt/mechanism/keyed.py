@@ -121,7 +121,7 @@ class SecretKey:
                 os.fsync(stream.fileno())
         except FileExistsError:
             do = "name another file; reports drawn with a key that is lost cannot be repeated"
-            raise ModelFileError("there is a file already; a key is never replaced", where=str(path), do=do) from None
+            raise ModelFileError("the file exists already; a key is never replaced", where=str(path), do=do) from None
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise ModelFileError(f"cannot write the key: {why}", where=str(path)) from None
@@ -248,7 +248,7 @@ class Keyed:
         if key is None or id is None:
             given, missing = ("id", "key") if key is None else ("key", "id")
             do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
-            raise StatementError(f"{given} is given, and no {missing}", do=do)
+            raise StatementError(f"{given} is given without {missing}", do=do)
         if rng is not None:
             raise StatementError("draws come from a key or from rng, not from both", do="leave rng out")
         return cls(SecretKey.read(key), id)

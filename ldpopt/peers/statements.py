@@ -44,7 +44,9 @@ def require_plain_ties(problem: Problem) -> Ties:
     """
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
-        raise NotRepresentableError(f"it keeps no side constraints ({names})", do="state the problem without them")
+        raise NotRepresentableError(
+            f"it does not satisfy side constraints ({names})", do="state the problem without them"
+        )
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:

@@ -44,7 +44,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
     assert ties is not None
     if not ties.is_mutual:
         raise NotRepresentableError(
-            f"extreme points need mutual ties: those of {privacy!r} lead one way, or are not about every report",
+            f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not",
             do="solve the program instead, or take PureLDP, GraphDP or MetricDP",
         )
     return ties

@@ -86,7 +86,7 @@ class Region:
         first, *others = self.corners
         if len(first) > 3:
             raise NotRepresentableError(
-                f"the share of a cell exists for 2 and 3 inputs, not for {len(first)}", do="use its corners"
+                f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}", do="use its corners"
             )
         if len(first) < 3:
             return abs(_determinant([first, *others]))

@@ -127,7 +127,7 @@ class GraphDP(TiedNotion):
         if "edges" in table and "neighbors" not in table:
             return cls(epsilon, graph_of_places(table["edges"], inputs), parts)
         if "edges" in table:
-            raise MisstatedError("edges stand inside neighbors", "edges", do="state neighbors = { edges = [...] }")
+            raise MisstatedError("edges must be inside neighbors", "edges", do="state neighbors = { edges = [...] }")
         return cls(epsilon, read_neighbors(required(table, "neighbors"), inputs), parts)
 
     def audit(self, channel: Any) -> Audit:

@@ -75,7 +75,7 @@ def report(
         title = asked.title or title
         asked = asked.design if asked.design is not None else asked.require_problem()
     if not isinstance(asked, (Problem, DesignProblem)):
-        raise StatementError(f"{short_repr(asked)} is no problem", do="pass a Problem, a DesignProblem or a Model")
+        raise StatementError(f"{short_repr(asked)} is not a problem", do="pass a Problem, a DesignProblem or a Model")
     frames, own = _frames(asked, budgets, time_limit, progress or (lambda _: None))
     title = title or "A private survey"
     body = [

@@ -195,7 +195,7 @@ def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | 
     elif isinstance(worth, Utility):
         size = worth.shape[0]
     else:
-        raise StatementError("nothing says how many inputs there are", do="pass inputs=[...] or a utility matrix")
+        raise StatementError("the number of inputs is unknown", do="pass inputs=[...] or a utility matrix")
     return _alphabet(names, size, "input")
 
 
@@ -233,7 +233,7 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
                 f"{short_repr(block)} is not a side constraint", do="use a function of ldpopt.constraints"
             )
         if block.name in ("privacy", "row_sum", "worst_case"):
-            raise StatementError(f"the name {block.name!r} is taken by the program itself", do="rename the constraint")
+            raise StatementError(f"the name {block.name!r} is already used by the program", do="rename the constraint")
     duplicate = first_duplicate([block.name for block in blocks])
     if duplicate is not None:
         raise StatementError(
@@ -247,7 +247,7 @@ def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
     moved = block.to(inputs, outputs)
     if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
         raise StatementError(
-            f"constraint {block.name!r} speaks of input {block.x.max()} and output {block.y.max()}; "
+            f"constraint {block.name!r} refers to input {block.x.max()} and output {block.y.max()}; "
             f"there are {len(inputs)} inputs and {len(outputs)} outputs"
         )
     return moved

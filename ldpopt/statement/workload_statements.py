@@ -59,7 +59,7 @@ def require_entries(array: Float) -> None:
     if array.ndim != 2 or 0 in array.shape:
         raise StatementError(f"a workload of shape {array.shape} asks nothing", do="pass (numbers wanted, answers)")
     if array.shape[1] < 2:
-        raise StatementError("one answer leaves nothing to ask", do="state at least two columns")
+        raise StatementError("a workload needs at least two answers", do="state at least two columns")
     bad = np.argwhere(~(np.abs(array) <= MOST))
     if len(bad):
         k, x = bad[0].tolist()
@@ -92,10 +92,10 @@ def alphabet(inputs: Alphabet) -> tuple[Hashable, ...]:
     if is_whole(inputs):
         return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
     if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
-        raise StatementError(f"{short_repr(inputs)} is no list of answers", do="pass labels, or their number")
+        raise StatementError(f"{short_repr(inputs)} is not a list of answers", do="pass labels, or their number")
     names = labels_of(inputs, len(inputs), "input")  # type: ignore[arg-type]
     if len(names) < 2:
-        raise StatementError("one answer leaves nothing to ask", do="state at least two")
+        raise StatementError("a workload needs at least two answers", do="state at least two")
     return names
 
 
@@ -103,7 +103,7 @@ def numbers(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]:
     """Lists of numbers of the answers, in the order of the inputs, and these: those of the first list with labels."""
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
-        raise StatementError("the lists of numbers are no vectors of one length")
+        raise StatementError("the lists of numbers are not vectors of the same length")
     if inputs is None:
         inputs = next((row.axes[0] for row in read if row.has_labels), None)
     else:
@@ -128,7 +128,7 @@ def attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
     """Names and values of the attributes."""
     named = isinstance(shape, Mapping)
     if not named and (isinstance(shape, str) or not hasattr(shape, "__len__")):
-        raise StatementError(f"{short_repr(shape)} is no list of attributes", do="pass [2, 3] or {name: labels}")
+        raise StatementError(f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}")
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
     found = [(name, alphabet(values)) for name, values in pairs]
     if not found or math.prod(len(values) for _, values in found) > 10**6:

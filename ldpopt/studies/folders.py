@@ -99,7 +99,9 @@ def privatize_folder(
     folder, goal = Path(source), Path(target)
     names = _names(folder)
     if goal.resolve() == folder.resolve():
-        raise ModelFileError("the reports would be among the answers", where=str(goal), do="name another folder")
+        raise ModelFileError(
+            "the reports would be written among the answers", where=str(goal), do="name another folder"
+        )
     with _told("cannot write the folder", goal):
         (goal / PARTS).mkdir(parents=True, exist_ok=True)
     finished = _finished(goal, names, of_reports(rules, kept, keyed, survey.asking))

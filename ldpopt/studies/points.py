@@ -141,7 +141,7 @@ def checkpoint_of(grid: Grid, points: int, path: str | os.PathLike[str]) -> Chec
             for case, (name, delta, _) in enumerate(grid.cases)
         ]
     except CertificateError as error:
-        raise StatementError(f"a checkpoint needs a problem that has a form in a file: {error.what}") from None
+        raise StatementError(f"a checkpoint needs a problem that can be written to a file: {error.what}") from None
     statement = {
         "problems": plain,
         "epsilons": [repr(epsilon) for epsilon in grid.budgets],

@@ -234,7 +234,7 @@ def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
         text = column.cast(pa.large_string()).fill_null("")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         do = "write .parquet, or leave the column out"
-        raise ModelFileError(f"a column of type {column.type} has no form in a CSV table", do=do) from None
+        raise ModelFileError(f"a column of type {column.type} cannot be written to a CSV table", do=do) from None
     special = pc.match_substring_regex(text, '^$|[",\r\n]' if alone else '[",\r\n]')
     if not pc.any(special).as_py():
         return text

@@ -29,7 +29,7 @@ def submit_all(task: Task, board: Board, executor: Any, gather: Callable[..., No
     StatementError
         If it is no executor, or something cannot be sent.
     LdpoptError
-        If the executor has broken down.
+        If the executor failed.
     """
     pool = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     if not hasattr(pool, "submit"):
@@ -48,7 +48,7 @@ def submit_all(task: Task, board: Board, executor: Any, gather: Callable[..., No
             gather()
     except BrokenExecutor as error:
         do = "start again with a new executor; a checkpoint keeps what is finished"
-        raise LdpoptError(f"the executor has broken down: {error}", do=do) from None
+        raise LdpoptError(f"the executor failed: {error}", do=do) from None
     finally:
         for future in running:
             future.cancel()

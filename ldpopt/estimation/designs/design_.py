@@ -127,7 +127,7 @@ def design(
         raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
     budget = budget_of(privacy, wanted.inputs)
     if not budget > 0:
-        raise StatementError("epsilon = 0 lets no report depend on the answer", do="state epsilon > 0")
+        raise StatementError("at epsilon = 0 no report can depend on the answer", do="state epsilon > 0")
     if is_pure(privacy, wanted.inputs):
         _require_masses(float(budget))
     real_number(gap, "gap", 0.0, LARGEST_GAP)
@@ -271,7 +271,8 @@ def _require_masses(budget: float) -> None:
     """Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``."""
     if budget < 2.0**-53:
         raise StatementError(
-            f"epsilon = {budget:.3g} lets no masses of 2**-53 differ: no report can depend on the answer",
+            f"epsilon = {budget:.3g} is too small for probabilities in multiples of 2**-53: "
+            "no report can depend on the answer",
             do="state a larger epsilon",
         )
 

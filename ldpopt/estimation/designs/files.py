@@ -86,7 +86,7 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     except OSError as error:
         raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
     except ValueError as error:
-        raise ModelFileError(f"no certificate in JSON: {error}", where=name) from None
+        raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
     return from_dict(data, name)
 
 
@@ -183,7 +183,7 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
             found.append(value)
         else:
-            raise MechanismError(f"label {label!r} is neither text nor a number: it has no JSON form")
+            raise MechanismError(f"label {label!r} is neither text nor a number: it cannot be written as JSON")
     return found
 
 

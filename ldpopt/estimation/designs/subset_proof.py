@@ -139,7 +139,7 @@ class FrequencyCertificate:
         try:
             data = strict_json(path, files.LARGEST_FILE)
         except (OSError, ValueError) as error:
-            raise ModelFileError(f"no design in JSON: {error}", where=name) from None
+            raise ModelFileError(f"not a design in JSON: {error}", where=name) from None
         return cls.from_dict(data, name)
 
     @classmethod

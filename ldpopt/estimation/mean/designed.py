@@ -52,7 +52,7 @@ class Designed(Protocol):
     ) -> None:
         if values is None or outputs is None or solution is None:
             do = "call mean.designed(values, outputs, epsilon), with the grids of answers and of reports"
-            raise StatementError("a designed protocol is found for a grid, not made by hand", do=do)
+            raise StatementError("a designed protocol cannot be constructed directly: it is computed for a grid", do=do)
         super().__init__(epsilon)
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
         self.natural_domain = float(values[0]), float(values[-1])

@@ -57,7 +57,7 @@ class Protocol(Randomizer):
     Raises
     ------
     StatementError
-        If epsilon is not positive, or the domain is no interval.
+        If epsilon is not positive, or the domain is not an interval.
 
     Notes
     -----

@@ -134,7 +134,7 @@ class VectorProtocol(Randomizer):
     Raises
     ------
     StatementError
-        If ``attributes`` is not a whole number >= 1, or the domain is no interval.
+        If ``attributes`` is not a whole number >= 1, or the domain is not an interval.
     """
 
     def __init__(self, attributes: int, domain: tuple[float, float] | None = None) -> None:
@@ -196,7 +196,9 @@ def read_domain(domain: Any) -> tuple[float, float] | None:
         return None
     ends = real_array(domain, "domain")
     if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1] or not np.isfinite(ends[1] - ends[0]):
-        raise StatementError(f"the domain {domain!r} is no interval", do="state domain=(least answer, largest answer)")
+        raise StatementError(
+            f"the domain {domain!r} is not an interval", do="state domain=(least answer, largest answer)"
+        )
     return float(ends[0]), float(ends[1])
 
 

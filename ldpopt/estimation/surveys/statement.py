@@ -175,7 +175,7 @@ def _require_one_way(page: Page, name: str, asked: StatedQuestion) -> None:
     if asked.mechanism is not None:
         for other in ("labels", "prior", "utility", "workload", "values", "epsilon", "share"):
             if getattr(asked, other) is not None:
-                raise page.error((*key, other), f"{other} says nothing beside a mechanism", f"remove {other}")
+                raise page.error((*key, other), f"{other} has no effect together with a mechanism", f"remove {other}")
         return
     if asked.labels is None and not isinstance(asked.prior, dict):
         raise page.error((*key, "labels"), "the labels of the answers are missing", "state labels, or a mechanism")

@@ -96,7 +96,9 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     """
     names = distinct(labels)
     if len(names) < 3:
-        raise StatementError(f"a cycle of {len(names)} labels is none", do="give at least three labels, or use a path")
+        raise StatementError(
+            f"a cycle of {len(names)} labels does not exist", do="give at least three labels, or use a path"
+        )
     return graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
 
 

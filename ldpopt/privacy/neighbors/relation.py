@@ -62,7 +62,7 @@ def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
     if any(name is None or (isinstance(name, float) and name != name) for name in names):
-        raise StatementError("None and nan name no input", do="name inputs by numbers, texts or tuples of them")
+        raise StatementError("None and nan cannot name an input", do="name inputs by numbers, texts or tuples of them")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise StatementError(f"duplicate label {short_repr(twice)}", do="give every input its own label")

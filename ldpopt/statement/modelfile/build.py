@@ -177,14 +177,14 @@ class Builder:
             build = utilities.absolute_error if kind == "absolute_error" else utilities.squared_error
             return build(stated.values, stated.outputs)
         elif stated.outputs is not None:
-            raise StatementError("outputs needs values beside it", do="add the numbers of the inputs as values")
+            raise StatementError("outputs needs values too", do="add the numbers of the inputs as values")
         return kind
 
     def _refuse_numbers(self, beside: str) -> None:
         """Refuse values and outputs for a utility that does not use them."""
         for key in ("values", "outputs"):
             if getattr(self.utility, key) is not None:
-                raise StatementError(f"{key} says nothing beside {beside}", do=f"remove {key}")
+                raise StatementError(f"{key} has no effect together with {beside}", do=f"remove {key}")
 
     def _privacy(self) -> Any:
         """Build the notion by the one codec; its unknown keys may belong to other tables."""

@@ -23,7 +23,7 @@ def model_tables(problem: Problem | None, design: DesignProblem | None) -> dict[
     Raises
     ------
     StatementError
-        If a part has no form in a model file, or the two are not of the same answers, privacy and prior.
+        If a part cannot be written to a model file, or the two are not of the same answers, privacy and prior.
     """
     if problem is None and design is None:
         raise StatementError("the model has neither a problem nor a workload", do="state one of them")
@@ -81,7 +81,7 @@ def problem_tables(problem: Problem, *, alphabet: bool = True) -> dict[str, Any]
     Raises
     ------
     StatementError
-        If a part has no form in a model file; the part is named.
+        If a part cannot be written to a model file; the part is named.
     """
     tables: dict[str, Any] = {} if problem.objective == "expected" else {"objective": problem.objective}
     if alphabet:
@@ -100,7 +100,7 @@ def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
     for name in names:
         if not isinstance(name, (str, int, float)) or isinstance(name, bool):
             do = "name the letters of the alphabet by text or by number"
-            raise StatementError(f"the label {name!r} has no form in a model file", do=do)
+            raise StatementError(f"the label {name!r} cannot be written to a model file", do=do)
         plain.append(name)
     return plain
 
@@ -134,7 +134,7 @@ def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
             bounds = {key: bound for key, bound in (("lower", lower), ("upper", upper)) if np.isfinite(bound)}
             return {"kind": "linear", "name": block.name, "coefficients": matrix.tolist()} | bounds
     do = "keep it in Python: model files know the functions of ldpopt.constraints"
-    raise StatementError(f"the constraint {block.name!r} has no form in a model file", do=do)
+    raise StatementError(f"the constraint {block.name!r} cannot be written to a model file", do=do)
 
 
 def _is_same(one: RowBlock, other: RowBlock) -> bool:

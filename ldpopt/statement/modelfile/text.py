@@ -222,7 +222,7 @@ def format_value(value: Any, *, flat: bool = False) -> str:
     Raises
     ------
     StatementError
-        If it has no form in a model file.
+        If it cannot be written to a model file.
     """
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -235,7 +235,7 @@ def format_value(value: Any, *, flat: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
-    raise StatementError(f"{short_repr(value)} has no form in a model file")
+    raise StatementError(f"{short_repr(value)} cannot be written to a model file")
 
 
 def _list(values: Sequence[Any], *, flat: bool) -> str:

@@ -77,7 +77,7 @@ def _rows(stated: StatedRows, inputs: list[Any]) -> Workload:
     if not isinstance(stated.rows, Mapping):
         return Workload(stated.rows, inputs, stated.names)
     if stated.names is not None:
-        raise StatementError("names says nothing beside rows by name", do="remove names")
+        raise StatementError("names has no effect together with rows by name", do="remove names")
     rows: dict[Hashable, Any] = {name: _by_label(row, inputs, "rows", name) for name, row in stated.rows.items()}
     return Workload.means(rows, inputs)
 

@@ -89,5 +89,5 @@ def test_bad_statements(more, words):
 def test_what_cannot_be_estimated_is_not_planned():
     with pytest.raises(StatementError, match="rank 1"):
         plan_sample(Mechanism([[0.5, 0.5], [0.5, 0.5]]), half_width=0.1)
-    with pytest.raises(StatementError, match="draws no reports"):
+    with pytest.raises(StatementError, match="cannot draw reports"):
         plan_sample("coin", half_width=0.1)

@@ -60,7 +60,7 @@ def test_counts_of_shards():
     assert all(SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole)
     with pytest.raises(StatementError, match="no counts of question 'income'"):
         SURVEY.estimate({"smokes": both["smokes"]})
-    with pytest.raises(StatementError, match="'smoke', which is no question"):
+    with pytest.raises(StatementError, match="'smoke', which is not a question"):
         SURVEY.estimate({"smoke": both["smokes"]})
     with pytest.raises(StatementError, match="of another mechanism"):
         SURVEY.estimate(both | {"smokes": both["drinks"]})

@@ -84,7 +84,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         ("share = 0.5", "share = 1.0", "nothing is left for income, drinks"),
         ("share = 0.5", "epsilon = 4.0", "nothing is left"),
         ("share = 0.5", "share = 0.5\nepsilon = 1.0", "an epsilon or a share"),
-        ("share = 0.5", 'mechanism = "coin.json"', "labels says nothing beside a mechanism"),
+        ("share = 0.5", 'mechanism = "coin.json"', "labels has no effect together with a mechanism"),
         ('labels = ["no", "yes"]', "", "the labels of the answers are missing"),
         ('labels = ["no", "yes"]\nshare = 0.5', 'mechanism = "none.json"', "none.json: cannot read"),
         ("labels", "lables", "unknown key 'lables'"),

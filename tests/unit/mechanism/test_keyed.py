@@ -126,8 +126,8 @@ def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None
 def test_a_key_alone_a_seed_beside_it_and_what_is_no_key_are_refused() -> None:
     frame = pd.DataFrame({"a": ["no"], "id": [1]})
     for arguments, what in (
-        ({"key": KEY}, "key is given, and no id"),
-        ({"id": "id"}, "id is given, and no key"),
+        ({"key": KEY}, "key is given without id"),
+        ({"id": "id"}, "id is given without key"),
         ({"key": KEY, "id": "id", "rng": 1}, "from a key or from rng"),
         ({"key": "secret", "id": "id"}, "16 to 64 secret bytes, not a str"),
         ({"key": b"short", "id": "id"}, "not 5 bytes"),

@@ -170,7 +170,7 @@ def test_files_are_never_read_and_written_at_once_or_kept_and_protected(tmp_path
     with pytest.raises(ModelFileError, match=r"'\.xlsx'"):
         privatize_file(path, tmp_path / "b.xlsx", {"a": Rule(COIN)})
     nested = written(tmp_path, pa.table({"a": ["no"], "b": [[1, 2]]}))
-    with pytest.raises(ModelFileError, match="no form in a CSV"):
+    with pytest.raises(ModelFileError, match="cannot be written to a CSV"):
         privatize_file(nested, tmp_path / "b.csv", {"a": Rule(COIN)}, keep=["b"])
     assert sorted(part.name for part in tmp_path.iterdir()) == ["a.csv", "in.parquet"]
 

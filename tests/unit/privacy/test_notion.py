@@ -260,7 +260,7 @@ def test_an_installed_notion_has_every_form(monkeypatch, tmp_path):
 
 def test_a_foreign_notion_without_ties_has_no_certificate_in_a_file(tmp_path):
     proof = lo.certify(lo.solve(lo.Problem(UNIFORM, "identity", Foreign(1.0))))
-    with pytest.raises(CertificateError, match="Foreign has no form in a certificate's file"):
+    with pytest.raises(CertificateError, match="Foreign cannot be written to a certificate file"):
         proof.save(tmp_path / "proof.json")
 
 

@@ -114,7 +114,7 @@ def test_refusals():
     with pytest.raises(StatementError, match="sensitive names 'a'"):
         lo.audit(np.eye(2), lo.OneSided(1.0, ["a"]))
     problem = lo.Problem([0.5, 0.5], "identity", lo.OneSided("log(2)", [0]))
-    with pytest.raises(NotRepresentableError, match="need mutual ties"):
+    with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
         lo.extreme_points(problem.privacy, 2)
     with pytest.raises(NotRepresentableError, match="cannot be solved by output sifting"):
         lo.solve(problem, solver="interior")

@@ -162,5 +162,5 @@ def test_refusals():
         lo.UtilityOptimizedLDP(1.0, ["a"], ["b", "b"])
     with pytest.raises(StatementError, match="report 'y' is neither"):
         Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(lo.UtilityOptimizedLDP(1.0, ["a"], ["a"]))
-    with pytest.raises(NotRepresentableError, match="need mutual ties"):
+    with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
         lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)

@@ -127,7 +127,7 @@ def test_a_mechanism_that_tells_no_shares_says_so() -> None:
 
 
 def test_other_things_are_refused() -> None:
-    with pytest.raises(StatementError, match="is no problem"):
+    with pytest.raises(StatementError, match="is not a problem"):
         report("coin")  # type: ignore[arg-type]
 
 

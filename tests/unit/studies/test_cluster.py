@@ -157,7 +157,7 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(client: Any
         privatize_folder(source, target, {"answer": Mechanism(np.full((3, 2), 0.5), ["a", "b", "c"])})
     with pytest.raises(ModelFileError, match="would not write"):
         privatize_folder(write(tmp_path / "other", 2), target, {"answer": WIDE})
-    with pytest.raises(ModelFileError, match="among the answers"):
+    with pytest.raises(ModelFileError, match="written among the answers"):
         privatize_folder(source, source, {"answer": WIDE})
     with pytest.raises(ModelFileError, match="no Parquet files"):
         count_folder(tmp_path, {"answer": WIDE})

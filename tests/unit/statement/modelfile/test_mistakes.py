@@ -66,7 +66,7 @@ BAD = [
     ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is not a rectangular array"),
     ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "the utility has shape (1, 2)"),
     ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "states kind and loss at once"),
-    ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values says nothing"),
+    ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values has no effect"),
     ('kind = "identity"', 'kind = "absolute_error"\noutputs = [0]', ":12: utility.outputs", "needs values"),
     ("time_limit = 60", "time_limit = 0", ":19: solver.time_limit", "greater than 0"),
     ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
