@@ -28,8 +28,8 @@ def report(
     """Write one page about a model's mechanism, for people who decide without reading code.
 
     It has the question in words, what each person risks, the mechanism, how precise the estimates are for a given
-    number of people, the proof, and how to repeat the computation. It needs no network and no scripts. For a model with a
-    workload it describes the design.
+    number of people, the proof, and how to repeat the computation. It needs no network and no scripts. For a model
+    with a workload it describes the design.
     """
     from ldpopt.reporting import report as write
     from ldpopt.statement.modelfile import read_model
