@@ -87,7 +87,7 @@ def test_weights():
 
 @pytest.mark.parametrize(
     ("questions", "words"),
-    [({}, "needs questions"), ([], "needs questions"), ({1: COIN}, "no text"), ({"a": "coin"}, "'a' is a str")],
+    [({}, "needs questions"), ([], "needs questions"), ({1: COIN}, "is not text"), ({"a": "coin"}, "'a' is a str")],
 )
 def test_bad_surveys(questions, words):
     with pytest.raises(StatementError, match=words):

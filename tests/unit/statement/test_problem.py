@@ -70,7 +70,7 @@ REFUSED = {
     "privacy number": (lambda: Problem(HALF, "identity", 1.0), "1.0 is not a privacy notion"),
     "objective unknown": (lambda: Problem(HALF, privacy=PURE, objective="mean"), "objective = 'mean'"),
     "worst case with prior": (lambda: Problem(HALF, privacy=PURE, objective="worst_case"), "takes no prior"),
-    "worst case of nothing": (lambda: Problem(None, privacy=PURE, objective="worst_case"), "how many inputs"),
+    "worst case of nothing": (lambda: Problem(None, privacy=PURE, objective="worst_case"), "number of inputs is unknown"),
     "epsilon negative": (lambda: PureLDP(-0.1), "epsilon = -0.1 is negative"),
     "epsilon nan": (lambda: PureLDP(math.nan), "epsilon = nan"),
     "epsilon inf": (lambda: PureLDP(math.inf), "infinite"),
@@ -101,7 +101,7 @@ REFUSED = {
     "distance empty": (lambda: MetricDP(1.0, np.zeros((0, 0))), r"shape \(0, 0\)"),
     "distance callable": (lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)), "differs|not positive"),
     "constraint kind": (lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]), "not a side constraint"),
-    "constraint name": (lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")), "'privacy' is taken"),
+    "constraint name": (lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")), "'privacy' is already used"),
     "constraint input": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", x=2)), "input 2"),
     "constraint output": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)), "output 2"),
     "constraints alike": (

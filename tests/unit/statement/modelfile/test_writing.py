@@ -75,11 +75,11 @@ def test_any_statement_reads_back(same, tmp_path_factory, names, data):
 def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypatch):
     path = write(survey)
     cells = Problem([0.5, 0.5], "identity", PureLDP(1), inputs=[(0, 0), (0, 1)])
-    with pytest.raises(StatementError, match=r"the label \(0, 0\) has no form"):
+    with pytest.raises(StatementError, match=r"the label \(0, 0\) cannot be written"):
         save_model(cells, path)
     rows = constraints.unbiased([1, 1], [0, 2])
     by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
-    with pytest.raises(StatementError, match="'mine' has no form"):
+    with pytest.raises(StatementError, match="'mine' cannot be written"):
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
     monkeypatch.setattr("ldpopt.statement.modelfile.LARGEST_FILE", 10)
     with pytest.raises(StatementError, match="a model file has at most 10"):
