@@ -39,7 +39,9 @@ def plot(
     output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
-        typer.Option(help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."),
+        typer.Option(
+            help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
+        ),
     ] = None,
     json: Json = None,
 ) -> None:

@@ -38,10 +38,10 @@ def experiment(
     epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
     protocol: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated; all if none is."),
+        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
     ] = None,
     sets: Annotated[int, typer.Option(min=1, help="Data sets drawn for each number of people.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Other data sets and reports for another seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data sets and reports.")] = 0,
     jobs: Jobs = 1,
     dask: Dask = None,
     output: Table = None,
@@ -50,9 +50,9 @@ def experiment(
 ) -> None:
     """Compare protocols for means on the numbers of a table.
 
-    People are drawn from the table with replacement, and each reports one of the columns. The table of results has the
-    root mean squared error of the estimated means, in the unit of the answers, beside its closed form. With a
-    checkpoint, any kill keeps the finished runs, and the same command goes on.
+    People are drawn from the table with replacement, and each reports one of the columns. The result has the root
+    mean squared error of the estimated means, in the unit of the answers, and its closed form. With a checkpoint,
+    finished runs are kept even if the process is killed, and the same command continues.
     """
     from ldpopt.foundation.budget import Budget
     from ldpopt.studies.experiment import compare_means_grid

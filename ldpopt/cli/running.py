@@ -23,7 +23,7 @@ Dask = Annotated[
 ]
 CheckpointFile = Annotated[
     str | None,
-    typer.Option("--checkpoint", metavar="FILE", help="What is finished is appended here, and not done again."),
+    typer.Option("--checkpoint", metavar="FILE", help="File to which finished work is appended; it is not done again."),
 ]
 Table = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")]
 Deltas = Annotated[

@@ -65,10 +65,10 @@ def simulate(
     people: People,
     repeats: Annotated[int, typer.Option(min=2, help="Surveys with each number of people.")] = 100,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes the surveys repeatable; a checkpoint needs it.")
+        int | None, typer.Option(min=0, help="Seed, for repeatable surveys; required with --checkpoint.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="GRID", help="Budgets instead of the models' own, such as 0.5:2:4.")
+        str | None, typer.Option(metavar="GRID", help="Budgets, such as 0.5:2:4 (default: the models' own).")
     ] = None,
     delta: Deltas = None,
     prior: Annotated[
@@ -83,11 +83,12 @@ def simulate(
     checkpoint: CheckpointFile = None,
     json: Json = None,
 ) -> None:
-    """Run surveys many times, with mechanisms or the solutions of models.
+    """Simulate surveys with mechanisms, or with the solutions of models.
 
-    Answers are drawn from the prior, reports from the mechanism. The table has the average utility of the surveys
-    beside the expected one, and the error of the estimated shares: its root mean square over surveys and answers. With
-    a checkpoint, any kill keeps the finished surveys, and the same command goes on.
+    Answers are drawn from the prior, reports from the mechanism. The table compares the average utility of the
+    surveys with the expected one, and has the root mean squared error of the estimated shares, over surveys and
+    answers. With a checkpoint, finished surveys are kept even if the process is killed, and the same command
+    continues.
     """
     from ldpopt.studies.simulate import simulate_grid
 

@@ -53,7 +53,8 @@ Reports = Annotated[
 ]
 
 KeyFile = Annotated[
-    str | None, typer.Option("--key", metavar="FILE", help="File with a secret key: the same id and answer give the same report.")
+    str | None,
+    typer.Option("--key", metavar="FILE", help="File with a secret key: the same id and answer give the same report."),
 ]
 
 Identity = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")]
@@ -88,10 +89,10 @@ def privatize(
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports.
 
-    Reports are drawn with the system's random numbers, or from a key and the ids of the records. All other columns
-    would be unprotected; they are dropped, unless kept by name. Texts are matched with the texts of the mechanism's
-    labels. A file is written whole or not at all; a folder, for which -j and --dask are, goes on where it was left, and
-    no file is replaced.
+    Reports are drawn with the operating system's random numbers, or from a key and the ids of the records. All other
+    columns would be unprotected; they are dropped, unless --keep names them. Answers are matched with the mechanism's
+    labels as text. A file is written completely or not at all. For a folder (-j and --dask are for folders), a repeated
+    command continues where the last one stopped; no file is replaced.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
@@ -210,11 +211,14 @@ def estimate(
         str | None, typer.Option(metavar="COLUMN", help="Column with the weight of each respondent.")
     ] = None,
     missing: MissingOption = "refuse",
-    method: Annotated[Literal["inversion", "maximum_likelihood"], typer.Option(help="Estimator: unbiased inversion, or maximum likelihood.")] = (
-        "inversion"
-    ),
+    method: Annotated[
+        Literal["inversion", "maximum_likelihood"],
+        typer.Option(help="Estimator: unbiased inversion, or maximum likelihood."),
+    ] = ("inversion"),
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Simultaneous intervals: all hold at once.")] = False,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Simultaneous intervals: all hold at once.")
+    ] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,

@@ -47,7 +47,9 @@ def sweep(
     models: ModelPaths,
     epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
     delta: Deltas = None,
-    prior_grid: Annotated[int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")] = None,
+    prior_grid: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
+    ] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     output: Table = None,

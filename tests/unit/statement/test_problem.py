@@ -70,7 +70,10 @@ REFUSED = {
     "privacy number": (lambda: Problem(HALF, "identity", 1.0), "1.0 is not a privacy notion"),
     "objective unknown": (lambda: Problem(HALF, privacy=PURE, objective="mean"), "objective = 'mean'"),
     "worst case with prior": (lambda: Problem(HALF, privacy=PURE, objective="worst_case"), "takes no prior"),
-    "worst case of nothing": (lambda: Problem(None, privacy=PURE, objective="worst_case"), "number of inputs is unknown"),
+    "worst case of nothing": (
+        lambda: Problem(None, privacy=PURE, objective="worst_case"),
+        "number of inputs is unknown",
+    ),
     "epsilon negative": (lambda: PureLDP(-0.1), "epsilon = -0.1 is negative"),
     "epsilon nan": (lambda: PureLDP(math.nan), "epsilon = nan"),
     "epsilon inf": (lambda: PureLDP(math.inf), "infinite"),
