@@ -89,8 +89,8 @@ def test_protocols_are_compared_as_in_python() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ("simulate coin.json --people 1.5", "no number of people"),
-        ("simulate coin.json --people some", "no number of people"),
+        ("simulate coin.json --people 1.5", "is not a number of people"),
+        ("simulate coin.json --people some", "is not a number of people"),
         ("simulate coin.json --people 10 --checkpoint x", "needs a --seed"),
         ("simulate coin.json --people 10 --epsilon 1", "a budget of its own"),
         ("simulate coin.json --people 10 --delta 0.1", "together with budgets"),
