@@ -30,8 +30,9 @@ except StatementError as error:
     print(f"{error}\n")
 
 # %%
-# An optimum belongs to its objective. To estimate, no answer may be given up: ask for the best worst case instead.
-# The result is symmetric randomized response, whose two rows differ at every epsilon > 0. It needs no prior either.
+# Each objective has its own optimum. For estimates, every answer must keep a chance of a true report: ask for the
+# best worst case. The result is symmetric randomized response, whose two rows differ at every epsilon > 0. It needs
+# no prior either.
 
 epsilons = [0.25, 0.5, 1.0, 2.0, 4.0]
 estimates = []
@@ -46,7 +47,7 @@ for seed, epsilon in enumerate(epsilons):
 print(f"truth among the {survey.rows} women: {truth:.1%}")
 
 # %%
-# Of five 95 % intervals one may well miss, and the one at epsilon = 1 does. Over 200 repetitions they keep their word:
+# Of five 95 % intervals one may well miss, and the one at epsilon = 1 does. Over 200 repetitions they cover the truth
 # a little more often than 95 %, since they also allow for the choice of the women, who stay the same here.
 
 problem = Problem(None, "identity", PureLDP(1.0), inputs=survey.labels, objective="worst_case")

@@ -43,7 +43,7 @@ for name, make in SHELF.items():
 
 # %%
 # For one answer: the chance that the best guess from a report is right, when the guesser knows the shares. No private
-# report can beat the program's optimum; which of the shelf reaches it depends on epsilon.
+# report can beat the program's optimum; which protocol reaches it depends on epsilon.
 
 solutions = [solve(Problem(party.prior, "identity", PureLDP(epsilon), inputs=party.labels)) for epsilon in epsilons]
 optimum = np.array([solution.value for solution in solutions])

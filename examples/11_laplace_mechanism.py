@@ -19,7 +19,7 @@ print(f"{ages}: {ages.source}")
 
 # %%
 # Sensitivity: how far the answer moves between neighbors. One person added or removed moves a count by 1 and a whole
-# histogram by 1; one person *replaced* moves the histogram by 2. Which is meant must be said.
+# histogram by 1; one person *replaced* moves the histogram by 2. State which one is meant.
 
 tables = neighbors.histograms(3, 4)
 full = {table: table for table in tables.nodes if sum(table) == 4}

@@ -43,7 +43,7 @@ print(
 )
 
 # %%
-# Beside it the mechanisms of the literature, all exactly private. Planar Laplace noise is off by 2 km before it is
+# For comparison: mechanisms from the literature, all exactly private. Planar Laplace noise is off by 2 km before it is
 # moved to the nearest place; remapping to the prior makes up for a part of the rest.
 
 found = compare(problem, best=solution)

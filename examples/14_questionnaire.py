@@ -55,7 +55,7 @@ for name in survey.rules:
     print(f"{name:10} {told.people(0.04).max():6,} people; 6366 give +-{told.half_width(len(table)).max():.3f}")
 
 # %%
-# Reports, with a key: privatizing again draws nothing anew.
+# Reports drawn with a key: privatizing again gives the same reports.
 
 key = SecretKey.new()
 reports = survey.privatize(table, key=key, id="person").drop(columns="person")

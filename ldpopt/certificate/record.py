@@ -36,16 +36,17 @@ class Certificate:
     bound : Fraction
         No private channel gains more (or loses less), for the real ``e**epsilon``.
     gap : Fraction
-        Difference of the two: no private channel improves the value by more.
+        Difference between the two: no private channel improves the value by more than this.
     relative_gap : float
-        ``gap`` over ``abs(bound)``, or over a hundredth of the stake if that is larger; the stake is the prior's
-        average range of the utility.
+        ``gap`` divided by ``abs(bound)``, or by a hundredth of the utility's range if that is larger (for each answer
+        the best minus the worst report, averaged over the prior).
     exact : bool
         Whether the numbers are rationals.
     audit : Audit
         The exact check of the privacy claim.
     residuals : dict of str to float
-        Largest violation of each side constraint by the mechanism, rounded up; about 1e-15 comes from the grid.
+        Largest violation of each side constraint by the mechanism, rounded up; rounding of the masses causes about
+        1e-15.
     problem, mechanism, multipliers : Problem, Mechanism, Multipliers
         The statement, the certified mechanism and the numbers that prove the bound, for `save` and `recheck`.
     """

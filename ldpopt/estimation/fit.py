@@ -29,7 +29,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 
 def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
-    """Return a p-value of the statement that the reports come from this mechanism, whatever the answers are.
+    """Return a p-value for the hypothesis that the reports come from this mechanism, whatever the answers are.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def estimate_frequencies(
     confidence : float
         Coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
     intervals : {"score", "normal"}
-        Score intervals hold their coverage also for labels never seen, few reports and large epsilon; normal ones are
+        Score intervals keep their coverage for labels never seen, few reports and large epsilon; normal ones are
         ``values -+ z std_error``. After maximum likelihood they are always normal. Default: ``"score"``.
     simultaneous : bool
         Whether all intervals hold at once with this confidence (Bonferroni), instead of each. Default: ``False``.

@@ -133,7 +133,7 @@ def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, si
 def plan_sample(
     source: Source, *, half_width: Any, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False
 ) -> int:
-    r"""People needed so that no interval is wider than wanted.
+    r"""Number of people needed for intervals of a stated half-width.
 
     .. math:: N = \max_i \lceil z^2 \sigma_i^2 / h_i^2 \rceil
 
@@ -142,7 +142,7 @@ def plan_sample(
     source : Mechanism, design or frequency protocol
         What will draw the reports.
     half_width : float, or mapping or Series name -> float
-        Half the length of each interval, in the unit of what is estimated: 0.02 are two percentage points.
+        Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage points.
     confidence : float
         Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
     prior : array_like, shape (n,), or mapping or Series label -> weight, optional
@@ -162,8 +162,8 @@ def plan_sample(
 
     Notes
     -----
-    The normal approximation: with fewer than some 50 people intervals are wider. `Precision` has the answers one by
-    one, and the half-widths that a number of people gives.
+    This is the normal approximation; with fewer than about 50 people the intervals are wider. `Precision` has the
+    numbers for each answer, and the half-widths for a given number of people.
 
     Examples
     --------

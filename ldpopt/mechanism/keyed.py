@@ -46,7 +46,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class SecretKey:
-    """A secret from which the draws of all persons are derived. Who has it can undo them.
+    """A secret key from which the draws of all persons are derived; with it, reports can be traced back to answers.
 
     Parameters
     ----------

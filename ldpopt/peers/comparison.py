@@ -59,7 +59,7 @@ class PeerMechanism:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """An optimum and its peers.
+    """An optimum compared with mechanisms from the literature.
 
     Attributes
     ----------
@@ -121,12 +121,13 @@ def compare(
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Comparison:
-    r"""Compare the best private mechanism with those of the literature.
+    r"""Compare the best private mechanism with mechanisms from the literature.
 
     .. math:: \text{ratio} = \frac{\text{value of the peer}}{\text{value of the optimum}}
 
-    The exponential mechanism, the same with the largest factor that is private, the mechanism of tight constraints and
-    the planar Laplace mechanism; each also remapped to the prior, where that changes a report.
+    The mechanisms are the exponential mechanism, the same with the largest private factor, the mechanism of tight
+    constraints, and the planar Laplace mechanism; each also with optimal remapping of its reports, if that changes a
+    report.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def compare(
     Returns
     -------
     Comparison
-        Value, ratio and true epsilon of each, and the reason for those that do not apply. It has ``to_frame()``.
+        Value, ratio and true epsilon of each mechanism, and for those that do not apply the reason.
 
     Raises
     ------

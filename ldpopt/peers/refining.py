@@ -29,7 +29,7 @@ MAX_SIMPLE_WORK, MAX_SIMPLE_DENOMINATOR = 200_000, 10_000
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """How near a channel can be approximated by post-processing another, with both proofs.
+    """How closely a channel can be approximated by post-processing another one, with both proofs.
 
     Attributes
     ----------

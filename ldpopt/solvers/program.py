@@ -71,7 +71,7 @@ class Span:
 
 @dataclass(frozen=True)
 class LinearProgram:
-    r"""Optimise ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <= column_upper``.
+    r"""Optimize ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <= column_upper``.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from ldpopt.foundation.checks import real_number
 
 @dataclass(frozen=True)
 class Limits:
-    """Thresholds for the choice of a method; `plan` and `solve` take other ones.
+    """Thresholds for the choice of a method; `plan` and `solve` accept other values.
 
     Attributes
     ----------

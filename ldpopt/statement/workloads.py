@@ -54,25 +54,25 @@ CANCELS = 1e-3
 
 
 class Workload:
-    r"""What is to be estimated: the numbers ``W p`` for the unknown distribution ``p`` of the answers.
+    r"""The numbers to be estimated: ``W p`` for the unknown distribution ``p`` of the answers.
 
     Parameters
     ----------
     matrix : array_like or sparse matrix, shape (k, n), or DataFrame, Series or mapping
-        One row a number that is wanted, one column an answer. One row may be given as a vector. Truth values count as 0
-        and 1. A table is labelled by its columns (the answers) and its index (the names), a Series by its index (the
-        answers).
+        One row for each number to be estimated, one column for each answer. A single row may be a vector. Truth values
+        count as 0 and 1. A table is labelled by its columns (the answers) and its index (the names), a Series by its
+        index (the answers).
     inputs : sequence of hashable, optional
-        The answers; default: 0, 1, 2, ..., or the labels given. What has labels is put in the order stated here.
+        The answers; default: the labels of the matrix, else 0, 1, 2, ... Labelled data are put into this order.
     names : sequence of hashable, optional
-        What the rows are called; default: 0, 1, 2, ..., or the index of a table, which is put in the order stated here.
+        Names of the rows; default: the index of a table, else 0, 1, 2, ... A labelled table is put into this order.
 
     Attributes
     ----------
     shape : tuple of int
         ``(k, n)``.
     matrix : ndarray, shape (k, n)
-        Built when it is first asked for.
+        Built on first use.
     gram : ndarray, shape (n, n)
         ``W^T W``: all that the best mechanism depends on.
 
@@ -83,7 +83,7 @@ class Workload:
 
     Notes
     -----
-    ``2 * w`` doubles every number, and so multiplies its variance by 4. ``v + w`` asks for the rows of both.
+    ``2 * w`` doubles every number, which multiplies the variance by 4. ``v + w`` has the rows of both.
 
     Examples
     --------

@@ -112,7 +112,7 @@ def compare_designs(
     time_limit: float | None = None,
     best: Design | FrequencyDesign | None = None,
 ) -> DesignComparison:
-    r"""Compare the best mechanism for a workload with those of the literature.
+    r"""Compare the best mechanism for a workload with mechanisms from the literature.
 
     .. math:: \text{ratio} = F(\text{peer}) / F(\text{optimum})
 

@@ -60,7 +60,7 @@ def design(
     time_limit: float | None = None,
     outputs: int | None = None,
 ) -> Design | FrequencyDesign:
-    r"""Find the private mechanism from which a workload is estimated with the smallest error.
+    r"""Find the private mechanism that estimates a workload with the smallest variance.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
               \quad \text{subject to} \quad V C = W
@@ -72,28 +72,28 @@ def design(
     workload : Workload or array_like, shape (k, n)
         What is to be estimated.
     privacy : PureLDP, GraphDP, MetricDP or OneSided
-        How private. The extreme rays of the cone of columns are listed, at most 100000: any metric on 10 answers, a
-        path of 17, most grids of 12. Parts of a graph may be separate.
+        The privacy notion. For a graph or metric the extreme rays of the cone of columns are listed, at most 100000:
+        any metric on 10 answers, a path of 17, most grids of 12. Components of a graph may be separate.
     weights : array_like, shape (n,), or mapping label -> weight, optional
-        A guess of the distribution, for which the average is taken; default: all answers alike. It need not be right:
-        the estimate is unbiased whatever the distribution is.
+        Weights of the answers in the average variance, such as a guess of their distribution; default: equal weights.
+        The guess need not be right: the estimate is unbiased for every distribution.
     objective : {"average", "worst_case"}
         What is minimised: the average variance, or the largest over the answers; that takes no weights.
         Default: ``"average"``.
     gap : float
-        Relative gap between value and bound that is aimed at. Default: ``1e-6``.
+        Relative gap between value and bound at which the search stops. Default: ``1e-6``.
     time_limit : float, optional
         Seconds; then the best design so far is returned, with its gap. Default: no limit.
     outputs : int, optional
-        Most reports, at least as many as answers that the workload tells apart (under a graph or metric: as answers).
-        The bound stays that for any number of reports, so that the gap says what few reports cost. Default: as many as
-        the optimum takes.
+        Largest number of different reports; at least the number of answers that the workload distinguishes (under a
+        graph or metric: the number of answers). The bound is still for any number of reports, so the gap shows what
+        the restriction costs. Default: as many as the optimum needs.
 
     Returns
     -------
     Design
         Mechanism, estimator, variances and certificate. A `FrequencyDesign` for plain frequencies of more than 20
-        answers with equal weights: its sets are too many to list, and have a sampler of their own.
+        answers with equal weights: its reports are too many to list, and it has its own sampler.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def design(
         If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or ``outputs`` are fewer
         than answers.
     NotRepresentableError
-        If the notion's columns are no cone, or its extreme rays are too many.
+        If the private columns do not form a cone, or the cone has too many extreme rays.
 
     Notes
     -----

@@ -26,7 +26,7 @@ LARGEST_COVARIANCE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Design(ReportSource):
-    """The mechanism from which a workload is estimated best, with its estimator and a proof.
+    """The mechanism that estimates a workload best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
     the number of respondents.
