@@ -129,7 +129,8 @@ def canonical_form(
     Notes
     -----
     Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen by sparsity, not by size:
-    with floats the accuracy depends on the condition of the basis. Mathematics: docs, "Optimality proofs by reduced costs".
+    with floats the accuracy depends on the condition of the basis. Mathematics: docs, "Optimality proofs by reduced
+    costs".
 
     References
     ----------
