@@ -34,14 +34,16 @@ def test_near_the_bound(kind, epsilon):
 
 @pytest.mark.parametrize("weights", [1.0 / np.arange(1, N + 1), np.r_[np.zeros(4), np.ones(N - 4)]])
 def test_weights_that_are_not_equal(weights):
-    made = rechecked(design(Workload.prefix(N), PureLDP(1.0), weights=weights, gap=3e-3))
-    assert made.relative_gap <= 3e-3
+    gap = thorough_or(1e-2, 3e-3)
+    made = rechecked(design(Workload.prefix(N), PureLDP(1.0), weights=weights, gap=gap))
+    assert made.relative_gap <= gap
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.05, 4.0])
 def test_small_and_large_budgets(epsilon):
-    made = rechecked(design(Workload.prefix(N), PureLDP(epsilon), gap=5e-3))
-    assert made.relative_gap <= 5e-3
+    gap = thorough_or(2e-2, 5e-3)
+    made = rechecked(design(Workload.prefix(N), PureLDP(epsilon), gap=gap))
+    assert made.relative_gap <= gap
 
 
 @pytest.mark.parametrize("limit", [1e-3, 0.3])
