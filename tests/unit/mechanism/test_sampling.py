@@ -240,3 +240,10 @@ def test_one_column_draws_from_the_generator_itself_and_several_from_spawned_one
     assert len(several) == 3
     assert source not in several
     assert generators(None, 2) == [None, None]
+
+
+def test_rows_are_rounded_some_at_a_time(monkeypatch):
+    channel = np.random.default_rng(1).dirichlet(np.ones(7), 5)
+    at_once = round_rows(channel)
+    monkeypatch.setattr(sampling, "BLOCK", 14)
+    assert np.array_equal(round_rows(channel), at_once)

@@ -11,7 +11,8 @@ import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, Utility, constraints
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.solving.formulation import add_rows, compress, default_form, formulate, size
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.solving.formulation import add_rows, compress, default_form, formulate, row_sums, size
 
 
 def uniform(n, privacy, m=None, **changes):
@@ -173,3 +174,20 @@ def test_compressing_sums_what_stands_twice():
     assert index.tolist() == [1, 0, 2]
     assert value.tolist() == [5.0, 4.0, 3.0]
     assert compress(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0]), 1, 2)[0].tolist() == [0, 0]
+
+
+def test_pairs_are_rows_in_the_order_of_their_inputs(monkeypatch):
+    problem = Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))
+    ends = np.array([2, 0, 1]), np.array([1, 2, 0])
+    ratio = np.array([0.25, 0.5, 0.75])
+    block = RowBlock.of_pairs("privacy", *ends, np.array([0, 2, 2]), ratio)
+    assert block.x.tolist() == [1, 2, 0, 2, 0, 1]
+    assert block.coefficient.tolist() == [-1.0, 0.25, 0.5, -1.0, -1.0, 0.75]
+    assert (block.lower == -np.inf).all()
+    assert not block.upper.any()
+    program = add_rows(row_sums(problem), block, problem)
+    duals = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    expected = np.array([[1.0, 1, 1 + 2.5 - 6], [2 - 4, 2, 2 + 4.5], [3 + 1, 3, 3 - 5]])
+    for rows in (2, 1 << 20):
+        monkeypatch.setattr("ldpopt.solvers.program.BLOCK", rows)
+        assert program.adjoint(duals).reshape(3, 3).tolist() == expected.tolist()

@@ -39,11 +39,11 @@ STAKE_SHARE = 100
 MAX_LOSS = 600.0
 """Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
 
-ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 6e-9
+ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
 """Seconds that pass after the last round: for each entry (its row, repair), and each entry of each pair (audit)."""
 
-ENTRY_BYTES = 700.0
-"""Memory for each entry of the channel, that of the certificate included (measured with 900 places)."""
+ENTRY_BYTES = 500.0
+"""Memory for each entry of the channel, that of the certificate included (measured with a grid of 900 places)."""
 
 SEEN_SECONDS, MAX_SLOWNESS = 0.2, 4.0
 """From which time on the slowness of a busy machine is measured, and how much of it is believed."""
