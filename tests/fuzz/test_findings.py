@@ -314,6 +314,32 @@ def test_what_is_called_optimal_is(prior: Any, scale: float, privacy: Any, objec
     assert gap <= 1e-6 if answer.status.value == "optimal" else answer.status.value == "limit"
 
 
+LINE = neighbors.path(range(5))
+FAR = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+ROW = constraints.linear(np.outer([1.0, 2.0, 0.5, 0.1, 1.0], [0.3, -1.0, 0.2, 0.7, -0.5]), upper=0.4)
+KINDS: dict[str, tuple[str, Any, int, float, str, list[Any]]] = {
+    "a path, gains of 1e11": ("interior", lo.GraphDP(1.0, LINE), 5, 1e11, "worst_case", []),
+    "a path, gains of 1e-12": ("interior", lo.GraphDP(1.0, LINE), 5, 1e-12, "worst_case", []),
+    "a metric, four outputs": ("interior", lo.MetricDP(1.0, FAR), 4, 1.0, "worst_case", []),
+    "a metric at 60 nats": ("interior", lo.MetricDP(60.0, FAR), 5, 1.0, "worst_case", []),
+    "outputs at 745 nats": ("interior", lo.PureLDP(745.0), 5, 1.0, "expected", []),
+    "events at 745 nats": ("auto", lo.ApproximateLDP(745.0, 1e-6), 5, 1.0, "worst_case", []),
+    "a side constraint at 5e-9 nats": ("auto", lo.PureLDP(5e-9), 5, 1.0, "expected", [ROW]),
+    "events and a side constraint at 5e-9 nats": ("auto", lo.ApproximateLDP(5e-9, 1e-9), 5, 1.0, "expected", [ROW]),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver, privacy, m, scale, objective, rows", KINDS.values(), ids=KINDS)
+def test_by_kind_and_scale(solver: str, privacy: Any, m: int, scale: float, objective: Any, rows: list[Any]) -> None:
+    """Once a gap of 1 that was called optimal, no mechanism, or a warning of an overflow."""
+    gain = scale * np.random.default_rng(5).random((5, m))
+    prior = [0.2] * 5 if objective == "expected" else None
+    answer = lo.solve(lo.Problem(prior, gain, privacy, objective=objective, constraints=rows), solver=solver)
+    gap = lo.certify(answer).relative_gap
+    assert gap <= (1e-9 if solver == "auto" else 1e-6) if answer.status is Status.OPTIMAL else gap < 1e-3
+
+
 TRUST = load_script(Path(__file__).parents[2] / "benchmarks" / "trust.py")
 DRAWN = {
     "multipliers of an input that nothing concerns": (1, 7335),
