@@ -100,6 +100,7 @@ CASES = [
     ("graph", 45, 1.0, "random", "distance", 1e-3),
     *(("city", 300, epsilon, "city", "distance", 1e-3) for epsilon in (0.3, 1.0, 2.0)),
     ("city", 500, 1.0, "city", "distance", 1e-2),
+    ("city", 1000, 1.0, "city", "distance", 5e-2),
 ]
 
 
