@@ -27,7 +27,3 @@ class Exactly:
         shift = np.where(array == 0, 0, exponent - 53 - least).astype(object)
         whole = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
         return cls(np.asarray(whole, dtype=object), 1 << -least)
-
-    def times(self, other: Exactly) -> Exactly:
-        """Matrix product."""
-        return Exactly(self.whole @ other.whole, self.denominator * other.denominator)
