@@ -184,8 +184,8 @@ def compare(
             better = mechanism.remapped(problem.prior, problem.utility, outputs=problem.outputs)
             if better != mechanism:
                 rows.append(table.row(name + REMAPPED, better))
-    is_gain = problem.utility.sense == "gain"
-    rows.sort(key=lambda row: -row.value if is_gain else row.value)
+    sign = -1 if problem.utility.sense == "gain" else 1
+    rows.sort(key=lambda row: sign * float(f"{row.value:.12g}"))  # peers equal up to rounding keep their order
     return Comparison(problem, table.row("optimum", optimum), tuple(rows), left_out)
 
 
