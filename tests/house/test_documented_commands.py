@@ -17,6 +17,9 @@ PAGE = HOME / "docs" / "command_line.md"
 RANDOM = ("estimate", "key")
 """Commands whose numbers differ from run to run."""
 
+SEARCHED = 0.02
+"""Relative tolerance for the best of some starts: which local optimum is reached depends on the processor's rounding."""
+
 LONG = ("compare", "design", "sweep", "simulate", "experiment", "report")
 """Commands that take most of the time: in the thorough set."""
 
@@ -53,7 +56,7 @@ def same(shown: list[str], printed: list[str], is_random: bool) -> None:
     assert [plain(line)[0] for line in printed] == [plain(line)[0] for line in shown]
     if not is_random:
         for one, two in zip(printed, shown, strict=True):
-            assert plain(one)[1] == pytest.approx(plain(two)[1], rel=1e-3), one
+            assert plain(one)[1] == pytest.approx(plain(two)[1], rel=SEARCHED if "starts" in one else 1e-3), one
 
 
 @pytest.fixture
