@@ -18,7 +18,7 @@ RANDOM = ("estimate", "key")
 """Commands whose numbers differ from run to run."""
 
 SEARCHED = 0.02
-"""Relative tolerance for the best of some starts: which local optimum is reached depends on the processor's rounding."""
+"""Relative tolerance for the best of some starts: the local optimum that is reached depends on the processor."""
 
 LONG = ("compare", "design", "sweep", "simulate", "experiment", "report")
 """Commands that take most of the time: in the thorough set."""
