@@ -1,5 +1,6 @@
 """Views against exact prices: what they prove is never more, their rays are in the cone and never cost less."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,6 +83,14 @@ def test_implied_pairs_of_places_on_a_line_are_proved_too(monkeypatch):
     answer = lo.solve(lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, worth, privacy), gap=1e-2)
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
+
+
+def test_a_graph_that_is_nearly_complete_has_no_further_ties():
+    graph = nx.complete_graph(50)
+    graph.remove_edge(0, 1)
+    cone = Cone.of(lo.GraphDP(1.0, graph).ties(range(50)))
+    assert np.isinf(cone.lengths.table[0, 1])
+    assert not cone.is_metric
 
 
 def test_a_city_of_places_is_solved_to_a_small_gap_by_views(monkeypatch):

@@ -44,12 +44,15 @@ class Cone:
         Ordered pairs, sorted; each stands with its reverse.
     loss : float array
         ``epsilon d`` of each pair, in nats.
+    is_of_metric : bool
+        Whether the definition ties all pairs, so that those left out are implied; a graph has no further ties.
     """
 
     n: int
     first: Int
     second: Int
     loss: Float
+    is_of_metric: bool = False
 
     @classmethod
     def of(cls, ties: Ties) -> Cone:
@@ -57,7 +60,8 @@ class Cone:
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         order = np.argsort(first * ties.n + second, kind="stable")
-        return cls(ties.n, first[order], second[order], float(ties.budget) * distance[order])
+        loss = float(ties.budget) * distance[order]
+        return cls(ties.n, first[order], second[order], loss, ties.distance is not None)
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -69,7 +73,7 @@ class Cone:
         table = np.full((self.n, self.n), np.inf)
         table[self.first, self.second] = self.loss
         missing = np.argwhere(np.isinf(table) & ~np.eye(self.n, dtype=bool))
-        if len(missing) <= MAX_IMPLIED * self.n**2:
+        if self.is_of_metric and len(missing) <= MAX_IMPLIED * self.n**2:
             for x, k in missing:  # implied by chains, so that certificates may use them too
                 table[x, k] = (table[x] + table[k]).min()
         return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
