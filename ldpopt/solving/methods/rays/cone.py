@@ -61,7 +61,8 @@ class Cone:
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         order = np.argsort(first * ties.n + second, kind="stable")
         loss = float(ties.budget) * distance[order]
-        return cls(ties.n, first[order], second[order], loss, ties.distance is not None)
+        is_graph = bool((distance == 1).all())
+        return cls(ties.n, first[order], second[order], loss, not is_graph)
 
     @cached_property
     def lengths(self) -> Lengths:
