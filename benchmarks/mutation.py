@@ -201,6 +201,12 @@ def _functions_in(thing: Any) -> Iterator[types.FunctionType]:
     yield from (part for part in (thing, *parts) if isinstance(part, types.FunctionType))
 
 
+def _files(prefix: str) -> list[str]:
+    if not (files := sorted(map(str, Path().glob(f"{prefix}*")))):
+        raise SystemExit(f"no test file begins with {prefix}: mend [tool.mutation.modules] in pyproject.toml")
+    return files
+
+
 def main() -> None:
     """Test the modules named, or all, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -218,7 +224,7 @@ def main() -> None:
         parts = options.modules or [""]
         chosen = [path for path in settings["modules"] if any(part in path for part in parts)]
         prefixes = {test for path in chosen for test in settings["modules"][path]["tests"]}
-        tests = {file for prefix in prefixes for file in map(str, Path().glob(f"{prefix}*"))}
+        tests = {file for prefix in prefixes for file in _files(prefix)}
         import pytest
 
         code = pytest.main([*PYTEST, *sorted(tests)], plugins=[Mutation(settings, chosen, results, options.again)])
