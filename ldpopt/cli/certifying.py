@@ -62,7 +62,7 @@ def certify(
     from ldpopt.estimation.designs.files import is_design
     from ldpopt.estimation.designs.subset_proof import is_frequency_design
 
-    require_writable(output, json)
+    require_writable(output)
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if Path(file).suffix.lower() == ".toml" and _has_workload_alone(file):
         _refuse({key: given[key] for key in ("--solver", "--form")}, "a utility", file)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli.designs import require_variance, run_design
+from ldpopt.cli.drawing import draw_design
 from ldpopt.cli.output import (
     Json,
     ModelPath,
@@ -19,11 +20,11 @@ from ldpopt.cli.output import (
     report,
     require_writable,
     save_figure,
+    thinned,
     wait_for,
 )
 from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Epsilon, TimeLimit, audit_record, notion, read_at
-from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
     from ldpopt.statement.modelfile import Model
@@ -70,7 +71,7 @@ def design(
     `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the model's [expect] is not met or a
     stated gap is missed; 3 if there is no design.
     """
-    require_writable(output, json, proof, picture=plot)
+    require_writable(output, proof, picture=plot)
     stated = read_at(model, epsilon)
     stated.require_design(model)
     found = wait_for(lambda: run_design(stated, gap, time_limit, outputs), f"designing {Path(model).name}")
@@ -78,32 +79,10 @@ def design(
     report(data, json, lambda: _show(stated, model, found, data, by_answer))
     _save(found, stated.title, output, proof)
     if plot is not None:
-        from ldpopt.cli.drawing import draw_design
-
         save_figure(plot, draw_design(found).figure)
     if gap is not None and found.relative_gap > gap:
         refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
     require_variance(stated, found.value)
-
-
-def run_design(stated: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
-    """Design for a model, by default within its own time limit."""
-    from ldpopt.estimation.designs import design as run
-
-    asked = stated.require_design()
-    limit = stated.time_limit if time_limit is None else time_limit
-    more: dict[str, Any] = {} if outputs is None else {"outputs": outputs}
-    if outputs is not None and "outputs" not in signature(run).parameters:
-        raise StatementError("designs with a stated number of reports are not available", do="leave --outputs out")
-    how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective}
-    return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit, **more)
-
-
-def require_variance(stated: Model, value: float) -> None:
-    """Compare a variance with the model's [expect], if it states one."""
-    expect = stated.expect
-    if expect is not None and expect.variance is not None and not abs(value - expect.variance) <= expect.tolerance:
-        refuse(f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}")
 
 
 def design_record(stated: Model, found: Any) -> dict[str, Any]:
@@ -171,10 +150,9 @@ def _show(stated: Model, model: str, found: Any, data: dict[str, Any], by_answer
 
 
 def _show_by_answer(variances: list[dict[str, Any]]) -> None:
-    step = max(1, -(-len(variances) // SHOWN))
-    rows = [[label(entry["answer"]), number(entry["variance"], 9)] for entry in variances[::step]]
-    title = f"{len(variances):,} answers, every {step}th shown" if step > 1 else ""
-    print_table(["answer", "variance"], rows, title=title)
+    few, more = thinned(variances, SHOWN)
+    rows = [[label(entry["answer"]), number(entry["variance"], 9)] for entry in few]
+    print_table(["answer", "variance"], rows, title=f"{len(variances):,} answers{more}" if more else "")
 
 
 def certify_design_of(model: str, output: str | None, limit: float | None, gap: float | None, json: str | None) -> None:

@@ -17,6 +17,7 @@ from ldpopt.cli.output import (
     save_figure,
     wait_for,
 )
+from ldpopt.cli.peering import compare_peers
 from ldpopt.cli.solving import heat_map
 from ldpopt.errors import StatementError
 
@@ -52,7 +53,7 @@ def plot(
     """
     from ldpopt import plot as pictures
 
-    require_writable(json, picture=output)
+    require_writable(picture=output)
     kind = kind or _default_kind(file)
     if kind == "polytope":
         axes = _polytope(file)
@@ -78,7 +79,6 @@ def _design(file: str) -> Any:
     from ldpopt.estimation.designs import compare_designs
 
     if Path(file).suffix.lower() == ".toml":
-        from ldpopt.cli.peering import compare_peers
         from ldpopt.statement.modelfile import read_model
 
         stated = read_model(file)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.output import Json, number, print_table, progress_bar, report, require_writable
+from ldpopt.cli.output import Json, number, print_table, progress_bar, report, require_writable, thinned
 from ldpopt.cli.running import (
-    MAX_PRINTED_ROWS,
     CheckpointFile,
     Dask,
     Jobs,
@@ -58,7 +57,7 @@ def experiment(
     from ldpopt.studies.experiment import compare_means_grid
     from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
 
-    require_writable(output, json)
+    require_writable(output)
     low, high = _bounds(bounds)
     sizes, budgets = parse_people(people), [float(Budget(budget)) for budget in parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
@@ -119,8 +118,7 @@ def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
 
 
 def _show(rows: list[dict[str, Any]], sets: int) -> None:
-    step = max(1, -(-len(rows) // MAX_PRINTED_ROWS))
-    more = f", every {step}th of {len(rows)} rows shown" if step > 1 else ""
+    few, more = thinned(rows)
     shown = [
         [
             f"{row['people']:,}",
@@ -128,7 +126,7 @@ def _show(rows: list[dict[str, Any]], sets: int) -> None:
             row["protocol"],
             *(number(row[name], 4) for name in ("error", "std_error", "theory")),
         ]
-        for row in rows[::step]
+        for row in few
     ]
     headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
     print_table(headings, shown, title=f"root mean squared errors over {sets} data sets{more}")

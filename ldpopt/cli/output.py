@@ -21,15 +21,6 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
 from ldpopt.foundation.labels import text_of
 
-Json = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
-    ),
-]
-
 
 def find_model(name: str) -> str:
     """Path of a model file, or of a model by its name."""
@@ -67,6 +58,10 @@ LIKELIEST = 3
 WORKER = "ldpopt-work"
 
 Result = TypeVar("Result")
+Record = TypeVar("Record")
+
+MAX_PRINTED_ROWS = 30
+"""Largest number of printed rows of a table; the file has all rows."""
 
 
 def say(message: str) -> None:
@@ -144,7 +139,24 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
             raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
 
 
-def new_file(file: str, json: str | None) -> Path:
+def _writable(path: str | None) -> str | None:
+    """A path as it is, if it can be written."""
+    require_writable(path)
+    return path
+
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
+        callback=_writable,
+    ),
+]
+
+
+def new_file(file: str) -> Path:
     """Path of a TOML file that does not exist yet and can be written; the suffix may be left out.
 
     Raises
@@ -156,7 +168,7 @@ def new_file(file: str, json: str | None) -> Path:
     path = path if path.suffix else path.with_suffix(".toml")
     if path.exists():
         raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
-    require_writable(str(path), json)
+    require_writable(str(path))
     return path
 
 
@@ -195,6 +207,12 @@ def print_folded(text: str, hang: int = 4) -> None:
         screen_width(), subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
     )
     print(fold.fill(printable(text)))
+
+
+def thinned(rows: Sequence[Record], most: int = MAX_PRINTED_ROWS) -> tuple[Sequence[Record], str]:
+    """Rows that are evenly spaced, at most ``most``, and words for the title of the table that say so."""
+    step = max(1, -(-len(rows) // most))
+    return rows[::step], f", one row in {step} shown" if step > 1 else ""
 
 
 def print_table(

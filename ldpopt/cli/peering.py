@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.cli.designs import require_variance, run_design
 from ldpopt.cli.output import number, print_folded, print_table, say
 from ldpopt.cli.shell import refuse
 
@@ -50,7 +51,6 @@ def show_peers_of_optimum(problem: Problem, data: dict[str, Any] | None) -> None
 
 def compare_peers(stated: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
     """Design for a model's workload, and compute its peers."""
-    from ldpopt.cli.designing import run_design
     from ldpopt.estimation.designs import compare_designs
 
     asked = stated.require_design()
@@ -94,8 +94,6 @@ def show_peers(stated: Model, model: str, data: dict[str, Any], *, is_first: boo
 
 def finish_peers(stated: Model, found: DesignComparison, gap: float | None) -> None:
     """End with an exit code where a claim does not hold."""
-    from ldpopt.cli.designing import require_variance
-
     better = [peer.name for peer in found.peers if peer.value < found.best.value * (1 - 1e-9)]
     if better:
         say(f"note: the design is {found.best.relative_gap:.2g} from its bound, and {better[0]} is nearer")

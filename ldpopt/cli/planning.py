@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, report, require_writable
+from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, report
 from ldpopt.cli.running import parse_grid
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def plan(
 
     if half_width is None and people is None:
         raise typer.BadParameter("state --half-width, --people, or both")
-    require_writable(json)
     source = read_instrument(mechanism).source
     found = precision(source, confidence=confidence, simultaneous=simultaneous)
     wanted = _Wanted(half_width, people)

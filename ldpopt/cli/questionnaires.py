@@ -81,7 +81,7 @@ def init(
 
     It can be solved as it is; an existing file is not replaced.
     """
-    path = new_file(file, json)
+    path = new_file(file)
     with replacing(path) as stream:
         stream.write(TEMPLATE)
     report({"file": str(path)}, json, lambda: print(printable(f"{path}: edit it, then `ldpopt survey solve {path}`")))
@@ -132,7 +132,7 @@ def solve(
     """
     from ldpopt.estimation.surveys.statement import read_survey
 
-    require_writable(output, json)
+    require_writable(output)
     statement = read_survey(path)
     found = wait_for(statement.solve, f"solving {Path(path).name}")
     if output is not None:
@@ -160,7 +160,6 @@ def plan(
     """
     if half_width is None and people is None:
         raise typer.BadParameter("state --half-width, --people, or both")
-    require_writable(json)
     found, entries = read(path), []
     for name in found.rules:
         told = found.precision(name, confidence=confidence)
@@ -203,7 +202,7 @@ def privatize(
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(None if is_folder(answers) else output, json)
+    require_writable(None if is_folder(answers) else output)
     require_folder(answers, dask)
     found = read(path)
     for note in _warnings(found, seed, keep or []):
@@ -244,7 +243,7 @@ def estimate(
     from ldpopt.tables.kinds import kind_of
     from ldpopt.tables.origin import says_nothing
 
-    require_writable(output, json)
+    require_writable(output)
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)

@@ -34,7 +34,7 @@ def report(
     from ldpopt.reporting import report as write
     from ldpopt.statement.modelfile import read_model
 
-    require_writable(output, json)
+    require_writable(output)
     stated = read_model(model)
     source = Path(model).read_text(encoding="utf-8")
     text = wait_for(

@@ -31,9 +31,6 @@ Deltas = Annotated[
 ]
 People = Annotated[str, typer.Option(metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
 
-MAX_PRINTED_ROWS = 30
-"""Largest number of printed rows of a table; the file has all rows."""
-
 SECONDS = 10
 """A scheduler that has not answered after this is not there."""
 
@@ -54,10 +51,12 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         raise typer.BadParameter("--dask works on a cluster, --jobs on this machine; state one of them")
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         what = "--dask needs dask.distributed, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
     try:
+        get_address_host_port(dask)  # a client of an address that cannot be read prints a traceback when it ends
         client = Client(dask, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]

@@ -20,10 +20,10 @@ from ldpopt.cli.output import (
     report,
     require_writable,
     say,
+    thinned,
     wait_for,
 )
 from ldpopt.cli.running import (
-    MAX_PRINTED_ROWS,
     CheckpointFile,
     Dask,
     Deltas,
@@ -92,7 +92,7 @@ def simulate(
     """
     from ldpopt.studies.simulate import simulate_grid
 
-    require_writable(output, json)
+    require_writable(output)
     sizes = parse_people(people)
     if checkpoint is not None and seed is None:
         raise typer.BadParameter("--checkpoint needs a --seed, so that the next start holds the same surveys")
@@ -202,13 +202,12 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
 
 
 def _show(rows: list[dict[str, Any]], repeats: int) -> None:
-    step = max(1, -(-len(rows) // MAX_PRINTED_ROWS))
-    shown = [{key: value for key, value in row.items() if key != "repeats"} for row in rows[::step]]
-    titles = [f"{repeats} surveys for each row"] + ([f"every {step}th of {len(rows)} rows shown"] if step > 1 else [])
+    few, more = thinned(rows)
+    shown = [{key: value for key, value in row.items() if key != "repeats"} for row in few]
     print_table(
         [key.replace("_", " ") for key in shown[0]],
         [[_text(value) for value in row.values()] for row in shown],
-        title=", ".join(titles),
+        title=f"{repeats} surveys for each row{more}",
     )
 
 

@@ -63,7 +63,7 @@ def solve(
     """
     from ldpopt.estimation.inversion import why_not_estimable
 
-    require_writable(output, json, proof, picture=plot)
+    require_writable(output, proof, picture=plot)
     stated = read_at(model, epsilon)
     stated.require_problem(model)
     solution, certificate = wait_for(

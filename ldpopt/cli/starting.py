@@ -30,7 +30,7 @@ def init(
     """
     from ldpopt.statement.modelfile.template import template
 
-    path = new_file(file, json)
+    path = new_file(file)
     inputs = [answer.strip() for answer in answers.split(",")]
     if len(inputs) < 2 or not all(inputs) or len(set(inputs)) < len(inputs):
         raise typer.BadParameter(f"--answers {answers!r} needs two or more different answers, with commas between")

@@ -103,7 +103,7 @@ def privatize(
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(None if is_folder(answers) else output, json)
+    require_writable(None if is_folder(answers) else output)
     require_folder(answers, dask)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
@@ -178,7 +178,6 @@ def key(path: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")]
     """
     from ldpopt.mechanism.keyed import SecretKey
 
-    require_writable(json)
     secret = SecretKey.new()
     secret.save(path)
     report({"path": path, "name": secret.name}, json, lambda: print(f"{path}: key {secret.name}"))
@@ -239,7 +238,7 @@ def estimate(
 
     if output == "-":
         raise typer.BadParameter("-o takes a file; `--json -` prints the numbers")
-    require_writable(output, json, picture=plot)
+    require_writable(output, picture=plot)
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)

@@ -21,9 +21,9 @@ from ldpopt.cli.output import (
     require_writable,
     save_figure,
     say,
+    thinned,
 )
 from ldpopt.cli.running import (
-    MAX_PRINTED_ROWS,
     CheckpointFile,
     Dask,
     Deltas,
@@ -69,7 +69,7 @@ def sweep(
     """
     from ldpopt.studies.sweep import sweep as run
 
-    require_writable(output, json, picture=plot)
+    require_writable(output, picture=plot)
     _require_new_folder(keep)
     given = Models.read(models, solver, time_limit)
     names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
@@ -154,11 +154,11 @@ def _drawn(result: SweepResult) -> Any:
 
 
 def _show(result: SweepResult) -> None:
-    step = max(1, -(-len(result.rows) // MAX_PRINTED_ROWS))
+    few, more = thinned(result.rows)
     models = any(row.model for row in result.rows)
     deltas = any(not math.isnan(row.delta) for row in result.rows)
     rows = []
-    for row in result.rows[::step]:
+    for row in few:
         prior = [] if result.priors is None else [number(float(result.priors[row.prior, 0]))]
         case = ([printable(row.model)] if models else []) + ([number(row.delta)] if deltas else [])
         numbers = (number(row.value, 9), number(row.closed_form, 9), number(row.relative_gap, 2))
@@ -169,5 +169,5 @@ def _show(result: SweepResult) -> None:
         "epsilon",
         *([] if result.priors is None else ["first prior"]),
     ]
-    title = f"{len(result.rows)} points" + (f", every {step}th shown" if step > 1 else "")
-    print_table([*headings, result.sense, "closed form", "relative gap", "status"], rows, title=title)
+    columns = [*headings, result.sense, "closed form", "relative gap", "status"]
+    print_table(columns, rows, title=f"{len(result.rows)} points{more}")

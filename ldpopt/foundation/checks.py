@@ -176,7 +176,11 @@ def require_room(values: Any, what: str) -> None:
         require_memory(100.0 * size, f"the {what}")
 
 
-def require_memory(n_bytes: float, what: str) -> None:
+SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
+"""What to do about a matrix that does not fit into memory."""
+
+
+def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built.
 
     Raises
@@ -191,7 +195,7 @@ def require_memory(n_bytes: float, what: str) -> None:
     if n_bytes > 0.8 * physical:
         raise StatementError(
             f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
-            do="use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)",
+            do=do,
         )
 
 

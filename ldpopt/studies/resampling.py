@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
-from ldpopt.foundation.checks import real_number
+from ldpopt.foundation.checks import real_number, require_memory
 from ldpopt.tables.files import place_of, reading
 
 if TYPE_CHECKING:
@@ -37,13 +38,20 @@ class Resampled:
     Raises
     ------
     StatementError
-        If an answer is no number of the range, or the table has no rows.
+        If the range is empty or infinite, a column is stated twice, an answer is not a number in the range, or the
+        table has no rows.
     """
 
     def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
         self.low, self.high = real_number(low, "low"), real_number(high, "high")
         if not self.low < self.high:
             raise StatementError(f"the range from {low!r} to {high!r} is empty", do="state the least answer first")
+        if not math.isfinite(self.high - self.low):
+            what = f"the range from {low!r} to {high!r} is infinite"
+            raise StatementError(what, do="state bounds of the answers; protocols for means need them")
+        twice = next((column for at, column in enumerate(columns) if column in columns[:at]), None)
+        if twice is not None:
+            raise StatementError(f"column {twice!r} is stated twice", where=path, do="state each column once")
         with reading(path) as table:
             places = [place_of(table, column) for column in columns]
             chunks, row = [np.empty((0, len(places)), np.float32)], table.first_row
@@ -60,6 +68,8 @@ class Resampled:
 
     def __call__(self, users: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """Answers of so many people, scaled into [0, 1]."""
+        n_bytes = users * (8 + 4 * self._answers.shape[1])
+        require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
     def _scaled(self, batch: Sequence[pa.Array], where: Sequence[str], first_row: int) -> NDArray[np.float32]:

@@ -302,7 +302,8 @@ def simulate_grid(
         raise StatementError("a simulation of nothing", do="state at least one setting and one number of people")
     stated = {name: Prepared.of(Setting(*setting)) for name, setting in settings.items()}
     for one in stated.values():
-        require_memory(24 * max(sizes) + 16 * repeats * len(one.weights), f"a survey of {max(sizes)} people")
+        n_bytes = 24 * max(sizes) + 16 * repeats * len(one.weights)
+        require_memory(n_bytes, f"a survey of {max(sizes):,} people", do="take fewer people or repeats")
     seed: Any = np.random.default_rng(rng).bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     task = Surveys({one.digest: one for one in stated.values()}, seed)
     record = None if checkpoint is None else record_of(checkpoint, rng)

@@ -90,6 +90,7 @@ def test_protocols_are_compared_as_in_python() -> None:
     ("args", "words"),
     [
         ("simulate coin.json --people 1.5", "is not a number of people"),
+        ("simulate coin.json --people 1e15 --prior no=1,yes=1", "do: take fewer people"),
         ("simulate coin.json --people some", "is not a number of people"),
         ("simulate coin.json --people 10 --checkpoint x", "needs a --seed"),
         ("simulate coin.json --people 10 --epsilon 1", "a budget of its own"),
@@ -98,9 +99,14 @@ def test_protocols_are_compared_as_in_python() -> None:
         ("simulate coin.json --people 10 --prior no=1,maybe=1", "names 'maybe'"),
         ("simulate coin.json coin.json --people 10", "two models are called 'coin'"),
         ("simulate coin.json --people 10 -j 2 --dask tcp://x:1", "state one of them"),
+        ("simulate coin.json --people 10 --dask nowhere", "no scheduler of Dask answers"),
         ("experiment hours.csv -c hours --range 0:50 --people 9 --epsilon 1", "row 53"),
         ("experiment hours.csv -c hours --range 50 --people 9 --epsilon 1", "no range of answers"),
         ("experiment hours.csv -c hours --range 9:1 --people 9 --epsilon 1", "is empty"),
+        ("experiment hours.csv -c hours --range 0:inf --people 9 --epsilon 1", "is infinite"),
+        ("experiment hours.csv -c hours --range -1e308:1e308 --people 9 --epsilon 1", "is infinite"),
+        ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is stated twice"),
+        ("experiment hours.csv -c hours --range 0:60 --people 1e15 --epsilon 1", "do: take fewer people"),
         ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "'x' is not a number"),
         ("experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1", "did you mean 'hours'"),
         ("experiment hours.csv -c hours --range 0:60 --people 9 --epsilon 1 --protocol duchi", "did you mean 'Duchi'"),
@@ -126,3 +132,16 @@ def test_a_table_that_does_not_say_who_drew_it_is_told_apart() -> None:
     piped = run_cli("estimate", "coin.json", "-", "-c", "a", "--json", "-", stdin=Path("raw.csv").read_text())
     assert json.loads(piped.stdout)["origin_known"] is False
     assert "the table does not say" in piped.stderr
+
+
+def test_a_table_of_many_rows_is_printed_in_part() -> None:
+    args = ("--people", "100", "--epsilon", "0.1:4:40")
+    protocols = ("--range", "0:60", "--sets", "1", "--protocol", "Laplace")
+    for command in (
+        ("simulate", "zhou_nary_delta.toml", *args, "--repeats", "2"),
+        ("experiment", "hours.csv", "-c", "hours", *protocols, *args),
+        ("sweep", "zhou_nary_delta.toml", *args[2:]),
+    ):
+        text = run_cli(*command).stdout
+        assert "one row in 2 shown" in text
+        assert len(text.splitlines()) == 3 + 20

@@ -54,6 +54,14 @@ def test_answers_straight_in_the_prior(tmp_path: Path) -> None:
     assert 'weights = {"walk" = 0.3, ...}' in refused("check", path)
 
 
+@pytest.mark.parametrize("command", ["compare", "check", "vertices", "solve", "audit"])
+def test_a_folder_for_the_record_is_refused_before_the_work(command: str, coin: str, tmp_path: Path) -> None:
+    file = coin if command == "audit" else str(MODELS / "coin.toml")
+    result = run_cli(command, file, "--json", tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot write the file: it is a folder" in result.stderr
+
+
 def test_a_model_where_a_mechanism_is_asked_for() -> None:
     text = refused("audit", MODELS / "coin.toml")
     assert "a model is solved first" in text

@@ -64,9 +64,8 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     sums = (unit * coarse.center + offset)[nearest] * share / np.bincount(nearest, share)[nearest]
     rays = _rays(coarse.incumbent, far, deadline)
     none = np.zeros((0, cone.n), np.int64)
-    trees = (
-        (none, none) if work.views is not None else _trees(coarse, cone, chosen, deadline)
-    )  # views begin with few inputs
+    # Views begin with few inputs: they need no trees of all.
+    trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
     work.begin_at(rays, sums, *trees)
     return work
 
