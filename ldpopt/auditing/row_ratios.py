@@ -27,6 +27,9 @@ MIN_ENTRIES = 2e7
 MIN_SHARE = 0.02
 """Share of all pairs from which the product of all rows takes less time than the pairs alone."""
 
+LARGEST_EXPONENT = 700.0
+"""Beyond it exponentials are near the smallest floats and lose bits; a smaller exponent leaves out fewer entries."""
+
 PRODUCT_ERROR = ULPS
 """Relative error of a ratio: an inverse and a product are rounded to within 2**-53 each."""
 
@@ -48,14 +51,20 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
     return max_product(np.ascontiguousarray(matrix.floats), inverse)
 
 
+def factors_above(budget: Budget, distance: Float) -> Float:
+    """``exp(-epsilon d)`` and a little more: entries beyond this factor of another one surely keep the claim.
+
+    The margin is for the roundings of entries, ratios and products, and for those of the exponent.
+    """
+    exponent = np.minimum(float(budget) * distance, LARGEST_EXPONENT)
+    return np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
+
+
 def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
     """Pairs whose largest ratio is near ``exp(epsilon d)`` or beyond it: all others keep the claim."""
     found = []
     for x, others, distance in pairs.by_first(1):
-        exponent = float(budget) * distance
-        factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
-        with np.errstate(invalid="ignore"):
-            near = ~(ratios[x, others] * factor < 1)  # inf * 0 is near, too
+        near = ratios[x, others] * factors_above(budget, distance) >= 1
         found.append((x, others[near], distance[near]))
     return _joined(found)
 

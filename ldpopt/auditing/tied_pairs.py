@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.audits import Verdict
 from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.auditing.pairs import AnyPairs
-from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, pairs_near_bound, pairs_near_worst
+from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 MAX_CANDIDATES = 64
@@ -132,8 +132,7 @@ def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: NDArray
     if ratios is not None:
         pairs = pairs_near_bound(ratios, budget, pairs)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
-        exponent = float(budget) * distance
-        factor = np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
+        factor = factors_above(budget, distance)
         near = used[x] & ((matrix.floats[others] <= factor[:, None] * matrix.floats[x]) | (not is_screened))
         for row in np.flatnonzero(near.any(axis=1)):
             u, v = matrix.whole[x, near[row]].tolist(), matrix.whole[others[row], near[row]].tolist()

@@ -1,5 +1,6 @@
 """Bounds computed some outputs at a time, in 64-bit integers, against those in integers of any size."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases
+from ldpopt import foundation
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.budget import Budget
-from ldpopt.solving.bounds import blocks
+from ldpopt.foundation.budget import Budget, log_enclosure
+from ldpopt.solving.bounds import blocks, duals
 from ldpopt.solving.bounds.blocks import exponential_below
 from ldpopt.solving.bounds.duals import Multipliers, PairRows, bound
 
@@ -51,7 +53,7 @@ def multipliers(problem, rng, rows=25):
 
 
 @cases(60)
-@given(st.integers(2, 7), st.integers(1, 6), st.sampled_from(["gain", "loss"]), st.integers(0, 10**6))
+@given(st.integers(2, 7), st.integers(2, 6), st.sampled_from(["gain", "loss"]), st.integers(0, 10**6))
 def test_blocks_prove_hardly_less_and_never_more(n, m, sense, seed):
     rng = np.random.default_rng(seed)
     problem = statement(n, m, sense, rng)
@@ -75,6 +77,44 @@ def test_one_unit_decides():
     assert 0 < total - int(0.75 * 2.0**bits) <= 2 + 2**9
     total, bits = blocks.pairs_bound(np.array([-0.5, -0.5]), worth, nothing, Budget(1.0), np.zeros(0))
     assert 0 < total + int(0.1875 * 2.0**bits) <= 2 + 2**9
+
+
+@pytest.mark.parametrize("largest", [2.0**59, 2.0**60, 1e299])
+@pytest.mark.parametrize("smallest", [1e-60, 5e-324])
+def test_the_smallest_cost_counts_beside_the_largest(largest, smallest, monkeypatch):
+    worth = np.full((2, 2), smallest)
+    worth[0, 0] = -largest
+    problem = lo.Problem([0.5, 0.5], worth, lo.MetricDP(1.0, 1.0 - np.eye(2)))
+    nothing = Multipliers("pairwise", None, None, PairRows.joined([]), ())
+    exactly = bound(problem, nothing)
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
+    assert bound(problem, nothing) >= exactly > 0
+
+
+@pytest.mark.parametrize("form", ["pairwise", "compact"])
+def test_where_reports_make_no_difference_the_bound_is_exact(form, monkeypatch):
+    """A gap of zero is relative to nothing: whatever roundings add to it would be all of it."""
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
+    monkeypatch.setattr(duals, "MIN_COARSE_ENTRIES", 0)
+    row_sums = np.array([0.5, -0.5]) if form == "compact" else None
+    given_ = Multipliers(form, row_sums, None, PairRows.joined([]), ())
+    problem = lo.Problem([0.5, 0.5], [[1.0, 1.0], [-1.0, -1.0]], lo.PureLDP(1.0))
+    assert bound(problem, given_) == 0
+    assert bound(replace(problem, utility=[[1.0, 1.0], [-1.0, -0.9]]), given_) > Fraction(1, 2**62)
+
+
+def test_the_bound_is_alike_whatever_the_last_bits_of_the_logarithm_are(monkeypatch):
+    found = set()
+    logarithm = foundation.budget._log
+    for direction in (0.0, 0.5, 2.0):
+        with monkeypatch.context() as patch:
+            patch.setattr(foundation.budget, "_log", lambda ratio, to=direction: np.nextafter(logarithm(ratio), to))
+            log_enclosure.cache_clear()
+            ties = np.array([0]), np.array([1]), np.array([0]), np.array([0]), np.array([0.3])
+            worth, distance = np.eye(2), np.array([7.0])
+            found.add(blocks.pairs_bound(np.full(2, 0.5), worth, PairRows(*ties), Budget("log(2.5)"), distance))
+    log_enclosure.cache_clear()
+    assert len(found) == 1
 
 
 def test_other_statements_are_proved_in_larger_integers(monkeypatch):

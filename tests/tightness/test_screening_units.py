@@ -9,12 +9,15 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import coin
+from builders import cases, coin
 from ldpopt.auditing import divergence, tied_pairs
 from ldpopt.auditing.divergence import Pairs, hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
+from ldpopt.auditing.row_ratios import factors_above
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 
@@ -151,3 +154,14 @@ def test_rows_that_floats_cannot_tell_apart_are_compared_along_ties(seed):
     assert lo.audit(np.array(rows, dtype=object), lo.GraphDP(f"log({worst})", nx.path_graph(3))).verdict == "certified"
     less = 1 + (worst - 1) * (1 - Fraction(1, 2**400))
     assert lo.audit(np.array(rows, dtype=object), lo.GraphDP(f"log({less})", nx.path_graph(3))).verdict == "violated"
+
+
+@cases(100)
+@given(st.floats(0, 800) | st.sampled_from([0.0, 5e-324, 700.0, 745.2]), st.sampled_from([1.0, 0.1, 1e-300, 1e300]))
+def test_factors_that_leave_out_entries_are_too_large_by_a_few_units(exponent, distance):
+    budget = Budget(min(exponent / distance, 1e4))
+    found = Fraction(float(factors_above(budget, np.array([distance]))[0]))
+    exactly = Fraction(distance) * budget.nats
+    capped = min(exactly, Fraction(700))
+    low, high = Budget(1.0).enclosure(capped)
+    assert (1 + Fraction(3) * Fraction(ULPS)) / low < found < (1 + (5 + 2 * capped) * Fraction(ULPS)) / high

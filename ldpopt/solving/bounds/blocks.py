@@ -23,8 +23,8 @@ MIN_ENTRIES = 100_000
 BLOCK = 1 << 21
 """Number of entries whose costs are in memory at once."""
 
-LARGEST_SUM = 1e300
-"""Bound of utilities and multipliers whose sums are floats."""
+LARGEST_SUM = 2.0**60
+"""Bound of utilities and multipliers: up to it a unit is at most 1, and no cost too small to be a float in units."""
 
 BITS = 61
 """Bits of the largest sum of costs and multipliers: a cost is an int64 whatever is added to it."""
@@ -44,7 +44,7 @@ def exponential_below(exponent: Float) -> Float:
 
     Only sums and products of floats are used: the exponentials of a library differ from processor to processor, and
     so would the bounds that a certificate states. Roundings take less than the margin of ``(5 + exponent) 2**-50``: a
-    fifth of it here, and five eighths of ``exponent 2**-50`` those of the exponent by up to five units.
+    fifth of it here, and an eighth of ``exponent 2**-50`` that of an exponent which is a product.
     """
     capped = np.minimum(exponent, LARGEST_EXPONENT)
     halvings = np.floor(capped / LN2[0])
@@ -81,7 +81,7 @@ def pairs_bound(weights: Float, worth: Float, pairs: PairRows, budget: Budget, d
         whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
         at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
         value = np.rint(np.ldexp(pairs.value[row], bits))
-        less = np.floor(value * exponential_below(float(budget) * distance[row]))
+        less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
         np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))
         np.add.at(whole, (pairs.second[row], at), value.astype(np.int64))
         np.maximum(best, whole.max(axis=1), out=best)

@@ -191,23 +191,26 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     -----
     O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     """
-    sign = 1 if problem.utility.sense == "gain" else -1
+    sign, worth = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
+    # Where the report makes no difference, the gap may have no scale: what roundings add to it would be all of it.
+    has_stakes = bool((worth != worth[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
     if (
-        has_row_sums_only
+        has_stakes
+        and has_row_sums_only
         and problem.prior is not None
         and multipliers.row_sums is not None
-        and problem.utility.matrix.size > MIN_COARSE_ENTRIES
+        and worth.size > MIN_COARSE_ENTRIES
     ):
-        whole, duals, bits = coarse_integers(sign * problem.prior, problem.utility.matrix, multipliers.row_sums)
+        whole, duals, bits = coarse_integers(sign * problem.prior, worth, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _structure(problem)) * Fraction(2) ** -bits
-    if multipliers.form == "pairwise" and problem.utility.matrix.size > blocks.MIN_ENTRIES:
+    if has_stakes and multipliers.form == "pairwise" and worth.size > blocks.MIN_ENTRIES:
         found = _bound_by_blocks(problem, multipliers, sign)
         if found is not None:
             return found
-    cost_grid = exact_grid(problem.utility.matrix)  # multipliers are in the utility's unit, which may be tiny
+    cost_grid = exact_grid(worth)  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(problem.utility.matrix, grid=cost_grid)
+    costs = sign * shares[:, None] * integers(worth, grid=cost_grid)
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
@@ -220,7 +223,7 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
-    """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or numbers near the largest float."""
+    """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or large numbers."""
     prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
     ties = definition_of(problem.privacy, problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
