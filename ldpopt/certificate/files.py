@@ -86,7 +86,8 @@ def read(path: str | os.PathLike[str]) -> Content:
     try:
         whole = Entry(strict_json(path, LARGEST_FILE), name)
     except OSError as error:
-        raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
+        what = f"cannot read the certificate: {error.strerror or error}"
+        raise ModelFileError(what, where=name, do="check the path") from None
     except ValueError as error:
         raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
     table = whole.table("format", "statement", "mechanism", "multipliers", "claim")

@@ -95,7 +95,7 @@ def _bounds(text: str) -> tuple[float, float]:
         low, high = map(float, text.split(":"))
     except ValueError:
         do = "state LOW:HIGH, such as 0:100"
-        raise StatementError(f"{text!r} is no range of answers", where="--range", do=do) from None
+        raise StatementError(f"{text!r} is not a range of answers", where="--range", do=do) from None
     return low, high
 
 
@@ -129,4 +129,4 @@ def _show(rows: list[dict[str, Any]], sets: int) -> None:
         for row in few
     ]
     headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
-    print_table(headings, shown, title=f"root mean squared errors over {sets} data sets{more}")
+    print_table(headings, shown, title=f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}")

@@ -120,13 +120,15 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
     Raises
     ------
     ModelFileError
-        If a folder is missing, a path is a folder, or the format of a picture is unknown.
+        If a folder is missing, a path is a folder or ``-``, or the format of a picture is unknown.
     LdpoptError
         If a picture is to be drawn and matplotlib is not installed.
     """
     for path in (*paths, picture):
-        if path is None or path == "-":
+        if path is None:
             continue
+        if path == "-":
+            raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
         target = Path(os.path.realpath(path))
         if target.is_dir() or not target.parent.is_dir():
             why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
@@ -139,9 +141,9 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
             raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
 
 
-def _writable(path: str | None) -> str | None:
-    """A path as it is, if it can be written."""
-    require_writable(path)
+def _require_writable_record(path: str | None) -> str | None:
+    """Refuse a file that cannot be written; stdout can."""
+    require_writable(None if path == "-" else path)
     return path
 
 
@@ -151,7 +153,7 @@ Json = Annotated[
         "--json",
         metavar="FILE",
         help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
-        callback=_writable,
+        callback=_require_writable_record,
     ),
 ]
 

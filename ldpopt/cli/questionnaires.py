@@ -202,7 +202,7 @@ def privatize(
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(None if is_folder(answers) else output)
+    require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
     found = read(path)
     for note in _warnings(found, seed, keep or []):

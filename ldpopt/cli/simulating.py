@@ -192,12 +192,15 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
     labels = {text_of(name): name for name in inputs}
     weights: dict[Hashable, float] = {}
     for part in text.split(","):
-        label, _, weight = part.rpartition("=")
+        text, _, weight = part.rpartition("=")
+        label = labels.get(text.strip(), text.strip())
+        do = "state a weight for each label, such as no=3,yes=1"
+        if label in weights:
+            raise StatementError(f"{text.strip()!r} has two weights", where="--prior", do=do)
         try:
-            weights[labels.get(label.strip(), label.strip())] = float(weight)
+            weights[label] = float(weight)
         except ValueError:
-            do = "state a weight for each label, such as no=3,yes=1"
-            raise StatementError(f"{part!r} is no weight of a label", where="--prior", do=do) from None
+            raise StatementError(f"{part!r} is not a weight of a label", where="--prior", do=do) from None
     return weights
 
 

@@ -103,7 +103,7 @@ def privatize(
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
         raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
-    require_writable(None if is_folder(answers) else output)
+    require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
     _require_distinct(column)
     instrument = read_instrument(mechanism)
@@ -236,8 +236,6 @@ def estimate(
     from ldpopt.tables.kinds import kind_of
     from ldpopt.tables.origin import says_nothing
 
-    if output == "-":
-        raise typer.BadParameter("-o takes a file; `--json -` prints the numbers")
     require_writable(output, picture=plot)
     require_folder(reports, dask)
     if output is not None:

@@ -170,4 +170,4 @@ def _show(result: SweepResult) -> None:
         *([] if result.priors is None else ["first prior"]),
     ]
     columns = [*headings, result.sense, "closed form", "relative gap", "status"]
-    print_table(columns, rows, title=f"{len(result.rows)} points{more}")
+    print_table(columns, rows, title=f"{len(result.rows)} point{'s' if len(result.rows) > 1 else ''}{more}")

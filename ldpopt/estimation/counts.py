@@ -251,7 +251,8 @@ class Counts:
             n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
             return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
         except OSError as error:
-            raise ModelFileError(f"cannot read the counts: {error.strerror or error}", where=name) from None
+            what = f"cannot read the counts: {error.strerror or error}"
+            raise ModelFileError(what, where=name, do="check the path") from None
         except (ValueError, KeyError, TypeError) as error:
             raise ModelFileError(f"not counts in JSON: {error}", where=name, do="pass what Counts.save wrote") from None
 

@@ -98,7 +98,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
             return masses, inputs, list(range(masses.shape[1])), data.get("about", {}).get("digest")
         return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
     except OSError as error:
-        raise ModelFileError(f"cannot read the mechanism: {error.strerror or error}", where=str(path)) from None
+        what = f"cannot read the mechanism: {error.strerror or error}"
+        raise ModelFileError(what, where=str(path), do="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         missing = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         asked = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"

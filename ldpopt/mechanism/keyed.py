@@ -146,7 +146,8 @@ class SecretKey:
                 raise ValueError(f"the format is {short_repr(data['format'])}")
             return cls(bytes.fromhex(data["key"]))
         except OSError as error:
-            raise ModelFileError(f"cannot read the key: {error.strerror or error}", where=where) from None
+            what = f"cannot read the key: {error.strerror or error}"
+            raise ModelFileError(what, where=where, do="check the path") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise

@@ -48,7 +48,8 @@ def reading(path: str) -> Iterator[Rows]:
             stream = _stdin() if path == "-" else stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise ModelFileError(f"cannot read the table: {why}", where=path) from None
+            what = f"cannot read the table: {why}"
+            raise ModelFileError(what, where=path, do="check the path") from None
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
                 raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")

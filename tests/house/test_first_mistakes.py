@@ -62,6 +62,31 @@ def test_a_folder_for_the_record_is_refused_before_the_work(command: str, coin: 
     assert "cannot write the file: it is a folder" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("solve", "coin"),
+        ("report", "coin"),
+        ("sweep", "coin", "--epsilon", "1"),
+        ("simulate", "coin", "--people", "10"),
+        ("estimate", "COIN", "reports.csv", "-c", "a"),
+    ],
+)
+def test_stdout_for_a_file_makes_no_file_of_that_name(
+    args: tuple[str, ...], coin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = refused(*(coin if arg == "COIN" else arg for arg in args), "-o", "-")
+    assert "--json - writes to stdout" in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_not_there(coin: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    for args in (("audit", missing), ("certify", missing), ("estimate", coin, tmp_path / "missing.csv", "-c", "a")):
+        assert "do: check the path" in refused(*args)
+
+
 def test_a_model_where_a_mechanism_is_asked_for() -> None:
     text = refused("audit", MODELS / "coin.toml")
     assert "a model is solved first" in text

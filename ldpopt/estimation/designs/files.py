@@ -84,7 +84,8 @@ def read(path: str | os.PathLike[str]) -> DesignClaim:
     try:
         data = strict_json(path, LARGEST_FILE)
     except OSError as error:
-        raise ModelFileError(f"cannot read the certificate: {error.strerror or error}", where=name) from None
+        what = f"cannot read the certificate: {error.strerror or error}"
+        raise ModelFileError(what, where=name, do="check the path") from None
     except ValueError as error:
         raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
     return from_dict(data, name)

@@ -59,7 +59,8 @@ def load(path: str | os.PathLike[str]) -> Survey:
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
         return Survey(questions, epsilon=data["stated_epsilon"], **options)
     except OSError as error:
-        raise ModelFileError(f"cannot read the survey: {error.strerror or error}", where=name) from None
+        what = f"cannot read the survey: {error.strerror or error}"
+        raise ModelFileError(what, where=name, do="check the path") from None
     except LdpoptError as error:
         raise ModelFileError(error.what, where=error.where or name, do=error.do) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
