@@ -1,7 +1,7 @@
 """What a solver calls optimal is believed as far as its own multipliers prove it, for the repaired channel.
 
-For small programs that is the gap of the certificate, the same computation in integers; for large ones it is computed
-in floats.
+That is the gap of the certificate, the same computation in integers; for large programs of an expected value it is
+computed in floats. A worst case counts inputs by multipliers, whose noise may be all that floats see of a gap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.bounds.duals import Multipliers, bound
 from ldpopt.solving.bounds.gaps import STAKE_SHARE, distance_to, relative_gap
-from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.methods.method import RawSolution
 from ldpopt.solving.solution import value_of
 from ldpopt.statement.problem import Problem
@@ -26,7 +25,7 @@ BELIEVED_GAP = 1e-6
 """Largest relative gap of an answer that is called optimal, if no other one was asked for."""
 
 EXACT_NONZEROS = 500_000
-"""Non-zeros of a program up to which the gap is computed in integers, which takes 3e-7 s for each."""
+"""Non-zeros of a program of an expected value up to which the gap is computed in integers; 3e-7 s for each."""
 
 LEAST_FLOAT = 5e-324
 """Multipliers are rounded to multiples of this: below 1e-310 or so they prove nothing."""
@@ -51,7 +50,7 @@ def proved(raw: RawSolution, problem: Problem) -> RawSolution:
         return raw
     names = {"inputs": problem.inputs, "outputs": problem.outputs}
     raw = replace(raw, repaired=repair(raw.channel, problem.privacy, **names, ties=problem.ties()))
-    is_exact = raw.program.nnz <= EXACT_NONZEROS
+    is_exact = problem.prior is None or raw.program.nnz <= EXACT_NONZEROS
     return replace(raw, gap=_certified_gap(raw, problem) if is_exact else _gap_in_floats(raw, problem))
 
 
@@ -82,14 +81,13 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
 
 def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
     """The gap that the method knows of its own channel and what the repair took, or the gap of its multipliers."""
-    if raw.repaired is None:
+    if raw.repaired is None or problem.prior is None:
         return raw.gap
     channel = raw.repaired.mechanism.channel
     if raw.gap is None or raw.channel is None:
         return proved_gap(raw, problem, channel)
     with np.errstate(all="ignore"):
-        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
-        stake = float(spread.mean() if problem.prior is None else problem.prior @ spread)
+        stake = float(problem.prior @ np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1))
         before, after = value_of(problem, raw.channel), value_of(problem, channel)
         lost = before - after if problem.utility.sense == "gain" else after - before
         lost /= max(abs(before), stake) or LEAST_FLOAT
@@ -97,16 +95,16 @@ def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
 
 
 def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
-    """Relative gap of a channel's value and the bound of the answer's multipliers, in floats; None without them.
+    """Relative gap of a channel's expected value and the bound of the answer's multipliers, in floats.
 
-    Nan where numbers are beyond floats.
+    None without multipliers, and nan where numbers are beyond floats.
     """
-    if raw.outcome.row_duals is None or raw.outcome.point is None or not _has_multipliers(raw):
+    if raw.outcome.row_duals is None or raw.outcome.point is None or not _has_multipliers(raw) or problem.prior is None:
         return None
     duals, point = raw.outcome.row_duals, raw.outcome.point
     with np.errstate(all="ignore"):  # of gains near the largest float
         spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
-        stake = float(_weights(problem, raw.program, duals) @ spread) or float(spread.mean())
+        stake = float(problem.prior @ spread) or float(spread.mean())
         best, worth = bound_in_floats(raw.program, duals, point), value_of(problem, channel)
         distance = best - worth if problem.utility.sense == "gain" else worth - best
         grain = len(duals) * LEAST_FLOAT if np.any(np.ptp(problem.utility.matrix, axis=1)) else 0.0
@@ -134,12 +132,3 @@ def _most(weights: Float, lower: Float, upper: Float, at: Float) -> float:
     ends = np.where(weights > 0, upper, lower)
     loose = np.abs(weights) * np.maximum(1.0, np.abs(at))
     return float(np.where(weights == 0, 0.0, np.where(np.isfinite(ends), weights * ends, weights * at + loose)).sum())
-
-
-def _weights(problem: Problem, program: LinearProgram, duals: Float) -> Float:
-    """The prior, or the multipliers of the worst case."""
-    if problem.prior is not None:
-        return problem.prior
-    cases = np.abs(program_blocks(program, duals)["worst_case"])
-    largest = float(cases.max())
-    return cases / largest / float((cases / largest).sum()) if largest else np.full(len(cases), 1 / len(cases))

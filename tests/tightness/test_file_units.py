@@ -250,16 +250,6 @@ def test_infinite_sides_stand_at_the_point_and_a_little_beyond() -> None:
     assert most(zero, -infinite, infinite, np.array([5.0])) == 0.0
 
 
-def test_weights_of_the_worst_case_are_its_multipliers() -> None:
-    problem = lo.Problem(None, np.eye(2), lo.PureLDP("log(3)"), objective="worst_case")
-    program = formulate(problem, "pairwise")
-    duals = np.zeros(program.shape[0])
-    span = {span.name: span for span in program.rows}["worst_case"]
-    assert claims._weights(problem, program, duals).tolist() == [0.5, 0.5]
-    duals[span.start : span.start + 2] = [-1e-300, 3e-300]
-    assert claims._weights(problem, program, duals).tolist() == pytest.approx([0.25, 0.75])
-
-
 @pytest.mark.parametrize("notion", [lo.PureLDP(1.0), lo.UtilityOptimizedLDP(1.0, [0]), lo.OneSided(1.0, [1])])
 @pytest.mark.parametrize("kind", ["compact", "pairwise"])
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpopt import Problem, PureLDP, Status, Utility, certify, solve
+from ldpopt import ApproximateLDP, Problem, PureLDP, Status, Utility, certify, solve
 from ldpopt.solvers import Outcome
 from ldpopt.solving import claims
 from ldpopt.solving.claims import believed, proved
@@ -54,6 +54,18 @@ def test_a_small_change_is_within_what_was_asked_for(moved, gap, status, exact, 
     monkeypatch.setattr(claims, "EXACT_NONZEROS", 1e9 if exact else 0)
     found = proved(answer((1 - moved) * BEST + moved / 3), PROBLEM)
     assert believed(found, gap).outcome.status is status
+
+
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_the_gap_of_a_worst_case_is_the_certificates_for_programs_of_any_size(most, monkeypatch):
+    """In floats, the noise of a multiplier may be all of the bound where spreads differ by so much."""
+    monkeypatch.setattr(claims, "EXACT_NONZEROS", most)
+    gains = np.array([[1.0, 0.0, 0.5], [3e9, 2e6, 1e6], [2.0, 1e5, 3.0]])
+    problem = Problem(None, gains, ApproximateLDP(0.5, 0.05), objective="worst_case")
+    solution = solve(problem, solver="highs")
+    raw = RawSolution(solution.program, solution.outcome, np.full((3, 3), 1 / 3), 1, "a method", 1e-9)
+    found = proved(raw, problem)
+    assert found.gap == certify(replace(solution, repaired=found.repaired)).relative_gap > 1e-3
 
 
 def test_what_is_not_called_optimal_stays():
