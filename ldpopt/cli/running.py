@@ -31,8 +31,8 @@ Deltas = Annotated[
 ]
 People = Annotated[str, typer.Option(metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
 
-SECONDS = 10
-"""A scheduler that has not answered after this is not there."""
+CONNECT_SECONDS = 10
+"""How long to wait for the scheduler of a cluster."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
     try:
         get_address_host_port(dask)  # a client of an address that cannot be read prints a traceback when it ends
-        client = Client(dask, timeout=SECONDS, set_as_default=False)
+        client = Client(dask, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
         do = "start it with `dask scheduler`, and workers with `dask worker ADDRESS`"

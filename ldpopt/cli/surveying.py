@@ -213,7 +213,7 @@ def estimate(
     method: Annotated[
         Literal["inversion", "maximum_likelihood"],
         typer.Option(help="Estimator: unbiased inversion, or maximum likelihood."),
-    ] = ("inversion"),
+    ] = "inversion",
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Simultaneous intervals: all hold at once.")
