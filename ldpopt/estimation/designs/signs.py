@@ -92,8 +92,6 @@ def is_semidefinite(matrix: Whole) -> bool:
     True
     """
     sizes = [int(entry).bit_length() for entry in np.diag(matrix)]
-    if any(entry < 0 for entry in np.diag(matrix)):
-        return False
     # Rows and columns times powers of two bring the diagonal near 1.
     powers = np.array([-(-size // 2) for size in sizes], dtype=object)
     most = int(powers.max(initial=0)) + BITS
@@ -110,7 +108,9 @@ def is_semidefinite(matrix: Whole) -> bool:
         whole: Whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
         diagonal = np.diag(rest).copy()
-        if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()) and all(entry >= 0 for entry in diagonal):
+        if bool(
+            (2 * diagonal >= np.abs(rest).sum(axis=1)).all()
+        ):  # the sum has the diagonal, so that it is not negative
             return True
     return False
 

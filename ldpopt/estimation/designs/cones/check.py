@@ -62,7 +62,7 @@ class _Exponentials:
 
     def __init__(self, rays: Rays, bits: int) -> None:
         self.rays, self.bits = rays, bits
-        self.known: dict[int, int] = {ZERO: 0, 0: 1 << bits}
+        self.known: dict[int, int] = {}
 
     def of(self, below: Any) -> Whole:
         """One integer over ``2**bits`` for each entry."""
@@ -71,8 +71,8 @@ class _Exponentials:
         return np.asarray(values[place.reshape(below.shape)], dtype=object)
 
     def _entry(self, size: int) -> int:
-        if size <= 0:
-            return self.known[size]
+        if size == ZERO:
+            return 0
         value, shift = 1 << self.bits, 0
         while size >> shift:
             digit = (size >> shift) & ((1 << DIGIT) - 1)

@@ -121,10 +121,10 @@ def least_level(statement: Statement, sizes: tuple[int, ...], sigma: Float, base
     mu = _eigenvalues(statement, scheme)
     if mu is None or len(set(statement.weights.whole.tolist())) > 1:
         return None
-    largest = max((s * s * m for s, m in zip(_fractions(sigma), mu, strict=True)), default=Fraction(0))
+    largest = max(s * s * m for s, m in zip(_fractions(sigma), mu, strict=True))
     low, step = base.numerator, base.denominator - base.numerator
     told = max(Fraction(k * (n - k), (low * n + step * k) ** 2) for k in range(1, n))
-    return max(largest, Fraction(0)) * step * step * told
+    return largest * step * step * told
 
 
 def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:

@@ -1,0 +1,280 @@
+"""What proves a design for a single mean or for marginals, part by part, against definitions in rationals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+from itertools import permutations, product
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpopt.certificate.entries import Entry
+from ldpopt.errors import ModelFileError
+from ldpopt.estimation.designs.exactly import Exactly
+from ldpopt.estimation.designs.means.proof import MeanMultipliers, _sign
+from ldpopt.estimation.designs.merging import merge
+from ldpopt.estimation.designs.products.proof import ProductMultipliers, best_multipliers, information, least_level
+from ldpopt.estimation.designs.products.scheme import Scheme
+from ldpopt.estimation.designs.proof import UNBOUNDED, Statement
+
+
+def columns(n: int, base: F) -> list[Any]:
+    """``v = base + (1 - base) 1_A`` of every set."""
+    return [np.array([base + (1 - base) * inside for inside in part]) for part in product((0, 1), repeat=n)]
+
+
+def fractions(array: Any) -> Any:
+    return np.array([F(float(value)) for value in np.ravel(array)], dtype=object).reshape(np.shape(array))
+
+
+def rational(given: Exactly) -> Any:
+    return given.whole * F(1, given.denominator)
+
+
+# Means.
+
+
+def sign_of(a: int, b: int, d: int, c: int, e: int) -> int:
+    """By 400 digits of the roots, which tell all these numbers from 0."""
+    unit = 10**400
+    rough = a * unit + b * isqrt(d * unit**2) + c * isqrt(e * unit**2)
+    return 0 if abs(rough) <= abs(b) + abs(c) else 1 if rough > 0 else -1
+
+
+@pytest.mark.parametrize("most", [3, 12, 10**6])
+def test_signs_of_sums_of_roots(most: int) -> None:
+    rng = np.random.default_rng(most)
+    for a, b, d, c, e in rng.integers(-most, most + 1, (1500, 5)).tolist():
+        d, e = abs(d), abs(e)
+        near = [(a, b, d, c, e), (a, b, d, c, d), (a, b, d, -b, d), (a, b, d * d, c, e * e)]
+        near += [(-b * d - c * e, b, d * d, c, e * e), (a, -1, a * a, 0, e), (a, 0, d, -1, a * a)]
+        near += [(-b * isqrt(d) - c * isqrt(e), b, d, c, e), (1 - b * isqrt(d) - c * isqrt(e), b, d, c, e)]
+        for case in near:
+            assert _sign(*case) == sign_of(*case), case
+
+
+def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
+    """Numbers, weights, and rows that are multiples of the numbers plus constants."""
+    numbers = rng.permutation(np.arange(n) ** 2 + rng.integers(0, 2, n) * 0.5) / 4
+    weights = rng.integers(1, 6, n).astype(float)
+    matrix = np.outer([2.0, -1.5], numbers) + np.array([[1.0], [3.0]])
+    return numbers, weights, Statement.of(matrix, weights, merge(matrix))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_line_holds_where_it_holds_for_every_set(seed: int) -> None:
+    """Near the threshold, to ``2**-30``."""
+    rng = np.random.default_rng(seed)
+    n, base = 2 + seed % 4, [F(1, 3), F(1, 50), F(9, 10)][seed % 3]
+    numbers, weights, statement = mean_statement(rng, n)
+    k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
+    r, vs = fractions(weights) / F(float(weights.sum())), columns(n, base)
+    k[0] = k[0] or 1.0
+    if seed % 4 == 0:
+        k[-1], y[-1] = k[0], y[0]
+    most = max((fractions(k) @ v) ** 2 / ((fractions(y) @ v) * (r @ v)) for v in vs)
+    for factor, holds in ((1 + F(1, 2**30), True), (1 - F(1, 2**30), False), (F(1, 2), False), (F(2), True)):
+        line = y * float(most * factor)
+        true = all((fractions(k) @ v) ** 2 <= (fractions(line) @ v) * (r @ v) for v in vs)
+        given = MeanMultipliers(numbers, np.zeros(3), k, line)
+        assert given.costs_hold(statement, base) == true == holds
+        other = replace(given, numbers=numbers + np.eye(n)[0])  # two numbers are a multiple of any two
+        assert n == 2 or not other.costs_hold(statement, base)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_and_value_of_a_mean_are_those_of_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = 3 + seed, 4
+    channel = rng.multinomial(64, np.full(m, 1 / m), n) / 64
+    values = np.array([-3.0, 0.25, 1.5, 8.0])
+    numbers = channel @ values
+    weights = rng.integers(1, 6, n).astype(float)
+    matrix = np.outer([2.0, -1.5], numbers) + 1.0
+    statement, r = Statement.of(matrix, weights, merge(matrix)), fractions(weights) / F(float(weights.sum()))
+    w = fractions(numbers)
+    centered, factor = w - r @ w, F(2) ** 2 + F(3, 2) ** 2
+    spread = factor * (r @ centered**2)
+    assert spread == statement.spread
+    k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
+    given = MeanMultipliers(numbers, values, k, y)
+    assert given.bound_below(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    variances = factor * (fractions(channel) @ fractions(values) ** 2 - w**2)
+    c = centered.astype(float)
+    inverse = np.outer(c, values - float(r @ w)) / (c @ c)
+    assert given.value_above(statement, channel, inverse, "average") == r @ variances
+    assert given.value_above(statement, channel, inverse, "worst_case") == max(variances)
+    for wrong in (
+        replace(given, values=values + np.array([0.0, 0.0, 0.0, 2.0**-40])),
+        replace(given, numbers=numbers + 2.0**-40 * np.eye(n)[0]),
+        replace(given, numbers=np.zeros(n)),
+        replace(given, values=values[1:]),
+    ):
+        assert wrong.value_above(statement, channel, inverse, "average") == UNBOUNDED
+    assert given.value_above(statement, channel, inverse * 1.001, "average") == UNBOUNDED
+    one = np.arange(n)[None] ** 2.0
+    other = Statement.of(one, weights, merge(one))
+    assert given.value_above(other, channel, inverse, "average") == UNBOUNDED
+    assert not given.costs_hold(other, F(1, 3))
+
+
+# Marginals.
+
+
+def projections(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
+    """``E_T`` of every set of attributes, in rationals."""
+    found = {}
+    for kept in np.ndindex(*(2,) * len(sizes)):
+        whole = np.full((1, 1), F(1), dtype=object)
+        for stays, size in zip(kept, sizes, strict=True):
+            flat = np.full((size, size), F(1, size), dtype=object)
+            whole = np.kron(whole, np.array(np.eye(size, dtype=int), dtype=object) - flat if stays else flat)
+        found[kept] = whole
+    return found
+
+
+def product_statement(sizes: tuple[int, ...], mu: Any) -> Statement:
+    n = int(np.prod(sizes))
+    gram = sum(value * part for value, part in zip(mu, projections(sizes).values(), strict=True)) * n
+    return Statement(Exactly(np.array(gram, dtype=object) * 1, n), Exactly(np.array([1] * n, dtype=object), n))
+
+
+def integers(statement: Statement) -> Statement:
+    gram = np.array([[int(entry) for entry in row] for row in statement.gram.whole], dtype=object)
+    return Statement(Exactly(gram, statement.gram.denominator), statement.weights)
+
+
+CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2, 2, 2), [0, 4, 1, 16, 1, 4, 4, 1])]
+
+
+@pytest.mark.parametrize(("sizes", "mu"), CASES)
+@pytest.mark.parametrize("base", [F(1, 3), F(1, 50), F(9, 10)])
+def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
+    statement = integers(product_statement(sizes, mu))
+    sigma = np.array([0.0] + [1 / m**0.5 if m else 0.0 for m in mu[1:]])
+    s = sum(F(value) * part for value, part in zip(sigma, projections(sizes).values(), strict=True))
+    form, n = s @ rational(statement.gram) @ s, len(s)
+    told = max((v @ form @ v) * n / v.sum() ** 2 for v in columns(n, base))
+    least = least_level(statement, sizes, sigma, base)
+    assert least is not None
+    assert least >= told
+    assert least == told or 0 in mu[1:]
+    assert least_level(statement, sizes, 2 * sigma, base) == 4 * least
+    assert least_level(statement, sizes, -sigma, base) == least
+    more = np.append(sigma[:-1], 3 * sigma[-1])
+    assert least_level(statement, sizes, more, base) == 9 * least
+    level = float(least)
+    for given in (np.nextafter(level, 0), level, np.nextafter(level, np.inf)):
+        found = ProductMultipliers(sizes, sigma, float(given))
+        assert found.costs_hold(statement, base) == (F(float(given)) >= least)
+        trace = (s @ rational(statement.gram)).trace()
+        assert found.bound_below(statement) == 2 * trace - n * F(float(given)) - statement.spread
+
+
+@pytest.mark.parametrize(("sizes", "mu"), CASES)
+def test_the_best_multipliers_are_the_best_multiple(sizes: Any, mu: Any) -> None:
+    statement, base = integers(product_statement(sizes, mu)), F(1, 3)
+    best = best_multipliers(statement, sizes, base)
+    assert best.costs_hold(statement, base)
+    for factor in (0.99, 1.01):
+        sigma = factor * best.eigenvalues
+        least = least_level(statement, sizes, sigma, base)
+        assert least is not None
+        other = ProductMultipliers(sizes, sigma, float(least))
+        assert other.bound_below(statement) < best.bound_below(statement)
+
+
+def test_weights_and_workloads_beside_the_scheme_have_no_level() -> None:
+    statement = integers(product_statement((2, 3), [0, 4, 1, 16]))
+    sigma = np.ones(4)
+    assert least_level(statement, (2, 3), sigma, F(1, 2)) is not None
+    assert least_level(statement, (3, 2), sigma, F(1, 2)) is None
+    assert least_level(statement, (2, 2), sigma, F(1, 2)) is None
+    uneven = replace(statement, weights=Exactly(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
+    assert least_level(uneven, (2, 3), sigma, F(1, 2)) is None
+    assert not ProductMultipliers((2, 3), sigma, 1e9).costs_hold(uneven, F(1, 2))
+
+
+def orbit(sizes: tuple[int, ...], members: set[tuple[int, ...]]) -> list[list[int]]:
+    """All sets that come of one by orders of the values of each attribute."""
+    answers = list(np.ndindex(*sizes))
+    found = {
+        tuple(tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members for answer in answers)
+        for orders in product(*(list(permutations(range(size))) for size in sizes))
+    }
+    return [[int(inside) for inside in part] for part in sorted(found)]
+
+
+def masses_of(sizes: tuple[int, ...], sets: list[tuple[int, int, set[tuple[int, ...]]]]) -> Any:
+    """Columns with a high and a low mass, in an odd order, without regard to the sums of rows."""
+    rows = [[low + (high - low) * x for x in part] for high, low, members in sets for part in orbit(sizes, members)]
+    return np.array(rows[::2] + rows[1::2], dtype=np.int64).T
+
+
+SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)}), (8 << 44, 2 << 44, {(1, 1)})]
+
+
+def test_information_is_that_of_the_definition() -> None:
+    """``n sum_a c_a c_a^T / 1.c_a`` in every eigenspace but that of constants."""
+    sizes = (2, 3)
+    for sets in (SETS, SETS[1:], [*SETS, (7 << 44, 7 << 44, {(0, 0)})], [(9 << 44, 2 << 44, {(0, 0)}), SETS[0]]):
+        masses = masses_of(sizes, sets)
+        told = information(Scheme(sizes), masses)
+        shares = masses.astype(object) * F(1, 2**53)
+        whole = sum(6 * np.outer(c, c) / c.sum() for c in shares.T)
+        assert told is not None
+        for (kept, part), have in zip(projections(sizes).items(), told, strict=True):
+            assert not any(kept) or (part @ whole == have * part).all()
+
+
+def test_information_beside_the_scheme_is_refused() -> None:
+    masses = masses_of((2, 3), SETS)
+    assert information(Scheme((3, 2)), masses) is None
+    assert information(Scheme((2, 3)), masses[:, 1:]) is None
+    masses[0, 0] += 1
+    assert information(Scheme((2, 3)), masses) is None
+
+
+def test_the_value_is_the_variance_of_the_best_estimator() -> None:
+    sizes = (2, 3)
+    channel = masses_of(sizes, SETS) / 2.0**53
+    for mu in ([0, 4, 1, 16], [0, 4, 0, 16]):
+        statement = integers(product_statement(sizes, mu))
+        scale = channel.mean(axis=0)
+        whole = channel / scale @ channel.T
+        inverse = (np.linalg.inv(whole) @ channel) / scale
+        gram = rational(statement.gram).astype(float)
+        value = np.trace(gram @ np.linalg.inv(whole)) - float(statement.spread)
+        given = ProductMultipliers(sizes, np.ones(4), 1.0)
+        found = given.value_above(statement, channel, inverse, "average")
+        assert float(found) == pytest.approx(value, rel=1e-12)
+        assert given.value_above(statement, channel, inverse, "worst_case") == found
+        assert given.value_above(statement, channel, 1.001 * inverse, "average") == UNBOUNDED
+        part = channel.copy()
+        part[0, 0] *= 0.5
+        assert given.value_above(statement, part, inverse, "average") == UNBOUNDED
+    blind = masses_of(sizes, [(9 << 44, 2 << 44, {(0, 0), (0, 1), (0, 2)})]) / 2.0**53
+    pinned = np.linalg.pinv(blind).T
+    for mu, bounded in (([0, 0, 4, 0], True), ([0, 0, 4, 1], False), ([0, 1, 4, 0], False)):
+        statement = integers(product_statement(sizes, mu))
+        found = ProductMultipliers(sizes, np.ones(4), 1.0).value_above(statement, blind, pinned, "average")
+        assert (found < UNBOUNDED) == bounded
+
+
+@pytest.mark.parametrize(
+    ("sizes", "holds"), [([6], True), ([2, 3], True), ([3, 2], True), ([1, 6], False), ([2, 2], False), ([7], False)]
+)
+def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
+    numbers = [0.5] * 2 ** len(sizes)
+    values = {"sizes": sizes, "eigenvalues": numbers, "level": 2.0}
+    table = Entry(values, "file").table(*values)
+    if holds:
+        found = ProductMultipliers.read(table, 6, 3)
+        assert (found.sizes, found.eigenvalues.tolist(), found.level) == (tuple(sizes), numbers, 2.0)
+        assert found.stated() == values
+    else:
+        with pytest.raises(ModelFileError):
+            ProductMultipliers.read(table, 6, 3)
