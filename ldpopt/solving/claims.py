@@ -91,7 +91,7 @@ def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
         before, after = value_of(problem, raw.channel), value_of(problem, channel)
         lost = before - after if problem.utility.sense == "gain" else after - before
         lost /= max(abs(before), stake) or LEAST_FLOAT
-    return raw.gap + lost if lost > BELIEVED_GAP else raw.gap
+    return raw.gap + max(0.0, lost)
 
 
 def proved_gap(raw: RawSolution, problem: Problem, channel: Float) -> float | None:

@@ -45,6 +45,15 @@ def test_a_gap_that_the_repair_opens_is_no_optimum(gap, monkeypatch):
     )
 
 
+def test_a_little_that_the_repair_took_counts_in_floats_too(monkeypatch):
+    """The method's gap is as large as is believed, and the repair takes about 1e-6 more."""
+    monkeypatch.setattr(claims, "EXACT_NONZEROS", 0)
+    found = proved(answer((1 - 1e-6) * BEST + 1e-6 * np.eye(3), 1e-6), PROBLEM)
+    assert 1.3e-6 < found.gap < 2.5e-6
+    assert believed(found, 1e-6).outcome.status is Status.FAILED
+    assert proved(answer(BEST, 1e-6), PROBLEM).gap == pytest.approx(1e-6, abs=1e-12)
+
+
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(
     ("moved", "gap", "status"),
