@@ -1,8 +1,8 @@
 """Mutation testing of the exact core: which small changes of the code does no test notice? Writes mutation.md.
 
 Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in which the code
-of one function is replaced, and the tests that call it run until one fails, first those that killed others. Settings:
-``[tool.mutation]`` in pyproject.toml.
+of one function is replaced, and the tests that call it run until one fails, first those that kill most in a second.
+Settings: ``[tool.mutation]`` in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Mutation:
         killers = Counter(known.values())
         for mutant in left:
             tests = [name for name in names if not mutant.function or mutant.function in calls[name][1]]
-            tests.sort(key=lambda name: (-killers[name], calls[name][0]))
+            tests.sort(key=lambda name: calls[name][0] / (1 + killers[name]))  # those that kill most in a second
             total = list(accumulate(calls[name][0] for name in tests))
             tests = tests[: bisect(total, self.settings["seconds"]) + 1]
             seconds = 2 * int(self.settings["seconds"]) + 3

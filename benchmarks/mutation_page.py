@@ -20,7 +20,7 @@ left out, `floor` for `ceil`, `min` for `max`, `low` for `high`, `_taylor_down` 
 `pyproject.toml`). Annotations, decorators, the words of errors and thresholds such as 1e-9 or
 20_000 are left alone. Of modules with many
 mutants a sample is drawn, the same one each time. A mutant is killed by the first failing test of its module's unit,
-law and tightness tests; those that killed others come first, then the fast ones, up to a few seconds.
+law and tightness tests; those that kill most in a second come first, up to a few seconds.
 
 **{killed} of {counted} mutants that are not equivalent are killed: {score:.1%}.** {equivalent} are argued to be
 equivalent: every promise holds with them. {once} of the killed ones survived before the tests that came with this page.

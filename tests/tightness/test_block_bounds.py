@@ -117,6 +117,16 @@ def test_the_bound_is_alike_whatever_the_last_bits_of_the_logarithm_are(monkeypa
     assert len(found) == 1
 
 
+def test_many_multipliers_of_one_output_do_not_overflow(monkeypatch):
+    problem = statement(3, 2, "gain", np.random.default_rng(3), utility=lo.Utility(np.eye(3, 2), "gain"))
+    first, second = np.array([0, 1] * 40), np.array([1, 2] * 40)
+    pairs = PairRows(first, second, np.arange(80), np.zeros(80, np.int64), np.ones(80))
+    given_ = Multipliers("pairwise", None, None, pairs, ())
+    exactly = bound(problem, given_)
+    monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
+    assert 0 < bound(problem, given_) - exactly < 2.0**-40
+
+
 def test_other_statements_are_proved_in_larger_integers(monkeypatch):
     rng = np.random.default_rng(1)
     forbidding = lo.constraints.linear(rng.random((3, 3)), upper=2.0, name="some")
