@@ -79,7 +79,7 @@ def test_one_unit_decides():
     assert 0 < total + int(0.1875 * 2.0**bits) <= 2 + 2**9
 
 
-@pytest.mark.parametrize("largest", [2.0**59, 2.0**60, 1e299])
+@pytest.mark.parametrize("largest", [2.0**59, 2.0**60, 2.0**80, 1e299])
 @pytest.mark.parametrize("smallest", [1e-60, 5e-324])
 def test_the_smallest_cost_counts_beside_the_largest(largest, smallest, monkeypatch):
     worth = np.full((2, 2), smallest)
