@@ -80,6 +80,13 @@ def test_what_an_average_leaves_is_taken_off_entry_by_entry(seed: int) -> None:
     assert most * worst(plain, y, r, vs) <= 1
 
 
+def test_the_full_set_is_checked() -> None:
+    """With a base of 0 it may be the only one that costs too much."""
+    line = weights = exactly([1, 1])
+    assert hold_by_size(exactly([[1, 1], [1, 1]]), line, weights, F(0))
+    assert not hold_by_size(exactly([[1, 2], [2, 1]]), line, weights, F(0))
+
+
 def test_sizes_say_nothing_of_one_answer_or_other_weights() -> None:
     form, line = exactly([[1, 0], [0, 1]]), exactly([9, 9])
     assert hold_by_size(form, line, exactly([1, 1]), F(1, 2))
@@ -190,6 +197,9 @@ def test_a_wrong_factor_in_floats_proves_nothing(monkeypatch: pytest.MonkeyPatch
     for change in (lambda f: 0.9 * f, lambda f: 1.1 * f, lambda f: f + 0.01 * (f == 0)):
         monkeypatch.setattr(signs, "cholesky", lambda floats, lower, change=change: change(right(floats, lower=lower)))
         assert signs.is_semidefinite(matrix) == (change(1.0) < 1)
+    last = np.diag([0.0, 0.0, 0.1])
+    monkeypatch.setattr(signs, "cholesky", lambda floats, lower: right(floats, lower=lower) + last)
+    assert not signs.is_semidefinite(matrix)
 
 
 # By rays.
@@ -216,6 +226,7 @@ def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypat
         (exactly([[4, 0], [0, 0]], 3), exactly([0, 3], 2)),
         (exactly([[0, 0], [0, 0]], 1000), exactly([-3, 3], 2)),
         (exactly([[0, 700], [700, 0]], 1000), exactly([0, 3], 2)),
+        (exactly([[10**9, -(10**9)], [-(10**9), 10**9]], 1000), exactly([0, 3], 2)),
     ):
 
         def spare(v: Any, form: Exactly = form, line: Exactly = line) -> F:

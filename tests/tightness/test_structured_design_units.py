@@ -14,7 +14,7 @@ import pytest
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.means.proof import MeanMultipliers, _sign
+from ldpopt.estimation.designs.means.proof import MeanMultipliers, _compare, _holds, _root, _sign
 from ldpopt.estimation.designs.merging import merge
 from ldpopt.estimation.designs.products.proof import ProductMultipliers, best_multipliers, information, least_level
 from ldpopt.estimation.designs.products.scheme import Scheme
@@ -54,6 +54,43 @@ def test_signs_of_sums_of_roots(most: int) -> None:
         near += [(-b * isqrt(d) - c * isqrt(e), b, d, c, e), (1 - b * isqrt(d) - c * isqrt(e), b, d, c, e)]
         for case in near:
             assert _sign(*case) == sign_of(*case), case
+
+
+def test_roots_are_put_in_order_exactly() -> None:
+    large = 10**140
+    for sign in (-1, 1):
+        one, two = _root(1, sign, 2, 1, 0, True), _root(2, sign, 8, 2, 1, True)
+        assert _compare(one, two) == _compare(two, one) == 0
+        one, two = _root(0, sign, large, 1, 0, True), _root(0, sign, large + 1, 1, 1, True)
+        assert _compare(one, two) == -sign == -_compare(two, one)
+        one, two = _root(5, sign, 2, 3, 0, True), _root(7, sign, 2, 3, 1, True)
+        assert _compare(one, two) == -1 == -_compare(two, one)
+
+
+@pytest.mark.parametrize("base", [F(1, 3), F(1, 50), F(9, 10)])
+@pytest.mark.parametrize("seed", range(40))
+def test_slopes_without_weight_hold_up_to_equality(seed: int, base: F) -> None:
+    rng = np.random.default_rng(seed)
+    n = 2 + seed % 4
+    k, y, r = (part.astype(object) for part in rng.integers([[-8], [1], [0]], [[9], [9], [3]], (3, n)))
+    r[0] += 1
+    y[-1] = y[-1] * [1, -1][seed % 2]
+    vs = columns(n, base)
+    if min(y @ v for v in vs) <= 0:
+        assert _holds(k, y, r, base) == all(y @ v >= 0 and (k @ v) ** 2 <= (y @ v) * (r @ v) for v in vs)
+        return
+    most = max((k @ v) ** 2 / ((y @ v) * (r @ v)) for v in vs)
+    for factor, holds in ((most, True), (most * (1 - F(1, 10**30)), most == 0)):
+        p, q = factor.numerator, factor.denominator
+        assert _holds(q * k, p * y, q * r, base) == holds
+
+
+@pytest.mark.parametrize("y", [[1, -3], [1, -2]])
+def test_lines_below_nought_do_not_hold(y: Any) -> None:
+    none, base = np.array([0, 0], dtype=object), F(1, 2) if y[1] == -3 else F(9, 10)
+    for r in ([1, 1], [1, 0], [0, 1]):
+        assert not _holds(none, np.array(y, dtype=object), np.array(r, dtype=object), base)
+        assert _holds(none, np.array([2, y[1] // 3], dtype=object), np.array(r, dtype=object), base)
 
 
 def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
@@ -151,13 +188,13 @@ CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2,
 
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
-@pytest.mark.parametrize("base", [F(1, 3), F(1, 50), F(9, 10)])
+@pytest.mark.parametrize("base", [F(0), F(1, 3), F(1, 50), F(9, 10)])
 def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
     statement = integers(product_statement(sizes, mu))
     sigma = np.array([0.0] + [1 / m**0.5 if m else 0.0 for m in mu[1:]])
     s = sum(F(value) * part for value, part in zip(sigma, projections(sizes).values(), strict=True))
     form, n = s @ rational(statement.gram) @ s, len(s)
-    told = max((v @ form @ v) * n / v.sum() ** 2 for v in columns(n, base))
+    told = max((v @ form @ v) * n / v.sum() ** 2 for v in columns(n, base) if any(v))
     least = least_level(statement, sizes, sigma, base)
     assert least is not None
     assert least >= told
@@ -228,6 +265,17 @@ def test_information_is_that_of_the_definition() -> None:
         assert told is not None
         for (kept, part), have in zip(projections(sizes).items(), told, strict=True):
             assert not any(kept) or (part @ whole == have * part).all()
+
+
+def test_information_of_three_attributes() -> None:
+    masses = masses_of((2, 2, 2), [(9 << 44, 2 << 44, {(0, 0, 0), (0, 1, 1)})])
+    told = information(Scheme((2, 2, 2)), masses)
+    shares = masses.astype(object) * F(1, 2**53)
+    whole = sum(8 * np.outer(c, c) / c.sum() for c in shares.T)
+    assert told is not None
+    assert len(told) == 8
+    for (kept, part), have in zip(projections((2, 2, 2)).items(), told, strict=True):
+        assert not any(kept) or (part @ whole == have * part).all()
 
 
 def test_information_beside_the_scheme_is_refused() -> None:
