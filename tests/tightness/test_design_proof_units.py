@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, design
+from ldpopt.certificate.entries import Entry
+from ldpopt.errors import ModelFileError
 from ldpopt.estimation.designs import proof
 from ldpopt.estimation.designs.certificate_ import bounded
 from ldpopt.estimation.designs.merging import merge
@@ -145,3 +147,14 @@ def test_a_bound_is_that_of_multipliers_that_hold(holds):
     assert bound == found.bound_below(PREFIX)
     assert (found is multipliers) == holds
     assert holds or bound == -PREFIX.spread < 0
+
+
+@pytest.mark.parametrize("n, diagonal, is_read", [(20, None, True), (21, None, False), (21, [0.0] * 22, True)])
+def test_multipliers_of_many_answers_need_a_diagonal(n, diagonal, is_read):
+    stated = {"inverse": [[0.0] * n] * n, "line": [0.0] * n, "shift": diagonal, "inequalities": None}
+    table = {key: Entry(value, key) for key, value in stated.items()}
+    if is_read:
+        assert (Multipliers.read(table, n, n).shift is None) == (diagonal is None)
+    else:
+        with pytest.raises(ModelFileError, match="a bound for 21 answers needs a diagonal"):
+            Multipliers.read(table, n, n)
