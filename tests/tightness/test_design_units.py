@@ -109,6 +109,7 @@ def test_what_is_taken_off_is_of_pairs_and_sizes(seed: int) -> None:
     found = given.exact()
     assert found is not None
     assert (given.form == rational(found).astype(float)).all()
+    assert (given.times(0.5).form == given.form / 2).all()
     for part in product((0, 1), repeat=n):
         z = np.array([1, *(2 * inside - 1 for inside in part)], dtype=object)
         both = sum(F(given.pairs[x, y]) for y in range(n) for x in range(y) if part[x] and part[y])
