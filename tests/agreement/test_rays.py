@@ -285,3 +285,11 @@ def test_a_coarse_start_changes_no_bound_and_begins_closer(epsilon):
     assert found.ended == usual.ended == "gap"
     assert work.bound <= plain.value + 1e-9
     assert work.value >= plain.bound - 1e-9
+
+
+def test_reports_that_are_all_worth_the_same():
+    x = np.arange(70.0)
+    for worth in (np.zeros((70, 70)), np.repeat(x[:, None], 70, axis=1)):
+        problem = lo.Problem(np.full(70, 1 / 70), lo.Utility(worth, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x)))
+        found = lo.solve(problem)
+        assert (found.solver, found.status, lo.certify(found).gap) == ("rays (pairwise)", Status.OPTIMAL, 0)

@@ -111,7 +111,7 @@ class Scale:
     Attributes
     ----------
     offset, unit : float
-        A true cost is ``offset + unit * cost``.
+        A true cost is ``offset + unit * cost``; a unit of 0 where all reports are worth the same.
     floor : float
         Least true cost that gaps are relative to.
     """
@@ -127,7 +127,7 @@ class Scale:
     @property
     def least(self) -> float:
         """Least normalized cost that gaps are relative to; about, as the bound is not known."""
-        return max(self.floor, abs(self.offset)) / self.unit
+        return max(self.floor, abs(self.offset)) / self.unit if self.unit else 1.0
 
 
 class Generation:

@@ -140,9 +140,10 @@ def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     costs = -(problem.prior[:, None] * problem.utility.gain).T
     least = costs.min(axis=0)
     costs = np.ascontiguousarray(costs - least)
-    unit = float(costs.max()) or 1.0
-    stake = float(costs.max(axis=0).sum())
-    return costs / unit, least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)
+    unit, stake = float(costs.max()), float(costs.max(axis=0).sum())
+    if unit == 0:  # every report is worth the same, so any channel is the best: the first report is made the cheapest
+        costs[1:] = 1.0
+    return costs / (unit or 1.0), least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)
 
 
 def _roots(gain: Float) -> Int:
