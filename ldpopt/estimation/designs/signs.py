@@ -108,9 +108,8 @@ def is_semidefinite(matrix: Whole) -> bool:
         whole: Whole = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
         diagonal = np.diag(rest).copy()
-        if bool(
-            (2 * diagonal >= np.abs(rest).sum(axis=1)).all()
-        ):  # the sum has the diagonal, so that it is not negative
+        # A row's sum has the diagonal's absolute value, so where this holds the diagonal is not negative.
+        if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()):
             return True
     return False
 
