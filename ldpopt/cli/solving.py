@@ -183,15 +183,15 @@ def require_expected(stated: Model, value: float) -> None:
 
 
 def heat_map(mechanism: Any, privacy: Any = None) -> Any:
-    """New axes with a mechanism, large enough for its labels and numbers, under the name of its notion if known."""
+    """New axes with a mechanism, large enough for its labels and numbers, under its notion, or its audited epsilon."""
     from ldpopt import plot as pictures
     from ldpopt.plot.axes import name_privacy
 
     n, m = mechanism.channel.shape
     axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
     pictures.mechanism(mechanism, axes)
-    if privacy is not None:
-        axes.set_title(name_privacy(privacy), fontsize=10)
+    audited = rf"Audit: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}" if privacy is None else ""
+    axes.set_title(audited or name_privacy(privacy), fontsize=10)
     return axes
 
 

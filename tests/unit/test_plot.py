@@ -239,3 +239,12 @@ def test_a_solution_is_titled_by_its_notion() -> None:
     ax = plot(solve(Problem([0.5, 0.5], "identity", ApproximateLDP(0.7, 0.01))))
     assert "0.7" in ax.get_title()
     assert "0.01" in ax.get_title()
+
+
+def test_a_heat_map_names_the_notion_or_the_audited_epsilon():
+    import ldpopt
+    from ldpopt.cli.solving import heat_map
+
+    coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
+    assert heat_map(coin).get_title() == r"Audit: true $\varepsilon$ = 1.099"
+    assert heat_map(coin, ldpopt.PureLDP(2.0)).get_title() == r"pure privacy, $\varepsilon$ = 2"
