@@ -25,7 +25,7 @@ BELIEVED_GAP = 1e-6
 """Largest relative gap of an answer that is called optimal, if no other one was asked for."""
 
 EXACT_NONZEROS = 500_000
-"""Non-zeros of a program of an expected value up to which the gap is computed in integers; 3e-7 s for each."""
+"""Non-zeros of a program of an expected value up to which the gap is computed in integers."""
 
 LEAST_FLOAT = 5e-324
 """Multipliers are rounded to multiples of this: below 1e-310 or so they prove nothing."""
