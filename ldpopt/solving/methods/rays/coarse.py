@@ -19,6 +19,7 @@ from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.groups import Groups
 
 if TYPE_CHECKING:
     from ldpopt.solving.methods.rays.master import Master
@@ -31,6 +32,9 @@ FEWER = 3
 
 COARSE_GAP = 0.02
 """Relative gap to which the coarse problem is solved."""
+
+GROUPED = 250
+"""Number of inputs from which row sums are 1 on average only, in the first rounds."""
 
 TIME_SHARE = 0.5
 """Share of the time that is left which the coarse problem may take."""
@@ -57,16 +61,17 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
     coarse, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE))
-    if coarse.incumbent is None or not coarse.center_value > 0:
+    best = coarse.incumbent or coarse.outline
+    if best is None or not coarse.center_value > 0:
         return work
     LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
-    share = costs.mean(axis=0) + 1e-300
-    sums = (unit * coarse.center + offset)[nearest] * share / np.bincount(nearest, share)[nearest]
-    rays = _rays(coarse.incumbent, far, deadline)
+    groups = Groups.of(nearest, work.share)
+    sums = groups.shared(unit * coarse.center + offset)
+    rays = _rays(best, far, deadline)
     none = np.zeros((0, cone.n), np.int64)
     # Views begin with few inputs: they need no trees of all.
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
-    work.begin_at(rays, sums, *trees)
+    work.begin_at(rays, sums, *trees, groups if cone.n >= GROUPED else None)
     return work
 
 
@@ -105,7 +110,7 @@ def _coarse(
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
     work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline)
-    work.run(COARSE_GAP, deadline)
+    work.run(COARSE_GAP, deadline, is_outline=True)
     return work, offset, unit
 
 

@@ -20,7 +20,9 @@ from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.master import Master
+from ldpopt.solving.methods.rays.covering import cover
+from ldpopt.solving.methods.rays.groups import Groups
+from ldpopt.solving.methods.rays.master import FEW_KEPT, STEP_SECONDS, Master
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
@@ -71,6 +73,12 @@ RAY_BLOCK = 1000
 
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
+
+OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
+"""Gap of the relaxation by groups at which every input has a row again: at least, and as a share of the gap asked for."""
+
+WHOLE_STEPS = 30
+"""Steps of the first master in which every input has a row, at most; about."""
 
 VIEWED = 150
 """Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
@@ -152,6 +160,10 @@ class Generation:
         self.center = np.zeros(cone.n)
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
+        self.groups: Groups | None = None
+        self.outline: Master | None = None
+        self.outline_value = inf
+        self.share = costs.mean(axis=0) + 1e-300
         self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
         self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
         self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
@@ -159,7 +171,7 @@ class Generation:
         self.rounds = self.stalled = 0
         self.known = np.empty((0, cone.n))
 
-    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
+    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int, groups: Groups | None = None) -> None:
         """Begin with some rays, multipliers that may be good, and for each output the best of some trees.
 
         Parameters
@@ -170,17 +182,27 @@ class Generation:
             Multipliers to be priced first.
         parents, sides : int arrays, shape (t, n)
             Trees of tight ties, as in `Trees`, with any roots.
+        groups : Groups, optional
+            Groups with which the first rounds are done; default: none.
         """
+        self.groups = groups
         known = rays / rays.max(axis=1, keepdims=True)
         self.known, self.center, self.smoothing = np.concatenate([self._kernel_columns(), known]), sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:
-        """Relative gap so far."""
-        return self.scale.share(self.value - self.bound, self.bound)
+        """Relative gap so far; with groups that of their relaxation."""
+        return self.scale.share(self.reached - self.bound, self.bound)
 
-    def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
+    @property
+    def reached(self) -> float:
+        """Least value so far; with groups that of their relaxation."""
+        return self.value if self.groups is None else min(self.value, self.outline_value)
+
+    def run(
+        self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf, *, is_outline: bool = False
+    ) -> RaysResult:
         """Do rounds until the gap is reached, nothing improves, or time is over.
 
         Parameters
@@ -191,16 +213,41 @@ class Generation:
             When to stop; default: ``NO_LIMIT``.
         patience : float
             Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
+        is_outline : bool
+            Whether groups, if there are some, are kept: then there is no channel. Default: False.
         """
         with few_threads(len(self.center)):
-            master = self._first_master()
-            ended = ""
-            while not ended and not deadline.is_over:
-                master = self._round(master, gap, deadline)
-                self.rounds += 1
-                LOG.info("rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
-                ended = self._ending(gap, patience)
-        return self._result(ended or "time")
+            if self.groups is not None:
+                self._outline(gap if is_outline else max(OUTLINE_SHARE * gap, OUTLINE_GAP), self._before_whole(deadline))
+            if is_outline and self.groups is not None:
+                return self._result("gap")
+            self.groups = None
+            ended = self._rounds(self._first_master(), gap, deadline, patience)
+        return self._result(ended)
+
+    def _outline(self, gap: float, deadline: Deadline) -> None:
+        """Do the rounds with groups; their rays are at hand for a master in which every input has a row."""
+        master = self._first_master()
+        kernels = self.known[: len(self.roots)]
+        self._rounds(master, gap, deadline, inf)
+        if self.outline is not None:
+            self.known = np.concatenate([kernels, self.outline.rays.T])
+        self.stalled = 0
+
+    def _before_whole(self, deadline: Deadline) -> Deadline:
+        """An earlier deadline, which leaves time for a master in which every input has a row."""
+        n = len(self.center)
+        return deadline.before(WHOLE_STEPS * STEP_SECONDS * n**2 * (1 + FEW_KEPT / 3) * n)
+
+    def _rounds(self, master: Master, gap: float, deadline: Deadline, patience: float) -> str:
+        """Do rounds from this master on; returns why they ended."""
+        ended = ""
+        while not ended and not deadline.is_over:
+            master = self._round(master, gap, deadline)
+            self.rounds += 1
+            LOG.info("rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
+            ended = self._ending(gap, patience)
+        return ended or "time"
 
     def _ending(self, gap: float, patience: float) -> str:
         """Why to stop now; empty to go on."""
@@ -212,27 +259,35 @@ class Generation:
 
     def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master, price all outputs, add their rays."""
-        before = self.value, self.bound
+        before = self.reached, self.bound
         master = self._solved(master, max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), deadline)
-        if master.is_feasible and master.value < self.value:
-            self.value, self.incumbent = master.value, master
-        sums = master.at.sums
+        if master.is_feasible:
+            self._keep(master)
+        sums = master.sums
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
         found, is_exact = self._price(priced, gap, deadline)
         prices = self.trees.prices(self.costs, priced)
+        shift = self._shift(prices, found)
         new, cost, rays = self._new_rays(sums, found)
-        rises = self._use_prices(priced, sums, prices, is_exact=is_exact)
+        rises = self._use_prices(priced, sums, prices, shift, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
-        self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
+        self.stalled = 0 if len(new) or (self.reached, self.bound) != before else self.stalled + 1
         if not len(new):
             return master
         return master.extended(rays.T, cost, new, self.center)
+
+    def _keep(self, master: Master) -> None:
+        """Keep a master whose weights are feasible if there is no better one."""
+        if master.groups is not None and master.value < self.outline_value:
+            self.outline_value, self.outline = master.value, master
+        elif master.groups is None and master.value < self.value:
+            self.value, self.incumbent = master.value, master
 
     def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
         everything = np.arange(len(self.roots))
         if self.views is not None:
-            self.views.improve(self.costs, priced, max(self.value - self.bound, 0.0), deadline)
+            self.views.improve(self.costs, priced, max(self.reached - self.bound, 0.0), deadline)
             return self.views.rays(everything), not deadline.is_over
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         most = ROUGH_PIVOTS * len(priced) if is_rough else None
@@ -255,23 +310,29 @@ class Generation:
         found = master.solved(gap, self.scale.least, deadline)
         if found.is_feasible or deadline.is_over or self.stalled < STALLED_MASTER:
             return found
-        return Master.start(found.rays, found.cost, found.output).solved(gap, self.scale.least, deadline)
+        return Master.start(found.rays, found.cost, found.output, found.groups).solved(gap, self.scale.least, deadline)
 
-    def _use_prices(self, priced: Float, sums: Float, prices: Prices, *, is_exact: bool) -> bool:
+    def _shift(self, prices: Prices, rays: Float) -> Float:
+        """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
+        if self.views is None:
+            return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
+        return -cover(np.maximum(-prices.least, 0.0), rays, self.share, self.groups)
+
+    def _use_prices(self, priced: Float, sums: Float, prices: Prices, shift: Float, *, is_exact: bool) -> bool:
         """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
         bound = float((priced + prices.share).sum())
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
-        shift = min(0.0, float((prices.least / prices.total).min())) if is_exact else -np.inf
-        shifted = float((priced + shift).sum())
+        shifted = float((priced + shift).sum()) if is_exact else -inf
         rises = is_exact and self._rises(prices, sums)
         if shifted > max(bound, self.bound):  # the same trees prove it, nearly
             proved = float((priced + shift + self.trees.prices(self.costs, priced + shift).share).sum())
             if proved > self.bound:
                 self.bound, self.proof = proved, (priced + shift, self.trees.copy())
-        if max(bound, shifted) > self.center_value:
-            self.center_value = max(bound, shifted)
-            self.center = priced + (prices.share if bound >= shifted else shift)
+        sparse = bound if self.groups is None else -inf  # groups cannot share it
+        if max(sparse, shifted) > self.center_value:
+            self.center_value = max(sparse, shifted)
+            self.center = priced + (prices.share if sparse >= shifted else shift)
         return rises
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
@@ -304,13 +365,13 @@ class Generation:
 
     def _first_master(self) -> Master:
         """The rays at hand, with the best outputs, and the best constant columns."""
-        n = len(self.center)
         rays = self.known if len(self.known) else self._kernel_columns()
         output, cost = _cheapest(self.costs, rays)
         total = self.costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
-        rays = np.concatenate([rays, np.ones((len(constant), n))])
-        return Master.start(rays.T.copy(), np.concatenate([cost, total[constant]]), np.concatenate([output, constant]))
+        rays = np.concatenate([rays, np.ones((len(constant), len(self.center)))])
+        cost, output = np.concatenate([cost, total[constant]]), np.concatenate([output, constant])
+        return Master.start(rays.T.copy(), cost, output, self.groups)
 
     def _kernel_columns(self) -> Float:
         """Kernel columns, and those of the exponential mechanism; rows. For trees that are still the first ones."""
@@ -331,7 +392,7 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
         else:
             sums, trees = self.proof
-            pairs = trees.multipliers(self.costs, sums, SPARED * (self.value - self.bound) / n)
+            pairs = trees.multipliers(self.costs, sums, SPARED * (self.reached - self.bound) / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)
 
 

@@ -20,11 +20,12 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky, follow_path
+from ldpopt.solving.methods.rays.groups import Groups
 
 STEPS = 100
 """Largest number of iterations; 4 to 12 are usual."""
 
-STALLED_STEPS = 8
+STALLED_STEPS, STALLED_START_STEPS = 8, 40
 """Iterations without a smaller gap before stopping."""
 
 MAX_RESIDUAL = 1e-9
@@ -74,12 +75,12 @@ class MasterPoint(Point):
 class MasterSystem(NewtonSystem[MasterPoint]):
     """The normal equations of one iteration, factored."""
 
-    def __init__(self, rays: Float, cost: Float, at: MasterPoint) -> None:
-        self.rays, self.at = rays, at
+    def __init__(self, rows: Float, cost: Float, at: MasterPoint) -> None:
+        self.rows, self.at = rows, at
         self.scale = at.weights / at.reduced
-        self.primal = 1 - rays @ at.weights
-        self.dual = cost - at.sums @ rays - at.reduced
-        scaled = rays * np.sqrt(self.scale)
+        self.primal = 1 - rows @ at.weights
+        self.dual = cost - at.sums @ rows - at.reduced
+        scaled = rows * np.sqrt(self.scale)
         normal = dsyrk(1.0, scaled.T, trans=1, lower=1)
         self.unit = 1 / np.sqrt(np.diag(normal))
         self.factor = cholesky(np.asfortranarray(normal * self.unit * self.unit[:, None]))
@@ -87,11 +88,11 @@ class MasterSystem(NewtonSystem[MasterPoint]):
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> MasterPoint:
         """Newton step towards products changed by ``aims``."""
         part = self.scale * self.dual - aims[0] / self.at.reduced
-        sums = self._solve(self.primal + self.rays @ part)
-        weights = self.scale * (sums @ self.rays) - part
+        sums = self._solve(self.primal + self.rows @ part)
+        weights = self.scale * (sums @ self.rows) - part
         if refine:
-            more = self._solve(self.primal - self.rays @ weights)
-            sums, weights = sums + more, weights + self.scale * (more @ self.rays)
+            more = self._solve(self.primal - self.rows @ weights)
+            sums, weights = sums + more, weights + self.scale * (more @ self.rows)
         return MasterPoint(weights, sums, (aims[0] - self.at.reduced * weights) / self.at.weights)
 
     def _solve(self, right: Float) -> Float:
@@ -112,31 +113,36 @@ class Master:
         The output that each belongs to.
     at : MasterPoint
         Where the next solve starts.
+    groups : Groups, optional
+        Inputs whose row sums are 1 on average only; default: every input has a row.
+    rows : float array, shape (g, k)
+        The rays, or their averages over the groups.
     """
 
     rays: Float
     cost: Float
     output: Int
     at: MasterPoint
+    groups: Groups | None
+    rows: Float
 
     @classmethod
-    def start(cls, rays: Float, cost: Float, output: Int) -> Master:
+    def start(cls, rays: Float, cost: Float, output: Int, groups: Groups | None = None) -> Master:
         """First rays, with multipliers below all costs."""
-        price = cost / rays.sum(axis=0)
-        sums = np.full(len(rays), price.min() - max(float(np.abs(price).mean()), 1e-300))
-        weights = np.full(len(cost), 1 / float(rays.sum(axis=1).mean()))
-        return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rays))
+        rows = rays if groups is None else groups.averages(rays)
+        price = cost / rows.sum(axis=0)
+        sums = np.full(len(rows), price.min() - max(float(np.abs(price).mean()), 1e-300))
+        weights = np.full(len(cost), 1 / float(rows.sum(axis=1).mean()))
+        return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rows), groups, rows)
 
-    def begun_at(self, sums: Float) -> Master:
-        """The same rays, with multipliers near others, as far as these leave room, and all products alike."""
-        there = self.cost - sums @ self.rays
-        least = MIN_SLACK * float(np.abs(there).mean())
-        lack, room = least - there, self.at.reduced - there
-        share = min(float(np.where(lack > 0, lack / np.maximum(room, lack), 0.0).max(initial=0.0)), MAX_SHARE)
-        reduced = np.maximum((1 - share) * there + share * self.at.reduced, 0.01 * least)
-        weights = 1 / reduced
-        weights /= float((self.rays @ weights).mean())
-        return replace(self, at=MasterPoint(weights, (1 - share) * sums + share * self.at.sums, reduced))
+    @property
+    def sums(self) -> Float:
+        """Multipliers of all inputs."""
+        return self.at.sums if self.groups is None else self.groups.shared(self.at.sums)
+
+    def without_groups(self) -> Master:
+        """The same rays, weights and prices, when every input has a row."""
+        return Master(self.rays, self.cost, self.output, replace(self.at, sums=self.sums), None, self.rays)
 
     @property
     def value(self) -> float:
@@ -146,15 +152,15 @@ class Master:
     @property
     def is_feasible(self) -> bool:
         """Whether the rows sum to 1, up to rounding."""
-        return float(np.abs(1 - self.rays @ self.at.weights).max()) <= MAX_RESIDUAL
+        return float(np.abs(1 - self.rows @ self.at.weights).max()) <= MAX_RESIDUAL
 
     def solved(self, gap: float, floor: float, deadline: Deadline) -> Master:
         """Improve the point to a relative gap; ``floor`` is the least number that gaps are relative to."""
 
         def measure(at: MasterPoint) -> tuple[float, float]:
-            error = np.abs(1 - self.rays @ at.weights)
+            error = np.abs(1 - self.rows @ at.weights)
             value, bound = float(self.cost @ at.weights), float(at.sums.sum())
-            wrong = float(np.maximum(at.sums @ self.rays - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
+            wrong = float(np.maximum(at.sums @ self.rows - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
             distance = abs(value - bound) + wrong + float(error.sum())
             if not math.isfinite(distance):
                 return math.inf, math.inf
@@ -163,11 +169,11 @@ class Master:
         found = follow_path(
             self.at,
             measure,
-            lambda at: MasterSystem(self.rays, self.cost, at),
+            lambda at: MasterSystem(self.rows, self.cost, at),
             gap=gap,
             steps=STEPS,
-            stalled_steps=STALLED_STEPS,
-            deadline=deadline.before(STEP_SECONDS * self.rays.size * len(self.rays)),
+            stalled_steps=STALLED_STEPS if self.is_feasible or self.groups is not None else STALLED_START_STEPS,
+            deadline=deadline.before(STEP_SECONDS * self.rows.size * len(self.rows)),
         )
         return replace(self, at=found.point)
 
@@ -188,26 +194,33 @@ class Master:
             Multipliers at which no ray has a negative price.
         """
         mean = self.at.products / len(self.cost)
-        wider = self._pruned()
-        rays, cost = np.concatenate([wider.rays, rays], axis=1), np.concatenate([wider.cost, cost])
-        reduced, feasible = cost - wider.at.sums @ rays, cost - inner @ rays
+        wider, added = self._pruned(), rays
+        if self.groups is not None:
+            added, inner = self.groups.averages(rays), self.groups.summed(inner)
+        whole = np.concatenate([wider.rays, rays], axis=1)
+        rows = whole if self.groups is None else np.concatenate([wider.rows, added], axis=1)
+        cost = np.concatenate([wider.cost, cost])
+        reduced, feasible = cost - wider.at.sums @ rows, cost - inner @ rows
         least = max(MIN_SLACK * float(np.abs(reduced).mean()), 1e-12)
         low = np.flatnonzero(reduced < least)
         lack, room = least - reduced[low], feasible[low] - reduced[low]
         share = MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))
         sums = (1 - share) * wider.at.sums + share * inner
-        reduced = np.maximum(cost - sums @ rays, 0.01 * least)
+        reduced = np.maximum(cost - sums @ rows, 0.01 * least)
         weights = np.append(wider.at.weights, np.zeros(len(cost) - len(wider.cost)))
-        usual = 0.01 * len(self.rays) / float(rays.sum(axis=0).mean()) / len(self.rays)
+        usual = 0.01 / float(rows.sum(axis=0).mean())
         weights = np.maximum(weights, np.minimum(mean / reduced, usual))
-        return Master(rays, cost, np.append(wider.output, output), MasterPoint(weights, sums, reduced))
+        point = MasterPoint(weights, sums, reduced)
+        return Master(whole, cost, np.append(wider.output, output), point, self.groups, rows)
 
     def _pruned(self) -> Master:
         """Drop the rays that are least likely to be used, if there are too many."""
-        n, k = self.rays.shape
+        n, k = self.rows.shape
         full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
         if k <= full * n:
             return self
         keep = np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)])
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
-        return Master(np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at)
+        rays = np.ascontiguousarray(self.rays[:, keep])
+        rows = rays if self.groups is None else np.ascontiguousarray(self.rows[:, keep])
+        return Master(rays, self.cost[keep], self.output[keep], at, self.groups, rows)
