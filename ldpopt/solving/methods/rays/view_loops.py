@@ -191,7 +191,7 @@ def look(
     table: Float,
     handover: Handover,
     views: Mask,
-    enough: float,
+    enough: Float,
     price: Float,
 ) -> int:
     """Find the best trees of some outputs, whose views grow until these prove enough; returns the number of pivots.
@@ -206,8 +206,8 @@ def look(
         To whom inputs that are not seen hand their costs.
     views : bool array, shape (m, n)
         Which inputs each output sees; more in the end.
-    enough : float
-        Price that need not be proved better, at most 0.
+    enough : float array, shape (m,)
+        Prices that need not be proved better, at most 0.
     price : float array, shape (m,)
         Written: prices of the rays, extended to all inputs.
     """
@@ -233,7 +233,7 @@ def look(
             total += best_tree(tree, lengths, np.iinfo(np.int64).max, found, gain)[0]
             proved = _root_cost(tree)
             price[y] = proved
-            if proved >= enough or count == n:
+            if proved >= enough[y] or count == n:
                 break
             extend(node[:count], tree.entries, tree.log, table, ray)
             wrong = slacks(g, ray, is_seen, handover, error)

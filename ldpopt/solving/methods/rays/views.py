@@ -19,7 +19,7 @@ from ldpopt.solving.methods.rays.trees import Trees
 WIDTH, GROWTH = 0.25, 0.5
 """Inputs stand for those up to `WIDTH` nats from them, times ``exp(GROWTH d)`` at a loss of ``d`` from the output."""
 
-ENOUGH = 0.1
+ENOUGH = 0.03
 """Share of the gap that all prices together need not prove."""
 
 LIKELY = 0.25
@@ -49,6 +49,7 @@ class Views:
         order, above, radius = farthest_first(self.table, weight**LIKELY)
         self.handover = Handover(order, above, np.exp(-radius))
         self.seen = np.zeros(trees.parent.shape, bool)
+        self.covered = np.array([np.exp(-self.table[root]) @ weight for root in trees.roots]) / weight.sum()
         with np.errstate(divide="ignore"):
             rank = np.log(radius / WIDTH) / GROWTH
         for y, root in enumerate(trees.roots):
@@ -70,7 +71,7 @@ class Views:
         from ldpopt.solving.methods.rays.view_loops import look
 
         trees = self.trees
-        price, enough = np.zeros(len(trees.roots)), -ENOUGH * gap / len(sums)
+        price, enough = np.zeros(len(trees.roots)), -ENOUGH * gap * self.covered
 
         def work(outputs: Int) -> int:
             if deadline.is_over:
