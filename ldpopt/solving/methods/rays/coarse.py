@@ -60,8 +60,8 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     chosen, far = _apart(cone, costs.mean(axis=0))
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
-    coarse, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE))
-    best = coarse.incumbent or coarse.outline
+    coarse, outputs, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE))
+    best = coarse.incumbent or coarse.relaxed
     if best is None or not coarse.center_value > 0:
         return work
     LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
@@ -71,7 +71,9 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     none = np.zeros((0, cone.n), np.int64)
     # Views begin with few inputs: they need no trees of all.
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
-    work.begin_at(rays, sums, *trees, groups if cone.n >= GROUPED else None)
+    work.begin_at(rays, sums, *trees)
+    if cone.n >= GROUPED:
+        work.group(groups, outputs)
     return work
 
 
@@ -94,10 +96,10 @@ def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
 
 def _coarse(
     distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline
-) -> tuple[Generation, Float, float]:
+) -> tuple[Generation, Int, Float, float]:
     """Solve the problem of the chosen inputs, which bear the costs of those nearest to them.
 
-    Each chosen input keeps the output that costs it least. Returned with the costs' offset and unit.
+    Each chosen input keeps the output that costs it least. Returned with these outputs, and the costs' offset and unit.
     """
     total = np.zeros((len(distance), len(costs)))
     np.add.at(total, nearest, costs.T)
@@ -110,8 +112,8 @@ def _coarse(
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
     work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline)
-    work.run(COARSE_GAP, deadline, is_outline=True)
-    return work, offset, unit
+    work.outline(COARSE_GAP, deadline)
+    return work, outputs, offset, unit
 
 
 def _rays(master: Master, far: Float, deadline: Deadline) -> Float:

@@ -77,6 +77,9 @@ ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
 """Gap of the relaxation by groups at which every input has a row again: at least, and as a share of the gap asked for."""
 
+SOME_SHARE = 0.4
+"""Share of the time that is left in which some outputs are priced only."""
+
 WHOLE_STEPS = 30
 """Steps of the first master in which every input has a row, at most; about."""
 
@@ -161,8 +164,9 @@ class Generation:
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
         self.groups: Groups | None = None
-        self.outline: Master | None = None
-        self.outline_value = inf
+        self.outputs = np.arange(len(roots))
+        self.relaxed: Master | None = None
+        self.relaxed_value = inf
         self.share = costs.mean(axis=0) + 1e-300
         self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
         self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
@@ -171,7 +175,7 @@ class Generation:
         self.rounds = self.stalled = 0
         self.known = np.empty((0, cone.n))
 
-    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int, groups: Groups | None = None) -> None:
+    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
         """Begin with some rays, multipliers that may be good, and for each output the best of some trees.
 
         Parameters
@@ -182,27 +186,40 @@ class Generation:
             Multipliers to be priced first.
         parents, sides : int arrays, shape (t, n)
             Trees of tight ties, as in `Trees`, with any roots.
-        groups : Groups, optional
-            Groups with which the first rounds are done; default: none.
         """
-        self.groups = groups
         known = rays / rays.max(axis=1, keepdims=True)
         self.known, self.center, self.smoothing = np.concatenate([self._kernel_columns(), known]), sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
+    def group(self, groups: Groups, outputs: Int) -> None:
+        """Begin with rounds in which row sums are 1 on average only, and of some outputs only.
+
+        Parameters
+        ----------
+        groups : Groups
+            Whose row sums are 1 on average.
+        outputs : int array
+            The outputs that are priced: about as many as there are groups.
+        """
+        self.groups, self.outputs = groups, outputs
+
     @property
     def gap(self) -> float:
         """Relative gap so far; with groups that of their relaxation."""
-        return self.scale.share(self.reached - self.bound, self.bound)
+        bound = self.bound if self.prices_all else self.center_value
+        return self.scale.share(self.reached - bound, bound)
+
+    @property
+    def prices_all(self) -> bool:
+        """Whether all outputs are priced; if not, nothing is proved."""
+        return len(self.outputs) == len(self.roots)
 
     @property
     def reached(self) -> float:
         """Least value so far; with groups that of their relaxation."""
-        return self.value if self.groups is None else min(self.value, self.outline_value)
+        return self.value if self.groups is None else min(self.value, self.relaxed_value)
 
-    def run(
-        self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf, *, is_outline: bool = False
-    ) -> RaysResult:
+    def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
         """Do rounds until the gap is reached, nothing improves, or time is over.
 
         Parameters
@@ -213,26 +230,33 @@ class Generation:
             When to stop; default: ``NO_LIMIT``.
         patience : float
             Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
-        is_outline : bool
-            Whether groups, if there are some, are kept: then there is no channel. Default: False.
         """
         with few_threads(len(self.center)):
             if self.groups is not None:
-                self._outline(gap if is_outline else max(OUTLINE_SHARE * gap, OUTLINE_GAP), self._before_whole(deadline))
-            if is_outline and self.groups is not None:
-                return self._result("gap")
-            self.groups = None
+                self._grouped(max(OUTLINE_SHARE * gap, OUTLINE_GAP), self._before_whole(deadline))
             ended = self._rounds(self._first_master(), gap, deadline, patience)
         return self._result(ended)
 
-    def _outline(self, gap: float, deadline: Deadline) -> None:
-        """Do the rounds with groups; their rays are at hand for a master in which every input has a row."""
+    def outline(self, gap: float, deadline: Deadline = NO_LIMIT) -> Master | None:
+        """Do rounds as `run`, but with groups and some outputs only where there are groups; returns the best master."""
+        if self.groups is None:
+            self.run(gap, deadline)
+            return self.incumbent
+        with few_threads(len(self.center)):
+            self._rounds(self._first_master(), gap, deadline, inf)
+        return self.relaxed
+
+    def _grouped(self, gap: float, deadline: Deadline) -> None:
+        """Do the rounds with groups, first of some outputs; their rays are at hand when every input has a row."""
         master = self._first_master()
         kernels = self.known[: len(self.roots)]
-        self._rounds(master, gap, deadline, inf)
-        if self.outline is not None:
-            self.known = np.concatenate([kernels, self.outline.rays.T])
-        self.stalled = 0
+        self._rounds(master, gap, deadline.share(SOME_SHARE), inf)
+        self.outputs, self.center_value = np.arange(len(self.roots)), 0.0  # of some outputs it was too good
+        last = self.relaxed or master
+        self._rounds(last, gap, deadline, inf)
+        last = self.relaxed or last
+        self.groups, self.known = None, np.concatenate([kernels, last.rays.T])
+        self.stalled, self.smoothing = 0, MAX_SMOOTHING
 
     def _before_whole(self, deadline: Deadline) -> Deadline:
         """An earlier deadline, which leaves time for a master in which every input has a row."""
@@ -278,21 +302,21 @@ class Generation:
 
     def _keep(self, master: Master) -> None:
         """Keep a master whose weights are feasible if there is no better one."""
-        if master.groups is not None and master.value < self.outline_value:
-            self.outline_value, self.outline = master.value, master
+        if master.groups is not None and master.value < self.relaxed_value:
+            self.relaxed_value, self.relaxed = master.value, master
         elif master.groups is None and master.value < self.value:
             self.value, self.incumbent = master.value, master
 
     def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
-        everything = np.arange(len(self.roots))
         if self.views is not None:
-            self.views.improve(self.costs, priced, max(self.reached - self.bound, 0.0), deadline)
-            return self.views.rays(everything), not deadline.is_over
+            left = self.reached - max(self.bound, 0.0 if self.prices_all else self.center_value)
+            self.views.improve(self.costs, priced, max(left, 0.0), deadline, self.outputs)
+            return self.views.rays(self.outputs), not deadline.is_over
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         most = ROUGH_PIVOTS * len(priced) if is_rough else None
         is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
-        return self.trees.rays(everything), bool(is_best.all())
+        return self.trees.rays(self.outputs), bool(is_best.all())
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
         """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
@@ -316,16 +340,16 @@ class Generation:
         """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
         if self.views is None:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
-        return -cover(np.maximum(-prices.least, 0.0), rays, self.share, self.groups)
+        return -cover(np.maximum(-prices.least[self.outputs], 0.0), rays, self.share, self.groups)
 
     def _use_prices(self, priced: Float, sums: Float, prices: Prices, shift: Float, *, is_exact: bool) -> bool:
         """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
-        bound = float((priced + prices.share).sum())
+        bound = float((priced + prices.share).sum()) if self.prices_all else 0.0
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
         shifted = float((priced + shift).sum()) if is_exact else -inf
         rises = is_exact and self._rises(prices, sums)
-        if shifted > max(bound, self.bound):  # the same trees prove it, nearly
+        if self.prices_all and shifted > max(bound, self.bound):  # the same trees prove it, nearly
             proved = float((priced + shift + self.trees.prices(self.costs, priced + shift).share).sum())
             if proved > self.bound:
                 self.bound, self.proof = proved, (priced + shift, self.trees.copy())
@@ -355,7 +379,7 @@ class Generation:
 
     def _rises(self, prices: Prices, sums: Float) -> bool:
         """Whether a supergradient of the bound points to ``sums``: 1 less the rays that it uses, one for each root."""
-        order = np.argsort(-prices.least, kind="stable")
+        order = self.outputs[np.argsort(-prices.least[self.outputs], kind="stable")]
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
         used = used[used >= 0]

@@ -22,6 +22,9 @@ WIDTH, GROWTH = 0.25, 0.5
 ENOUGH = 0.03
 """Share of the gap that all prices together need not prove."""
 
+CHUNK = 10
+"""Outputs that a thread takes at once, where not all are priced."""
+
 LIKELY = 0.25
 """Power of an input's mean cost by which its distance counts, when inputs are ordered."""
 
@@ -56,7 +59,9 @@ class Views:
             self.seen[y] = self.table[root] < rank
             self.seen[y, root] = True
 
-    def improve(self, costs: Float, sums: Float, gap: float, deadline: Deadline = NO_LIMIT) -> Float:
+    def improve(
+        self, costs: Float, sums: Float, gap: float, deadline: Deadline = NO_LIMIT, outputs: Int | None = None
+    ) -> Float:
         """Pivot, and see more, until each price is proved or its ray is good enough; returns the prices of rays.
 
         Parameters
@@ -67,17 +72,20 @@ class Views:
             How far value and bound are apart: a small share of it need not be proved.
         deadline : Deadline, optional
             When to stop; default: ``NO_LIMIT``.
+        outputs : int array, optional
+            Which to price; default: all. The prices of others are 0.
         """
         from ldpopt.solving.methods.rays.view_loops import look
 
         trees = self.trees
+        chunks = trees.chunks if outputs is None else np.array_split(outputs, max(1, len(outputs) // CHUNK))
         price, enough = np.zeros(len(trees.roots)), -ENOUGH * gap * self.covered
 
-        def work(outputs: Int) -> int:
+        def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
             return look(
-                outputs,
+                part,
                 trees.roots,
                 costs,
                 sums,
@@ -90,7 +98,7 @@ class Views:
                 price,
             )
 
-        trees.pivots += sum(in_threads(work, trees.chunks))
+        trees.pivots += sum(in_threads(work, chunks))
         return price
 
     def rays(self, outputs: Int) -> Float:
