@@ -17,8 +17,9 @@ from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import prepared
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.scale import Scale
 from ldpopt.solving.methods.rays.trees import Trees
 
 RAYS = lo.Limits(rays_entries=0)

@@ -18,8 +18,9 @@ from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.groups import Groups
+from ldpopt.solving.methods.rays.scale import Scale
 
 if TYPE_CHECKING:
     from ldpopt.solving.methods.rays.master import Master
@@ -34,7 +35,7 @@ COARSE_GAP = 0.02
 """Relative gap to which the coarse problem is solved."""
 
 GROUPED = 250
-"""Number of inputs from which row sums are 1 on average only, in the first rounds."""
+"""Number of inputs from which groups have rows in the first rounds, where outputs are priced by views."""
 
 TIME_SHARE = 0.5
 """Share of the time that is left which the coarse problem may take."""
@@ -72,7 +73,7 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     # Views begin with few inputs: they need no trees of all.
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
     work.begin_at(rays, sums, *trees)
-    if cone.n >= GROUPED:
+    if work.views is not None and cone.n >= GROUPED:
         work.group(groups, outputs)
     return work
 

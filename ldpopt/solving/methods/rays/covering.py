@@ -1,8 +1,9 @@
-r"""Lower multipliers just so far that no price is negative any more, and most where prices are most negative.
+r"""Covering: lower multipliers by about the least that leaves no price negative, most where prices are most negative.
 
 .. math:: \min \sum_x s_x t_x, \qquad \sum_x s_x p_{jx} t_x \ge -v_j \text{ for all outputs}, \qquad t \ge 0
 
-is a covering program. A good point is enough, and found by scaling: nothing is lost by one that is not the best.
+is a covering program, with shares ``s``, rays ``p_j`` and prices ``v_j``. A feasible point that is good is enough: it
+is scaled until the rays that lack most are just covered, and lowered where rays have more than they need.
 """
 
 from __future__ import annotations
@@ -22,26 +23,22 @@ def cover(need: Float, rays: Float, share: Float, groups: Groups | None = None) 
     Parameters
     ----------
     need : float array, shape (m,)
-        By how much the price of each ray is to rise, at least 0.
+        By how much the price of each ray has to rise, at least 0.
     rays : float array, shape (m, n)
         The rays: rows.
     share : float array, shape (n,)
-        To which of several inputs at the same place more is taken off: positive.
+        What the inputs lose is in proportion to these positive numbers, where the same rays cover them.
     groups : Groups, optional
         Inputs of a group lose in proportion to their weights. Default: each by itself.
     """
     lacking = need > 0
     if not lacking.any():
         return np.zeros_like(share)
-    need, parts = need[lacking], rays[lacking] * share
-    total = share
+    need, parts, total = need[lacking], rays[lacking] * share, share
     if groups is not None:
-        parts = groups.summed_rows(parts)
-        total = groups.summed(share)
-    lift = (need / parts.sum(axis=1)) @ np.zeros((len(need), 1)) if False else np.full(parts.shape[1], 1.0)
-    near = parts / total
+        parts, total = groups.summed_rows(parts), groups.summed(share)
+    near = np.sqrt(parts / total)  # where a ray is large it is lifted
     near /= near.max(axis=1, keepdims=True)
-    np.sqrt(near, out=near)
     lift = (near * (need / parts.sum(axis=1))[:, None]).max(axis=0)
     best, least = lift, np.inf
     for _ in range(PASSES):
@@ -51,4 +48,4 @@ def cover(need: Float, rays: Float, share: Float, groups: Groups | None = None) 
         if value < least:
             best, least = lift, value
         lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
-    return share * (best if groups is None else best[groups.number])
+    return np.asarray(share * (best if groups is None else best[groups.number]))

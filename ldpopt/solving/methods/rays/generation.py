@@ -22,7 +22,8 @@ from ldpopt.solving.interior.threads import few_threads
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.groups import Groups
-from ldpopt.solving.methods.rays.master import FEW_KEPT, STEP_SECONDS, Master
+from ldpopt.solving.methods.rays.master import FEW_KEPT, STEP_SECONDS, Master, cheapest
+from ldpopt.solving.methods.rays.scale import Scale
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
@@ -68,17 +69,14 @@ MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
 SLOW_GAP = 1e-2
 """Gap that rays soon close, so that no other method need take over."""
 
-RAY_BLOCK = 1000
-"""Rays whose costs to all outputs are computed at once."""
-
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
 
 OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
-"""Gap of the relaxation by groups at which every input has a row again: at least, and as a share of the gap asked for."""
+"""Gap of groups at which every input has a row again: at least this, or a share of the gap asked for."""
 
 SOME_SHARE = 0.4
-"""Share of the time that is left in which some outputs are priced only."""
+"""Share of the time that is left in which only some outputs are priced."""
 
 WHOLE_STEPS = 30
 """Steps of the first master in which every input has a row, at most; about."""
@@ -113,32 +111,6 @@ class RaysResult:
     gap: float
     rounds: int
     ended: str
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How costs were normalized, and what a gap is relative to.
-
-    Attributes
-    ----------
-    offset, unit : float
-        A true cost is ``offset + unit * cost``; a unit of 0 where all reports are worth the same.
-    floor : float
-        Least true cost that gaps are relative to.
-    """
-
-    offset: float
-    unit: float
-    floor: float
-
-    def share(self, distance: float, bound: float) -> float:
-        """Relative gap."""
-        return self.unit * max(distance, 0.0) / max(abs(self.offset + self.unit * bound), self.floor, 1e-300)
-
-    @property
-    def least(self) -> float:
-        """Least normalized cost that gaps are relative to; about, as the bound is not known."""
-        return max(self.floor, abs(self.offset)) / self.unit if self.unit else 1.0
 
 
 class Generation:
@@ -192,14 +164,14 @@ class Generation:
         self.trees.adopt(self.costs - sums, parents, sides)
 
     def group(self, groups: Groups, outputs: Int) -> None:
-        """Begin with rounds in which row sums are 1 on average only, and of some outputs only.
+        """Begin with rounds in which only groups of inputs have rows, and only some outputs are priced.
 
         Parameters
         ----------
         groups : Groups
-            Whose row sums are 1 on average.
+            Their row sums are 1 on average.
         outputs : int array
-            The outputs that are priced: about as many as there are groups.
+            Outputs that are priced first.
         """
         self.groups, self.outputs = groups, outputs
 
@@ -238,7 +210,7 @@ class Generation:
         return self._result(ended)
 
     def outline(self, gap: float, deadline: Deadline = NO_LIMIT) -> Master | None:
-        """Do rounds as `run`, but with groups and some outputs only where there are groups; returns the best master."""
+        """Do rounds, and only the first ones if there are groups: nothing is proved then. Returns the best master."""
         if self.groups is None:
             self.run(gap, deadline)
             return self.incumbent
@@ -247,7 +219,7 @@ class Generation:
         return self.relaxed
 
     def _grouped(self, gap: float, deadline: Deadline) -> None:
-        """Do the rounds with groups, first of some outputs; their rays are at hand when every input has a row."""
+        """Do the rounds with groups, first with some outputs, then with all; keep the rays for the next master."""
         master = self._first_master()
         kernels = self.known[: len(self.roots)]
         self._rounds(master, gap, deadline.share(SOME_SHARE), inf)
@@ -325,7 +297,7 @@ class Generation:
         that whose tree found it, as few outputs are used where the prior is uneven.
         """
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
-        output, cost = _cheapest(self.costs, rays)
+        output, cost = cheapest(self.costs, rays)
         chosen = cost - rays @ sums < -1e-13 * rays.sum(axis=1)
         return output[chosen], cost[chosen], rays[chosen]
 
@@ -340,7 +312,9 @@ class Generation:
         """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
         if self.views is None:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
-        return -cover(np.maximum(-prices.least[self.outputs], 0.0), rays, self.share, self.groups)
+        need = np.maximum(-prices.least[self.outputs], 0.0)
+        with np.errstate(all="ignore"):  # what costs nothing anywhere cannot be covered, and is not used
+            return -cover(need, rays, self.share, self.groups)
 
     def _use_prices(self, priced: Float, sums: Float, prices: Prices, shift: Float, *, is_exact: bool) -> bool:
         """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
@@ -390,7 +364,7 @@ class Generation:
     def _first_master(self) -> Master:
         """The rays at hand, with the best outputs, and the best constant columns."""
         rays = self.known if len(self.known) else self._kernel_columns()
-        output, cost = _cheapest(self.costs, rays)
+        output, cost = cheapest(self.costs, rays)
         total = self.costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
         rays = np.concatenate([rays, np.ones((len(constant), len(self.center)))])
@@ -418,13 +392,3 @@ class Generation:
             sums, trees = self.proof
             pairs = trees.multipliers(self.costs, sums, SPARED * (self.reached - self.bound) / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)
-
-
-def _cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:
-    """The output to which each ray costs least, and that cost; in blocks of outputs' rays."""
-    output, cost = np.empty(len(rays), np.int64), np.empty(len(rays))
-    for begin in range(0, len(rays), RAY_BLOCK):
-        part = slice(begin, begin + RAY_BLOCK)
-        total = rays[part] @ costs.T
-        output[part], cost[part] = total.argmin(axis=1), total.min(axis=1)
-    return output, cost

@@ -50,7 +50,7 @@ class Groups:
 
     def summed(self, sums: Float) -> Float:
         """Multipliers of groups from those of all inputs: the reverse of `shared`."""
-        return np.bincount(self.number, sums)
+        return np.asarray(np.bincount(self.number, sums), float)
 
     def summed_rows(self, rows: Float) -> Float:
         """Sums over each group of several vectors, which are rows."""

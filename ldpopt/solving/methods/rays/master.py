@@ -40,6 +40,9 @@ LARGE = 900
 FEW_FULL, FEW_KEPT = 3.5, 2.5
 """The same for large masters."""
 
+RAY_BLOCK = 1000
+"""Rays whose costs to all outputs are computed at once."""
+
 MIN_SLACK = 1e-3
 """Smallest start of a slack, as a share of the mean one."""
 
@@ -224,3 +227,13 @@ class Master:
         rays = np.ascontiguousarray(self.rays[:, keep])
         rows = rays if self.groups is None else np.ascontiguousarray(self.rows[:, keep])
         return Master(rays, self.cost[keep], self.output[keep], at, self.groups, rows)
+
+
+def cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:
+    """The output to which each ray costs least, and that cost; in blocks of outputs' rays."""
+    output, cost = np.empty(len(rays), np.int64), np.empty(len(rays))
+    for begin in range(0, len(rays), RAY_BLOCK):
+        part = slice(begin, begin + RAY_BLOCK)
+        total = rays[part] @ costs.T
+        output[part], cost[part] = total.argmin(axis=1), total.min(axis=1)
+    return output, cost

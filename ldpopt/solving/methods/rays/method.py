@@ -24,7 +24,7 @@ from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
-    from ldpopt.solving.methods.rays.generation import Scale
+    from ldpopt.solving.methods.rays.scale import Scale
     from ldpopt.solving.methods.rays.trees import TreeMultipliers
 
 GAP = 1e-9
@@ -134,7 +134,7 @@ def _slowness(seconds: float, processor_seconds: float) -> float:
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     """Costs of the entries by output, from 0 to 1; the least cost of every input; and how they were scaled."""
-    from ldpopt.solving.methods.rays.generation import Scale
+    from ldpopt.solving.methods.rays.scale import Scale
 
     assert problem.prior is not None
     costs = -(problem.prior[:, None] * problem.utility.gain).T

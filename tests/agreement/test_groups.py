@@ -1,0 +1,91 @@
+"""Groups and covering against what they are to keep: relaxations, feasible multipliers, and the optimum in the end."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+import ldpopt.testing
+from builders import cases
+from ldpopt.foundation.clock import Deadline
+from ldpopt.solving.methods.rays import coarse, generation
+from ldpopt.solving.methods.rays.coarse import prepared
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.covering import cover
+from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.groups import Groups
+from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.trees import Trees
+from ldpopt.solving.methods.rays.views import Views
+
+
+def grouped(n, count, rng):
+    """Groups that are not empty, with random weights."""
+    return Groups.of(
+        rng.permutation(np.append(np.arange(count), rng.integers(0, count, n - count))), rng.random(n) + 0.01
+    )
+
+
+@cases(50)
+@given(st.integers(2, 30), st.integers(1, 8), st.integers(0, 10**6))
+def test_groups_average_rows_and_share_multipliers(n, count, seed):
+    rng = np.random.default_rng(seed)
+    groups = grouped(n, min(count, n), rng)
+    rays, sums = rng.random((n, 7)), rng.standard_normal(min(count, n))
+    assert groups.averages(np.ones((n, 1))) == pytest.approx(1.0)
+    assert groups.summed(groups.shared(sums)) == pytest.approx(sums)
+    assert groups.shared(sums) @ rays == pytest.approx(sums @ groups.averages(rays))
+    assert groups.summed_rows(rays.T) == pytest.approx(np.array([groups.summed(ray) for ray in rays.T]))
+
+
+@cases(50)
+@given(st.integers(2, 30), st.integers(1, 20), st.booleans(), st.integers(0, 10**6))
+def test_a_cover_lifts_every_price_and_is_shared_by_groups(n, m, has_groups, seed):
+    rng = np.random.default_rng(seed)
+    groups = grouped(n, (n + 1) // 2, rng) if has_groups else None
+    share = (
+        rng.random(n) + 1e-3 if groups is None else groups.weight * rng.random(n)[groups.number] + 1e-6 * groups.weight
+    )
+    rays, need = rng.random((m, n)) ** 4, np.maximum(rng.standard_normal(m), 0.0)
+    rays[np.arange(m), rng.integers(0, n, m)] = 1.0
+    taken = cover(need, rays, share, groups)
+    assert (taken >= 0).all()
+    assert (rays @ taken >= need * (1 - 1e-9)).all()
+    if need.max() > 0:  # never worse than the same share of all
+        assert taken.sum() <= 1.000001 * n * share.sum() * float((need / (rays @ share)).max())
+        assert float((need - rays @ taken).max()) >= -1e-9 * need.max()  # one is just covered
+    if groups is not None:
+        assert taken == pytest.approx(groups.shared(groups.summed(taken)), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
+    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(coarse, "GROUPED", 20)
+    problem = lo.testing.synthetic_city(90, rng=2).problem(epsilon)
+    cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
+    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    assert work.groups is not None
+    assert not work.prices_all
+    plain = Generation(cone, costs, np.arange(90), scale)
+    plain.run(1e-7)
+    assert work.run(1e-4).ended == "gap"
+    assert work.groups is None
+    assert work.relaxed_value <= plain.value * (1 + 1e-3) + 1e-9  # a relaxation, solved to a share of its gap
+    assert work.bound <= plain.value + 1e-9
+    assert work.value >= plain.bound - 1e-9
+    answer = lo.solve(problem, gap=1e-4)
+    assert answer.status.value == "optimal"
+    assert lo.certify(answer).relative_gap <= 1e-4
+
+
+def test_some_outputs_are_priced_as_all_are():
+    problem = lo.testing.synthetic_city(60, rng=4).problem(0.7)
+    cone, (costs, _, _) = Cone.of(problem.ties()), _normalized(problem)
+    some, roots, sums = np.arange(3, 60, 4), np.arange(60), costs.mean(axis=0) / 4
+    all_views = Views(Trees(cone, roots), np.ones(60))
+    views = Views(Trees(cone, roots), np.ones(60))
+    expected, found = all_views.improve(costs, sums, 0.0), views.improve(costs, sums, 0.0, outputs=some)
+    assert (found[some] == expected[some]).all()
+    assert np.count_nonzero(found) <= len(some)
