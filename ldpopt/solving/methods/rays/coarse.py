@@ -34,7 +34,7 @@ FEWER = 3
 COARSE_GAP = 0.02
 """Relative gap to which the coarse problem is solved."""
 
-GROUPED = 250
+GROUPED, GROUPED_COARSE = 600, 250
 """Number of inputs from which groups have rows in the first rounds, where outputs are priced by views."""
 
 TIME_SHARE = 0.5
@@ -47,13 +47,17 @@ UNLIKELY = 0.25
 """Power of an input's costs by which its distance counts, when inputs are chosen that lie apart."""
 
 
-def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline) -> Generation:
+def prepared(
+    cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline, *, is_coarse: bool = False
+) -> Generation:
     """Return a generation of rays, which starts from a coarse problem where ties are shortest chains, as in a metric.
 
     Parameters
     ----------
     cone, costs, roots, scale, deadline
         As in `Generation`.
+    is_coarse : bool, optional
+        Whether it is a coarse problem itself; default: ``False``.
     """
     work = Generation(cone, costs, roots, scale, deadline)
     if cone.n <= SMALLEST or not cone.has_shortest_ties:
@@ -73,7 +77,7 @@ def prepared(cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadl
     # Views begin with few inputs: they need no trees of all.
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
     work.begin_at(rays, sums, *trees)
-    if work.views is not None and cone.n >= GROUPED:
+    if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
         work.group(groups, outputs)
     return work
 
@@ -112,7 +116,7 @@ def _coarse(
     ties = Cone(len(distance), first, second, distance[first, second])
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
-    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline)
+    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True)
     work.outline(COARSE_GAP, deadline)
     return work, outputs, offset, unit
 

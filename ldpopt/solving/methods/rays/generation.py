@@ -136,6 +136,7 @@ class Generation:
         self.proof: tuple[Float, Trees] | None = None
         self.incumbent: Master | None = None
         self.groups: Groups | None = None
+        self.covers = False
         self.outputs = np.arange(len(roots))
         self.relaxed: Master | None = None
         self.relaxed_value = inf
@@ -173,7 +174,9 @@ class Generation:
         outputs : int array
             Outputs that are priced first.
         """
-        self.groups, self.outputs = groups, outputs
+        assert self.views is not None
+        self.groups, self.outputs, self.covers = groups, outputs, True
+        self.views.spare_covered(self.share)
 
     @property
     def gap(self) -> float:
@@ -310,7 +313,7 @@ class Generation:
 
     def _shift(self, prices: Prices, rays: Float) -> Float:
         """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
-        if self.views is None:
+        if not self.covers:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
         need = np.maximum(-prices.least[self.outputs], 0.0)
         with np.errstate(all="ignore"):  # what costs nothing anywhere cannot be covered, and is not used

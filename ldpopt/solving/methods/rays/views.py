@@ -19,8 +19,8 @@ from ldpopt.solving.methods.rays.trees import Trees
 WIDTH, GROWTH = 0.25, 0.5
 """Inputs stand for those up to `WIDTH` nats from them, times ``exp(GROWTH d)`` at a loss of ``d`` from the output."""
 
-ENOUGH = 0.03
-"""Share of the gap that all prices together need not prove."""
+ENOUGH, COVERED = 0.1, 0.03
+"""Share of the gap that all prices together need not prove; the same where a covering lifts them."""
 
 CHUNK = 10
 """Outputs that a thread takes at once, where not all are priced."""
@@ -43,6 +43,8 @@ class Views:
     ----------
     seen : bool array, shape (m, n)
         Which inputs each output sees.
+    spared : float array, shape (m,)
+        Price of each output that need not be proved, as a share of the gap.
     """
 
     def __init__(self, trees: Trees, weight: Float) -> None:
@@ -52,12 +54,19 @@ class Views:
         order, above, radius = farthest_first(self.table, weight**LIKELY)
         self.handover = Handover(order, above, np.exp(-radius))
         self.seen = np.zeros(trees.parent.shape, bool)
-        self.covered = np.array([np.exp(-self.table[root]) @ weight for root in trees.roots]) / weight.sum()
+        self.spared = np.full(len(trees.roots), ENOUGH / len(weight))
         with np.errstate(divide="ignore"):
             rank = np.log(radius / WIDTH) / GROWTH
         for y, root in enumerate(trees.roots):
             self.seen[y] = self.table[root] < rank
             self.seen[y, root] = True
+
+    def spare_covered(self, weight: Float) -> None:
+        """Spare what a covering of negative prices makes up for: in proportion to what outputs' kernels cover."""
+        for y, root in enumerate(self.trees.roots):
+            kernel = np.exp(-self.table[root])
+            kernel[root] = 1.0  # the table has no loss of an input to itself
+            self.spared[y] = COVERED * float(kernel @ weight / weight.sum())
 
     def improve(
         self, costs: Float, sums: Float, gap: float, deadline: Deadline = NO_LIMIT, outputs: Int | None = None
@@ -79,7 +88,7 @@ class Views:
 
         trees = self.trees
         chunks = trees.chunks if outputs is None else np.array_split(outputs, max(1, len(outputs) // CHUNK))
-        price, enough = np.zeros(len(trees.roots)), -ENOUGH * gap * self.covered
+        price, enough = np.zeros(len(trees.roots)), -gap * self.spared
 
         def work(part: Int) -> int:
             if deadline.is_over:
