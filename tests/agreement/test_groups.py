@@ -52,7 +52,7 @@ def test_a_cover_lifts_every_price_and_is_shared_by_groups(n, m, has_groups, see
     taken = cover(need, rays, share, groups)
     assert (taken >= 0).all()
     assert (rays @ taken >= need * (1 - 1e-9)).all()
-    if need.max() > 0:  # never worse than the same share of all
+    if need.max() > 0:  # at most n times what the same share of all takes
         assert taken.sum() <= 1.000001 * n * share.sum() * float((need / (rays @ share)).max())
         assert float((need - rays @ taken).max()) >= -1e-9 * need.max()  # one is just covered
     if groups is not None:

@@ -212,6 +212,10 @@ class Trees:
 
     @property
     def chunks(self) -> list[Int]:
-        """Outputs in parts that are computed one after the other."""
-        m = len(self.roots)
-        return np.array_split(np.arange(m), max(1, min(m, m * self.cone.n // CHUNK)))
+        """All outputs in parts that are computed one after the other."""
+        return self.parts(np.arange(len(self.roots)))
+
+    def parts(self, outputs: Int) -> list[Int]:
+        """Some outputs in such parts."""
+        count = len(outputs)
+        return np.array_split(outputs, max(1, min(count, count * self.cone.n // CHUNK)))

@@ -22,9 +22,6 @@ WIDTH, GROWTH = 0.25, 0.5
 ENOUGH, COVERED = 0.1, 0.03
 """Share of the gap that all prices together need not prove; the same where a covering lifts them."""
 
-CHUNK = 10
-"""Outputs that a thread takes at once, where not all are priced."""
-
 LIKELY = 0.25
 """Power of an input's mean cost by which its distance counts, when inputs are ordered."""
 
@@ -87,7 +84,7 @@ class Views:
         from ldpopt.solving.methods.rays.view_loops import look
 
         trees = self.trees
-        chunks = trees.chunks if outputs is None else np.array_split(outputs, max(1, len(outputs) // CHUNK))
+        chunks = trees.chunks if outputs is None else trees.parts(outputs)
         price, enough = np.zeros(len(trees.roots)), -gap * self.spared
 
         def work(part: Int) -> int:
