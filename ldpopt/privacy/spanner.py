@@ -6,6 +6,7 @@ import numpy as np
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 
@@ -31,7 +32,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
 
     Notes
     -----
-    At most ``n**3 / 2`` additions, compiled from `COMPILED_INPUTS` inputs on, and ``n**2`` extra floats.
+    At most ``n**3 / 2`` additions, compiled and in threads from `COMPILED_INPUTS` inputs on, and ``n**2`` extra floats.
     """
     n = len(distance)
     through = distance.copy()
@@ -45,9 +46,11 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
         deadline.check("dropping the metric's implied pairs")
         from ldpopt.privacy.spanner_loops import mark_implied
 
-        for begin in range(0, n, BLOCK):
+        def work(begin: int) -> None:
             deadline.check("dropping the metric's implied pairs")
             mark_implied(through, begin, min(begin + BLOCK, n), is_implied)
+
+        in_threads(work, range(0, n, BLOCK))
     first, second = np.nonzero(~is_implied)
     return first, second
 

@@ -16,6 +16,7 @@ import numpy as np
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.log import LOG
+from ldpopt.foundation.max_product import max_product
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import Generation
@@ -31,8 +32,8 @@ SMALLEST = 75
 FEWER = 3
 """How many times fewer inputs stand for all."""
 
-COARSE_GAP = 0.02
-"""Relative gap to which the coarse problem is solved."""
+COARSE_GAP, CLOSER_COARSE_GAP = 0.02, 0.01
+"""Relative gap to which the coarse problem is solved; the same where it has groups, as rounds of all cost far more."""
 
 GROUPED, GROUPED_COARSE = 600, 250
 """Number of inputs from which groups have rows in the first rounds, where outputs are priced by views."""
@@ -72,7 +73,7 @@ def prepared(
     LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
     groups = Groups.of(nearest, work.share)
     sums = groups.shared(unit * coarse.center + offset)
-    rays = _rays(best, far, deadline)
+    rays = _rays(best, far)
     none = np.zeros((0, cone.n), np.int64)
     # Views begin with few inputs: they need no trees of all.
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
@@ -117,20 +118,16 @@ def _coarse(
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
     work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True)
-    work.outline(COARSE_GAP, deadline)
+    work.outline(COARSE_GAP if work.groups is None else CLOSER_COARSE_GAP, deadline)
     return work, outputs, offset, unit
 
 
-def _rays(master: Master, far: Float, deadline: Deadline) -> Float:
-    """Both extensions of the rays that are used most, as many as time allows, and a constant one; rows."""
+def _rays(master: Master, far: Float) -> Float:
+    """Both extensions of the rays that are used most, and a constant one; rows."""
     used = np.argsort(-master.at.weights * master.rays.sum(axis=0))[: len(far)]
-    kernels = np.exp(-far)
-    rays = [np.ones(far.shape[1])]
-    for ray in master.rays[:, used].T:
-        if deadline.is_over:
-            break
-        rays += [(kernels * ray[:, None]).max(axis=0), (ray[:, None] / kernels).min(axis=0)]
-    return np.array(rays)
+    rays, kernels = np.ascontiguousarray(master.rays[:, used].T), np.exp(-far)
+    least, largest = max_product(rays, kernels), 1 / max_product(1 / rays, kernels)
+    return np.concatenate([np.ones((1, far.shape[1])), least, largest])
 
 
 def _trees(coarse: Generation, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:

@@ -19,10 +19,11 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
+from ldpopt.solving.methods.rays import balance
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.groups import Groups
-from ldpopt.solving.methods.rays.master import FEW_KEPT, STEP_SECONDS, Master, cheapest
+from ldpopt.solving.methods.rays.master import Master, cheapest
 from ldpopt.solving.methods.rays.scale import Scale
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
@@ -80,6 +81,9 @@ SOME_SHARE = 0.4
 
 WHOLE_STEPS = 30
 """Steps of the first master in which every input has a row, at most; about."""
+
+BALANCED = 0.98
+"""Share of the entries of all columns that those have which are balanced."""
 
 VIEWED = 150
 """Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
@@ -207,9 +211,10 @@ class Generation:
             Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
         """
         with few_threads(len(self.center)):
-            if self.groups is not None:
-                self._grouped(max(OUTLINE_SHARE * gap, OUTLINE_GAP), self._before_whole(deadline))
-            ended = self._rounds(self._first_master(), gap, deadline, patience)
+            if self.groups is None:
+                ended = self._rounds(self._first_master(), gap, deadline, patience)
+            else:
+                ended = self._grouped(gap, deadline, patience)
         return self._result(ended)
 
     def outline(self, gap: float, deadline: Deadline = NO_LIMIT) -> Master | None:
@@ -221,22 +226,31 @@ class Generation:
             self._rounds(self._first_master(), gap, deadline, inf)
         return self.relaxed
 
-    def _grouped(self, gap: float, deadline: Deadline) -> None:
-        """Do the rounds with groups, first with some outputs, then with all; keep the rays for the next master."""
-        master = self._first_master()
-        kernels = self.known[: len(self.roots)]
-        self._rounds(master, gap, deadline.share(SOME_SHARE), inf)
-        self.outputs, self.center_value = np.arange(len(self.roots)), 0.0  # of some outputs it was too good
-        last = self.relaxed or master
-        self._rounds(last, gap, deadline, inf)
-        last = self.relaxed or last
-        self.groups, self.known = None, np.concatenate([kernels, last.rays.T])
-        self.stalled, self.smoothing = 0, MAX_SMOOTHING
+    def _grouped(self, gap: float, deadline: Deadline, patience: float) -> str:
+        """Do rounds with groups, first with some outputs, then with all; balance the columns, and go on without groups.
 
-    def _before_whole(self, deadline: Deadline) -> Deadline:
-        """An earlier deadline, which leaves time for a master in which every input has a row."""
-        n = len(self.center)
-        return deadline.before(WHOLE_STEPS * STEP_SECONDS * n**2 * (1 + FEW_KEPT / 3) * n)
+        Returns why it ended.
+        """
+        n, outline = len(self.center), max(OUTLINE_SHARE * gap, OUTLINE_GAP)
+        first, before = self._first_master(), deadline.before(balance.seconds(n, n // 2))
+        self._rounds(first, outline, before.share(SOME_SHARE), inf)
+        self.outputs, self.center_value = np.arange(len(self.roots)), 0.0  # of some outputs it was too good
+        self._rounds(self.relaxed or first, outline, before, inf)
+        last, self.groups = self.relaxed or first, None
+        columns = balance.balanced(last.columns(BALANCED), self.trees.cone.lengths.table, deadline)
+        channel = Master.of_columns(columns, self.costs, self.center)
+        self._keep(channel)
+        self.stalled, self.smoothing = 0, MAX_SMOOTHING
+        LOG.info("rays: balanced, gap %.2e", self.gap)
+        ended = self._ending(gap, patience) or ("time" if deadline.left < channel.seconds(WHOLE_STEPS) else "")
+        return ended or self._rounds(self._joined(channel, first, last), gap, deadline, patience)
+
+    def _joined(self, channel: Master, first: Master, last: Master) -> Master:
+        """A master that starts from a channel, with the kernel columns and the rays of the last rounds."""
+        kernels = slice(0, len(self.roots))
+        rays = np.concatenate([first.rays[:, kernels], last.rays], axis=1)
+        cost, output = np.append(first.cost[kernels], last.cost), np.append(first.output[kernels], last.output)
+        return channel.extended(rays, cost, output, self.center)
 
     def _rounds(self, master: Master, gap: float, deadline: Deadline, patience: float) -> str:
         """Do rounds from this master on; returns why they ended."""

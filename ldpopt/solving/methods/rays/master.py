@@ -138,6 +138,26 @@ class Master:
         weights = np.full(len(cost), 1 / float(rows.sum(axis=1).mean()))
         return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rows), groups, rows)
 
+    @classmethod
+    def of_columns(cls, columns: Float, costs: Float, sums: Float) -> Master:
+        """Columns of a channel, each for the output to which it costs least; and multipliers below all costs."""
+        weights = columns.max(axis=0)
+        rays = columns / weights
+        output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
+        reduced = np.maximum(cost - sums @ rays, 1e-12)
+        return cls(rays, cost, output, MasterPoint(weights, sums, reduced), None, rays)
+
+    def seconds(self, steps: int) -> float:
+        """How long some steps with the usual number of rays take, about."""
+        return steps * STEP_SECONDS * FEW_KEPT * len(self.rays) ** 3
+
+    def columns(self, share: float) -> Float:
+        """The columns that together have a share of all entries: those with most of it."""
+        total = self.at.weights * self.rays.sum(axis=0)
+        order = np.argsort(-total)
+        used = order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
+        return np.asarray(self.rays[:, used] * self.at.weights[used])
+
     @property
     def sums(self) -> Float:
         """Multipliers of all inputs."""

@@ -13,6 +13,7 @@ from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.cores import cores
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
@@ -40,7 +41,8 @@ MAX_LOSS = 600.0
 """Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
 
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
-"""Seconds that pass after the last round: for each entry (its row, repair), and each entry of each pair (audit)."""
+"""Seconds that pass after the last round: for each entry (its row), and each entry of each pair (repair, audit); the
+latter are shared by two cores, if there are two."""
 
 ENTRY_BYTES = 500.0
 """Memory for each entry of the channel, that of the certificate included (measured with a grid of 900 places)."""
@@ -122,7 +124,8 @@ def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> De
     ties = form.ties
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
-    earlier = deadline.before(slowness * (ENTRY_SECONDS * form.entries + PAIR_SECONDS * pairs * form.m))
+    shared = PAIR_SECONDS * pairs * form.m / min(cores(), 2)
+    earlier = deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
     earlier.check("leaving time for repair and audit")
     return earlier
 

@@ -1,0 +1,81 @@
+"""Balancing: what leaves is a channel in the cone, near to what came in; and answers with groups end with one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+import ldpopt.testing
+from builders import cases
+from ldpopt.foundation.clock import Deadline
+from ldpopt.solving.methods.rays import coarse, generation
+from ldpopt.solving.methods.rays.balance import balanced
+from ldpopt.solving.methods.rays.generation import Generation
+
+
+def losses_of_points(n, dimension, rng):
+    points = rng.standard_normal((n, dimension))
+    table = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(table, np.inf)
+    return table
+
+
+def is_in_cone(columns, table):
+    ratio = np.log(columns)[:, None, :] - np.log(columns)[None, :, :]
+    return bool((ratio <= np.where(np.isinf(table), 0.0, table)[:, :, None] + 1e-12).all())
+
+
+def elements(table, count, rng):
+    """Random elements of the cone: sums of kernel columns."""
+    kernel = np.exp(-np.where(np.isinf(table), 0.0, table))
+    return kernel @ (rng.random((len(table), count)) ** 6)
+
+
+@cases(60)
+@given(st.integers(2, 30), st.integers(1, 3), st.integers(1, 90), st.integers(0, 10**6))
+def test_balanced_columns_are_a_channel_in_the_cone(n, dimension, count, seed):
+    rng = np.random.default_rng(seed)
+    table = losses_of_points(n, dimension, rng)
+    columns = elements(table, count, rng) / count
+    found = balanced(columns / columns.sum(axis=1).mean(), table, Deadline())
+    assert found.shape == (n, count + 1)
+    assert (found >= 0).all()
+    assert found.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert is_in_cone(found[:, :-1], table)
+    filled = found[:, -1:]
+    assert filled.max() < 1e-300 or is_in_cone(np.maximum(filled, 1e-300), table) or filled.max() < 1e-12
+
+
+@cases(30)
+@given(st.integers(2, 20), st.integers(1, 40), st.integers(0, 10**6))
+def test_a_channel_stays_as_it_is(n, count, seed):
+    rng = np.random.default_rng(seed)
+    table = losses_of_points(n, 2, rng)
+    columns = np.outer(np.ones(n), rng.dirichlet(np.ones(count))) * 0.5
+    part = elements(table, 1, rng)[:, 0]
+    wave = 0.4 * part / part.max()  # one column and what is left: small beside the constant ones
+    channel = np.column_stack([columns * (1 - 0.2), 0.05 + 0.01 * wave, 0.55 - 0.01 * wave])
+    assert channel.sum(axis=1) == pytest.approx(1.0)
+    assert balanced(channel, table, Deadline())[:, :-1] == pytest.approx(channel, abs=1e-9)
+
+
+def test_without_time_the_rows_are_filled_up():
+    rng = np.random.default_rng(5)
+    table = losses_of_points(12, 2, rng)
+    columns = elements(table, 9, rng)
+    found = balanced(columns / columns.sum(axis=1).max(), table, Deadline(0.0))
+    assert found.sum(axis=1) == pytest.approx(1.0)
+    assert is_in_cone(found, table)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_end_with_a_channel_near_the_optimum(monkeypatch, seed):
+    monkeypatch.setattr(generation, "VIEWED", 40)
+    monkeypatch.setattr(coarse, "GROUPED", 40)
+    problem = lo.testing.synthetic_city(120, rng=seed).problem(0.8)
+    plain = lo.solve(problem, gap=1e-3)
+    monkeypatch.setattr(Generation, "_joined", lambda *_: pytest.fail("balancing was not enough"))
+    answer = lo.solve(problem, gap=0.2)
+    assert lo.certify(answer).relative_gap <= 0.2
+    assert plain.value * 0.998 <= answer.value <= plain.value * 1.2
