@@ -23,7 +23,7 @@ PARTS, PART_COLUMNS = 8, 40
 """Largest number of parts of the columns, and least number of columns of a part."""
 
 MOST = 2.0
-"""Largest factor by which an entry of a part is asked to change."""
+"""Largest factor by which an entry is to change at once."""
 
 ENOUGH = 1e-9
 """Error of the rows' sums at which to stop."""
@@ -54,13 +54,12 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
     columns, source = columns.copy(), np.random.default_rng(0)
     parts = max(1, min(PARTS, columns.shape[1] // PART_COLUMNS))
     for turn in range(WHOLE_ROUNDS + SWEEPS):
-        chosen = source.permutation(columns.shape[1])
-        for part in np.array_split(chosen, 1 if turn < WHOLE_ROUNDS else parts):
-            lacking = 1 - columns.sum(axis=1)
+        order = source.permutation(columns.shape[1])
+        for part in np.array_split(order, 1 if turn < WHOLE_ROUNDS else parts):
+            lacking, some = 1 - columns.sum(axis=1), columns[:, part]
             if deadline.is_over or np.abs(lacking).max() <= ENOUGH:
                 return _filled(columns, table)
-            some = columns[:, part]
-            factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MOST, MOST) if turn >= WHOLE_ROUNDS else 1 / (1 - lacking)
+            factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MOST, MOST)
             columns[:, part] = _in_cone(some * factor[:, None], kernel)
     return _filled(columns, table)
 
@@ -76,7 +75,7 @@ def _in_cone(columns: Float, kernel: Float) -> Float:
 
 
 def _filled(columns: Float, table: Float) -> Float:
-    """Add a column that makes all rows' sums equal, and as much of a constant as keeps it in the cone; divide by them."""
+    """Add a column that makes all rows' sums equal, with the constant that keeps it in the cone; divide by the sums."""
     total = columns.sum(axis=1)
     missing = total.max() - total
     constant = 0.0
@@ -84,4 +83,4 @@ def _filled(columns: Float, table: Float) -> Float:
         with np.errstate(invalid="ignore", divide="ignore"):  # an input and itself
             need = (np.exp(-losses) * missing[x] - missing) / -np.expm1(-losses)
         constant = max(constant, float(np.delete(need, x).max()))
-    return np.column_stack([columns, missing + constant]) / (total.max() + constant)
+    return np.asarray(np.column_stack([columns, missing + constant]) / (total.max() + constant))

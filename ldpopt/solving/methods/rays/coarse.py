@@ -38,6 +38,9 @@ COARSE_GAP, CLOSER_COARSE_GAP = 0.02, 0.01
 GROUPED, GROUPED_COARSE = 600, 250
 """Number of inputs from which groups have rows in the first rounds, where outputs are priced by views."""
 
+FEWEST = 300
+"""The outputs of the coarse problem are priced first; only those that it priced first itself, if they are so many."""
+
 TIME_SHARE = 0.5
 """Share of the time that is left which the coarse problem may take."""
 
@@ -79,7 +82,8 @@ def prepared(
     trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
     work.begin_at(rays, sums, *trees)
     if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
-        work.group(groups, outputs)
+        fewer = outputs[coarse.outputs]
+        work.group(groups, fewer if len(fewer) >= FEWEST else outputs)
     return work
 
 

@@ -69,15 +69,24 @@ class Cone:
         """The losses as compiled loops read them."""
         from ldpopt.solving.methods.rays.tree_loops import Lengths
 
+        table = self._table
+        start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
+        if len(table):
+            start, neighbor, loss = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
+        return Lengths(start, neighbor, loss, table, table.astype(np.float32), self.is_metric)
+
+    @cached_property
+    def _table(self) -> Float:
+        """Losses of all pairs, infinite where there is no tie; without rows where few pairs are tied."""
         if len(self.first) < TABLE_SHARE * self.n**2:
-            return Lengths(self._start, self.second.astype(np.int32), self.loss, np.empty((0, 0)))
+            return np.empty((0, 0))
         table = np.full((self.n, self.n), np.inf)
         table[self.first, self.second] = self.loss
         missing = np.argwhere(np.isinf(table) & ~np.eye(self.n, dtype=bool))
         if self.is_of_metric and len(missing) <= MAX_IMPLIED * self.n**2:
             for x, k in missing:  # implied by chains, so that certificates may use them too
                 table[x, k] = (table[x] + table[k]).min()
-        return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
+        return table
 
     @cached_property
     def _start(self) -> Int:
@@ -86,8 +95,8 @@ class Cone:
 
     def losses(self, first: Int, second: Int) -> Float:
         """Losses of some of the pairs; with a table, of any that it has."""
-        if len(self.lengths.table):
-            return np.asarray(self.lengths.table[first, second])
+        if len(self._table):
+            return np.asarray(self._table[first, second])
         at = np.searchsorted(self.first * self.n + self.second, first * self.n + second)
         return np.asarray(self.loss[at])
 
@@ -137,7 +146,7 @@ class Cone:
         """
         from ldpopt.solving.methods.rays.kernel_loops import is_shortest, kernel_tree
 
-        table, reached = self.lengths.table, np.empty(self.n)
+        table, reached = self._table, np.empty(self.n)
         if not len(table):
             return False
         parent = self._no_parents(np.zeros(1, np.int64))[0]
@@ -150,7 +159,7 @@ class Cone:
     @property
     def is_metric(self) -> bool:
         """Whether all pairs are tied, and each tie is a shortest chain."""
-        table = self.lengths.table
+        table = self._table
         return len(table) > 0 and int(np.isinf(table).sum()) == self.n and self.has_shortest_ties
 
     def _from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
@@ -161,5 +170,5 @@ class Cone:
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")
-            depth = max(depth, kernel_tree(root, self.lengths.table, parent, reached))
+            depth = max(depth, kernel_tree(root, self._table, parent, reached))
         return depth, parents

@@ -85,6 +85,12 @@ WHOLE_STEPS = 30
 BALANCED = 0.98
 """Share of the entries of all columns that those have which are balanced."""
 
+PROOFS = 3
+"""Number of times that a bound is tried to be proved at multipliers that a covering has lowered."""
+
+LEAST_LEFT = 0.02
+"""Share of the value that the gap is expected to be at least, before there is a bound."""
+
 VIEWED = 150
 """Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
 
@@ -141,7 +147,7 @@ class Generation:
         self.incumbent: Master | None = None
         self.groups: Groups | None = None
         self.covers = False
-        self.outputs = np.arange(len(roots))
+        self.outputs, self.expected = np.arange(len(roots)), 0.0
         self.relaxed: Master | None = None
         self.relaxed_value = inf
         self.share = costs.mean(axis=0) + 1e-300
@@ -179,7 +185,7 @@ class Generation:
             Outputs that are priced first.
         """
         assert self.views is not None
-        self.groups, self.outputs, self.covers = groups, outputs, True
+        self.groups, self.outputs, self.covers, self.expected = groups, outputs, True, float(self.center.sum())
         self.views.spare_covered(self.share)
 
     @property
@@ -234,7 +240,8 @@ class Generation:
         n, outline = len(self.center), max(OUTLINE_SHARE * gap, OUTLINE_GAP)
         first, before = self._first_master(), deadline.before(balance.seconds(n, n // 2))
         self._rounds(first, outline, before.share(SOME_SHARE), inf)
-        self.outputs, self.center_value = np.arange(len(self.roots)), 0.0  # of some outputs it was too good
+        self.expected, self.center_value = self.center_value, 0.0  # of some outputs it was too good
+        self.outputs = np.arange(len(self.roots))
         self._rounds(self.relaxed or first, outline, before, inf)
         last, self.groups = self.relaxed or first, None
         columns = balance.balanced(last.columns(BALANCED), self.trees.cone.lengths.table, deadline)
@@ -242,7 +249,8 @@ class Generation:
         self._keep(channel)
         self.stalled, self.smoothing = 0, MAX_SMOOTHING
         LOG.info("rays: balanced, gap %.2e", self.gap)
-        ended = self._ending(gap, patience) or ("time" if deadline.left < channel.seconds(WHOLE_STEPS) else "")
+        is_late = deadline.before(channel.seconds(WHOLE_STEPS)).is_over
+        ended = self._ending(gap, patience) or ("time" if is_late else "")
         return ended or self._rounds(self._joined(channel, first, last), gap, deadline, patience)
 
     def _joined(self, channel: Master, first: Master, last: Master) -> Master:
@@ -280,9 +288,10 @@ class Generation:
         priced = (1 - self.smoothing) * sums + self.smoothing * self.center
         found, is_exact = self._price(priced, gap, deadline)
         prices = self.trees.prices(self.costs, priced)
-        shift = self._shift(prices, found)
+        shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
-        rises = self._use_prices(priced, sums, prices, shift, is_exact=is_exact)
+        rises = is_exact and self._rises(prices, sums)
+        self._use_prices(priced, prices, shift, deadline if is_exact else None)
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.reached, self.bound) != before else self.stalled + 1
         if not len(new):
@@ -299,13 +308,17 @@ class Generation:
     def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
         if self.views is not None:
-            left = self.reached - max(self.bound, 0.0 if self.prices_all else self.center_value)
-            self.views.improve(self.costs, priced, max(left, 0.0), deadline, self.outputs)
+            self.views.improve(self.costs, priced, self._left(), deadline, self.outputs)
             return self.views.rays(self.outputs), not deadline.is_over
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         most = ROUGH_PIVOTS * len(priced) if is_rough else None
         is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
         return self.trees.rays(self.outputs), bool(is_best.all())
+
+    def _left(self) -> float:
+        """How far value and bound are apart; before there is a bound, what is expected."""
+        bound = self.bound if self.prices_all else self.center_value
+        return max(self.reached - bound, 0.0) if bound else max(self.reached - self.expected, LEAST_LEFT * self.reached)
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
         """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
@@ -325,30 +338,39 @@ class Generation:
             return found
         return Master.start(found.rays, found.cost, found.output, found.groups).solved(gap, self.scale.least, deadline)
 
-    def _shift(self, prices: Prices, rays: Float) -> Float:
+    def _shift(self, prices: Prices) -> Float:
         """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
         if not self.covers:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
         need = np.maximum(-prices.least[self.outputs], 0.0)
         with np.errstate(all="ignore"):  # what costs nothing anywhere cannot be covered, and is not used
-            return -cover(need, rays, self.share, self.groups)
+            return -cover(need, self.trees.rays(self.outputs), self.share, self.groups)
 
-    def _use_prices(self, priced: Float, sums: Float, prices: Prices, shift: Float, *, is_exact: bool) -> bool:
-        """Use the prices at ``priced`` for bound and center; returns whether the bound rises towards ``sums``."""
+    def _use_prices(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline | None) -> None:
+        """Use the prices at ``priced`` for bound and center; without a deadline they are not the best."""
         bound = float((priced + prices.share).sum()) if self.prices_all else 0.0
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
-        shifted = float((priced + shift).sum()) if is_exact else -inf
-        rises = is_exact and self._rises(prices, sums)
-        if self.prices_all and shifted > max(bound, self.bound):  # the same trees prove it, nearly
-            proved = float((priced + shift + self.trees.prices(self.costs, priced + shift).share).sum())
-            if proved > self.bound:
-                self.bound, self.proof = proved, (priced + shift, self.trees.copy())
+        shifted = -inf if deadline is None else float((priced + shift).sum())
+        if deadline is not None and self.prices_all and shifted > max(bound, self.bound):
+            self._prove(priced + shift, deadline)
         sparse = bound if self.groups is None else -inf  # groups cannot share it
         if max(sparse, shifted) > self.center_value:
             self.center_value = max(sparse, shifted)
             self.center = priced + (prices.share if sparse >= shifted else shift)
-        return rises
+
+    def _prove(self, sums: Float, deadline: Deadline) -> None:
+        """Prove a bound at multipliers that leave hardly a price negative: by the same trees, improved where they fail."""
+        for _ in range(PROOFS):
+            prices = self.trees.prices(self.costs, sums)
+            proved = float((sums + prices.share).sum())
+            if proved > self.bound:
+                self.bound, self.proof = proved, (sums, self.trees.copy())
+            wrong = np.flatnonzero(prices.least < 0)
+            if self.views is None or not self.covers or not len(wrong) or deadline.is_over:
+                break
+            self.views.improve(self.costs, sums, self._left(), deadline, wrong)
+            sums = sums + self._shift(self.trees.prices(self.costs, sums))
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
         """Choose the share of the center in the next prices, and how closely the master is solved."""

@@ -14,6 +14,7 @@ from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.tree_loops import (
     Int,
     Lengths,
+    Rough,
     Tree,
     attach,
     below,
@@ -25,6 +26,9 @@ from ldpopt.solving.methods.rays.tree_loops import (
     sum_up,
 )
 
+ROUGHLY = 1e-6
+"""More than the relative error of a sum in single precision."""
+
 
 @compiled
 def _is_drawn(draw: Int, equal: int) -> bool:
@@ -34,19 +38,48 @@ def _is_drawn(draw: Int, equal: int) -> bool:
 
 
 @compiled
-def _stop_in_table(sign: int, count: int, tree: Tree, table: Float) -> tuple[float, int, int]:
-    """How far the first nodes of ``order`` can move, and the tie that stops them: with a table of losses."""
+def _has_near(row: Rough, height: Rough, most: np.float32) -> bool:
+    """Whether the sum of an entry and a height is small somewhere."""
+    hits = np.uint32(0)
+    for z in range(len(row)):  # without a branch, and counted in as many bits, so that several are compared at once
+        hits = np.uint32(hits + np.uint32(row[z] + height[z] <= most))
+    return bool(hits)
+
+
+@compiled
+def _mark_held(sign: int, count: int, tree: Tree) -> None:
+    """Mark the nodes of ``order`` that a metric lets others stop first: neighbors in the tree that are higher by a tie.
+
+    If ``u`` is higher than ``v`` by their whole tie, then a node that stops ``v`` stops ``u`` at least as soon.
+    """
+    for at in range(count):
+        tree.held[tree.order[at]] = False
+    for at in range(1, count):
+        v = tree.order[at]
+        tree.held[v if sign * tree.side[v] < 0 else tree.parent[v]] = True
+
+
+@compiled
+def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
+    """How far the first nodes of ``order`` can move, and the tie that stops them: with a table of losses.
+
+    A row is compared in single precision first, which only leaves out what is surely farther.
+    """
     best, node, outside, equal = np.inf, -1, -1, 0
-    height = tree.height
+    height, rough, largest = tree.height, tree.rough, 0.0
     for x in range(len(height)):
         height[x] = np.inf if tree.inside[x] else sign * tree.log[x]
+        rough[x] = height[x]
+        largest = max(largest, abs(tree.log[x]))
+    if lengths.is_metric:
+        _mark_held(sign, count, tree)
     for at in range(count):
         v = tree.order[at]
-        row, own = table[v], sign * tree.log[v]
-        limit, hits = best + own, 0
-        for z in range(len(row)):  # without a branch, so that several are compared at once
-            hits += row[z] + height[z] <= limit
-        if hits == 0:
+        if lengths.is_metric and tree.held[v]:
+            continue
+        row, own = lengths.table[v], sign * tree.log[v]
+        most = best + own + ROUGHLY * (abs(best + own) + largest)
+        if not _has_near(lengths.rough[v], rough, np.float32(most)):
             continue
         for z in range(len(row)):
             room = max(row[z] + height[z] - own, 0.0)
@@ -63,7 +96,7 @@ def _stop_in_table(sign: int, count: int, tree: Tree, table: Float) -> tuple[flo
 def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
     """How far the first nodes of ``order`` can move, and the tie that stops them; of several ones, a random one."""
     if len(lengths.table):
-        return _stop_in_table(sign, count, tree, lengths.table)
+        return _stop_in_table(sign, count, tree, lengths)
     best, node, outside, equal = np.inf, -1, -1, 0
     for at in range(count):
         v = tree.order[at]

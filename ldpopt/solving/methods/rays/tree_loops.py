@@ -18,6 +18,9 @@ from ldpopt.privacy.ties import Mask
 Int = NDArray[np.signedinteger[Any]]
 """Numbers of nodes, of any size in bytes."""
 
+Rough = NDArray[np.float32]
+"""Numbers in single precision, to compare many at once."""
+
 TOLERANCE = 1e-13
 """Share of a subtree's costs, all made positive, that counts as zero."""
 
@@ -25,13 +28,16 @@ TOLERANCE = 1e-13
 class Lengths(NamedTuple):
     """Losses along ties: as compressed rows, neighbors in ascending order, or in a table of all pairs of inputs.
 
-    The table has no rows where compressed rows are used; it is infinite where there is no tie.
+    The table has no rows where compressed rows are used; it is infinite where there is no tie. ``rough`` is the
+    table in single precision; ``is_metric`` says that all pairs are tied, and each tie is a shortest chain.
     """
 
     start: Int
     neighbor: Int
     loss: Float
     table: Float
+    rough: Rough
+    is_metric: bool
 
 
 class Tree(NamedTuple):
@@ -45,12 +51,14 @@ class Tree(NamedTuple):
     before: Int
     order: Int
     inside: Mask
+    held: Mask
     log: Float
     entries: Float
     own: Float
     cost: Float
     size: Float
     height: Float
+    rough: Rough
     draw: Int
 
 
@@ -66,12 +74,14 @@ def new_tree(root: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.before,
         room.order,
         room.inside,
+        room.held,
         room.log,
         room.entries,
         room.own,
         room.cost,
         room.size,
         room.height,
+        room.rough,
         room.draw,
     )
 
@@ -89,12 +99,14 @@ def new_room(parent: Int, side: Int) -> Tree:
         np.empty(n, np.int32),
         np.empty(n, np.int32),
         np.zeros(n, np.bool_),
+        np.zeros(n, np.bool_),
         np.empty(n),
         np.empty(n),
         np.empty(n),
         np.empty(n),
         np.empty(n),
         np.empty(n),
+        np.empty(n, np.float32),
         np.ones(1, np.int64),
     )
 

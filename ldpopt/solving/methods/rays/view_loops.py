@@ -14,7 +14,7 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.pivot_loops import best_tree
-from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Tree, grow, new_room, new_tree
+from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Rough, Tree, grow, new_room, new_tree
 
 ADDED = 0.7
 """Share of a view's error that the inputs cause which are seen next."""
@@ -79,20 +79,23 @@ def slacks(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float
 
 
 @compiled
-def part_of_table(node: Int, table: Float) -> Float:
-    """Losses between some inputs."""
-    part = np.empty((len(node), len(node)))
-    for a in range(len(node)):
+def part_of_table(node: Int, table: Float, known: Float) -> Float:
+    """Losses between some inputs; those between the first ones are known already."""
+    part, before = np.empty((len(node), len(node))), len(known)
+    part[:before, :before] = known
+    for a in range(before, len(node)):
         row = table[node[a]]
         for b in range(len(node)):
             part[a, b] = row[node[b]]
+        for b in range(before):
+            part[b, a] = part[a, b]
     return part
 
 
 @compiled
-def _lengths(table: Float) -> Lengths:
-    """The losses of a table."""
-    return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table)
+def _lengths(table: Float, rough: Rough) -> Lengths:
+    """The losses of a table of a metric."""
+    return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, True)
 
 
 @compiled
@@ -107,12 +110,14 @@ def _tree_of(root: int, count: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.before[:count],
         room.order[:count],
         room.inside[:count],
+        room.held[:count],
         room.log[:count],
         room.entries[:count],
         room.own[:count],
         room.cost[:count],
         room.size[:count],
         room.height[:count],
+        room.rough[:count],
         room.draw,
     )
 
@@ -222,8 +227,10 @@ def look(
         count = _numbered(is_seen, node, place)
         for k in range(count):
             parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
+        part = np.empty((0, 0))
         while True:
-            lengths = _lengths(part_of_table(node[:count], table))
+            part = part_of_table(node[:count], table, part)
+            lengths = _lengths(part, part.astype(np.float32))
             tree = _tree_of(place[roots[y]], count, parent, side, room)
             grow(tree, lengths)
             tree.draw[0] = 1 + y
@@ -257,7 +264,7 @@ def read_extended(
 ) -> None:
     """Write the rays of some outputs, extended from what is seen by the least entries."""
     n = len(table)
-    room, lengths = new_room(parents[0], sides[0]), _lengths(table)
+    room, lengths = new_room(parents[0], sides[0]), _lengths(table, np.empty((0, 0), np.float32))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]
