@@ -360,7 +360,7 @@ class Generation:
             self.center = priced + (prices.share if sparse >= shifted else shift)
 
     def _prove(self, sums: Float, deadline: Deadline) -> None:
-        """Prove a bound at multipliers that leave hardly a price negative: by the same trees, improved where they fail."""
+        """Prove a bound at multipliers that leave few prices negative: by the same trees, improved where they fail."""
         for _ in range(PROOFS):
             prices = self.trees.prices(self.costs, sums)
             proved = float((sums + prices.share).sum())
