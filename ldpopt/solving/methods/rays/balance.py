@@ -16,8 +16,11 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.max_product import max_product
 
-WHOLE_ROUNDS, SWEEPS = 6, 6
-"""Rounds that change all columns at once; and later ones, that change part after part."""
+ROUNDS, WHOLE_ROUNDS = 12, 6
+"""Largest number of rounds, and of those that change all columns at once; later ones change part after part."""
+
+NEAR = 0.02
+"""Error of the rows' sums from which on columns are changed part after part."""
 
 PARTS, PART_COLUMNS = 8, 40
 """Largest number of parts of the columns, and least number of columns of a part."""
@@ -28,8 +31,8 @@ MOST = 2.0
 ENOUGH = 1e-9
 """Error of the rows' sums at which to stop."""
 
-PRODUCT_SECONDS = 1e-10
-"""Seconds for each column and pair of inputs; two products are needed a round."""
+PRODUCT_SECONDS = 2e-10
+"""Seconds on two cores for each column and pair of inputs, some to spare; two products are needed a round."""
 
 
 def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
@@ -53,9 +56,10 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
     np.fill_diagonal(kernel, 1.0)
     columns, source = columns.copy(), np.random.default_rng(0)
     parts = max(1, min(PARTS, columns.shape[1] // PART_COLUMNS))
-    for turn in range(WHOLE_ROUNDS + SWEEPS):
+    for turn in range(ROUNDS):
+        is_whole = turn < WHOLE_ROUNDS and np.abs(1 - columns.sum(axis=1)).max() > NEAR
         order = source.permutation(columns.shape[1])
-        for part in np.array_split(order, 1 if turn < WHOLE_ROUNDS else parts):
+        for part in np.array_split(order, 1 if is_whole else parts):
             lacking, some = 1 - columns.sum(axis=1), columns[:, part]
             if deadline.is_over or np.abs(lacking).max() <= ENOUGH:
                 return _filled(columns, table)
@@ -66,7 +70,7 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
 
 def seconds(n: int, columns: int) -> float:
     """How long balancing takes, about."""
-    return 2 * (WHOLE_ROUNDS + SWEEPS) * PRODUCT_SECONDS * n**2 * columns
+    return 2 * ROUNDS * PRODUCT_SECONDS * n**2 * columns
 
 
 def _in_cone(columns: Float, kernel: Float) -> Float:

@@ -9,7 +9,6 @@ is at most the cost of every private channel, in each round. Theory: docs, "Rays
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -19,20 +18,19 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
-from ldpopt.solving.methods.rays import balance
+from ldpopt.solving.methods.rays import balance, smoothing
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.groups import Groups
 from ldpopt.solving.methods.rays.master import Master, cheapest
+from ldpopt.solving.methods.rays.result import RaysResult
 from ldpopt.solving.methods.rays.scale import Scale
+from ldpopt.solving.methods.rays.smoothing import Smoothing
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
 ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
-
-CONSTANTS = 200
-"""Number of constant columns in the first master."""
 
 SPARED = 0.05
 """Share of the gap that is given up for a proof with fewer multipliers."""
@@ -43,29 +41,17 @@ STALLED_ROUNDS = 12
 STALLED_MASTER = 2
 """Such rounds before a master that is not feasible is begun anew; its last point is mostly the better start."""
 
-START_SMOOTHING, WIDE_START_SMOOTHING, MAX_SMOOTHING = 0.5, 0.8, 0.95
-"""Share of the best multipliers so far in those that are priced: at the start, so with wide kernels, and at most."""
-
 WIDE = 12.0
 """Mean sum of a kernel column from which it is wide; its best rays are then far from it, and take many pivots."""
 
 MAX_START_ROUNDS = 5
 """Rounds after which other multipliers are priced even if those to begin with proved nothing."""
 
-LESS_SMOOTHING, MORE_SMOOTHING = 0.1, 0.3
-"""How much the share falls when the bound improves in the master's direction, and how much it rises otherwise."""
-
-LONGER = 1.5
-"""How many times as far the next step goes with views, when the bound improves in the master's direction."""
-
-CLOSE = 1e-2
-"""Gap below which the share falls also where kernels are not wide."""
-
 MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
 """Gap of the master, as a share of the gap of the rays; and its largest value."""
 
-MIN_SMOOTHING, MASTER_SHRINK = 0.04, 0.3
-"""Share below which nothing is smoothed, and factor of the master's gap, when no output has a new ray."""
+MASTER_SHRINK = 0.3
+"""Factor of the master's gap when no output has a new ray."""
 
 SLOW_GAP = 1e-2
 """Gap that rays soon close, so that no other method need take over."""
@@ -76,14 +62,17 @@ ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
 """Gap of groups at which every input has a row again: at least this, or a share of the gap asked for."""
 
-SOME_SHARE = 0.4
+SOME_SHARE = 0.3
 """Share of the time that is left in which only some outputs are priced."""
 
 WHOLE_STEPS = 30
 """Steps of the first master in which every input has a row, at most; about."""
 
-BALANCED = 0.98
+BALANCED = 0.95
 """Share of the entries of all columns that those have which are balanced."""
+
+FEWER_COLUMNS = 4
+"""How many times fewer columns than inputs are balanced, about; for the time that is set aside."""
 
 PROOFS = 3
 """Number of times that a bound is tried to be proved at multipliers that a covering has lowered."""
@@ -93,34 +82,6 @@ LEAST_LEFT = 0.02
 
 VIEWED = 150
 """Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
-
-
-@dataclass(frozen=True, eq=False)
-class RaysResult:
-    """The best channel found, and what proves its gap.
-
-    Attributes
-    ----------
-    channel : float array, shape (n, m)
-        Not yet repaired.
-    sums : float array, shape (n,)
-        Multipliers of the row sums.
-    pairs : TreeMultipliers
-        Multipliers of the ties, for costs to be minimized.
-    gap : float
-        Relative gap of value and bound, in floats.
-    rounds : int
-        Rounds done.
-    ended : str
-        Why it ended: ``"gap"``, ``"stalled"``, ``"slow"`` or ``"time"``.
-    """
-
-    channel: Float
-    sums: Float
-    pairs: TreeMultipliers
-    gap: float
-    rounds: int
-    ended: str
 
 
 class Generation:
@@ -153,7 +114,7 @@ class Generation:
         self.share = costs.mean(axis=0) + 1e-300
         self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
         self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
-        self.smoothing = WIDE_START_SMOOTHING if self.is_wide else START_SMOOTHING
+        self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
         self.known = np.empty((0, cone.n))
@@ -171,7 +132,7 @@ class Generation:
             Trees of tight ties, as in `Trees`, with any roots.
         """
         known = rays / rays.max(axis=1, keepdims=True)
-        self.known, self.center, self.smoothing = np.concatenate([self._kernel_columns(), known]), sums, 1.0
+        self.known, self.center, self.smoothing.share = np.concatenate([self._kernel_columns(), known]), sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
     def group(self, groups: Groups, outputs: Int) -> None:
@@ -238,7 +199,7 @@ class Generation:
         Returns why it ended.
         """
         n, outline = len(self.center), max(OUTLINE_SHARE * gap, OUTLINE_GAP)
-        first, before = self._first_master(), deadline.before(balance.seconds(n, n // 2))
+        first, before = self._first_master(), deadline.before(balance.seconds(n, n // FEWER_COLUMNS))
         self._rounds(first, outline, before.share(SOME_SHARE), inf)
         self.expected, self.center_value = self.center_value, 0.0  # of some outputs it was too good
         self.outputs = np.arange(len(self.roots))
@@ -247,7 +208,7 @@ class Generation:
         columns = balance.balanced(last.columns(BALANCED), self.trees.cone.lengths.table, deadline)
         channel = Master.of_columns(columns, self.costs, self.center)
         self._keep(channel)
-        self.stalled, self.smoothing = 0, MAX_SMOOTHING
+        self.stalled, self.smoothing.share = 0, smoothing.MOST
         LOG.info("rays: balanced, gap %.2e", self.gap)
         is_late = deadline.before(channel.seconds(WHOLE_STEPS)).is_over
         ended = self._ending(gap, patience) or ("time" if is_late else "")
@@ -285,13 +246,13 @@ class Generation:
         if master.is_feasible:
             self._keep(master)
         sums = master.sums
-        priced = (1 - self.smoothing) * sums + self.smoothing * self.center
+        priced = self.smoothing.between(sums, self.center)
         found, is_exact = self._price(priced, gap, deadline)
         prices = self.trees.prices(self.costs, priced)
         shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
         rises = is_exact and self._rises(prices, sums)
-        self._use_prices(priced, prices, shift, deadline if is_exact else None)
+        self._use_prices(priced, prices, shift, deadline, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.reached, self.bound) != before else self.stalled + 1
         if not len(new):
@@ -318,7 +279,9 @@ class Generation:
     def _left(self) -> float:
         """How far value and bound are apart; before there is a bound, what is expected."""
         bound = self.bound if self.prices_all else self.center_value
-        return max(self.reached - bound, 0.0) if bound else max(self.reached - self.expected, LEAST_LEFT * self.reached)
+        if bound > 0:
+            return max(self.reached - bound, 0.0)
+        return max(self.reached - self.expected, LEAST_LEFT * self.reached)
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
         """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
@@ -346,13 +309,13 @@ class Generation:
         with np.errstate(all="ignore"):  # what costs nothing anywhere cannot be covered, and is not used
             return -cover(need, self.trees.rays(self.outputs), self.share, self.groups)
 
-    def _use_prices(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline | None) -> None:
-        """Use the prices at ``priced`` for bound and center; without a deadline they are not the best."""
+    def _use_prices(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
+        """Use the prices at ``priced`` for bound and center; the latter only if they are nearly the best."""
         bound = float((priced + prices.share).sum()) if self.prices_all else 0.0
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
-        shifted = -inf if deadline is None else float((priced + shift).sum())
-        if deadline is not None and self.prices_all and shifted > max(bound, self.bound):
+        shifted = float((priced + shift).sum()) if is_exact else -inf
+        if self.prices_all and shifted > max(bound, self.bound):
             self._prove(priced + shift, deadline)
         sparse = bound if self.groups is None else -inf  # groups cannot share it
         if max(sparse, shifted) > self.center_value:
@@ -374,21 +337,13 @@ class Generation:
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
         """Choose the share of the center in the next prices, and how closely the master is solved."""
+        self.master_gap = MASTER_GAP if has_new else self.master_gap * MASTER_SHRINK
         if not has_new:
-            self.smoothing = self.smoothing / 2 if self.smoothing > MIN_SMOOTHING else 0.0
-            self.master_gap *= MASTER_SHRINK
-            return
-        self.master_gap = MASTER_GAP
-        if self.smoothing == 1:  # priced until the multipliers to begin with prove something
-            started = MAX_SMOOTHING if self.is_wide else WIDE_START_SMOOTHING
-            self.smoothing = started if self.center_value > 0 or self.rounds > MAX_START_ROUNDS else 1.0
-        elif rises:
-            if self.views is not None:  # far multipliers need many pivots, and prove nothing
-                self.smoothing = max(0.0, 1 - LONGER * (1 - self.smoothing))
-            elif self.is_wide or self.gap <= CLOSE:  # a long step from a poor bound costs more pivots than it gains
-                self.smoothing = max(0.0, self.smoothing - LESS_SMOOTHING)
-        else:
-            self.smoothing = min(MAX_SMOOTHING, self.smoothing + MORE_SMOOTHING * (1 - self.smoothing))
+            self.smoothing.halve()
+        elif self.smoothing.share < 1:
+            self.smoothing.adapt(self.gap, rises=rises)
+        elif self.center_value > 0 or self.rounds > MAX_START_ROUNDS:  # the multipliers to begin with prove something
+            self.smoothing.leave_center()
 
     def _rises(self, prices: Prices, sums: Float) -> bool:
         """Whether a supergradient of the bound points to ``sums``: 1 less the rays that it uses, one for each root."""
@@ -401,14 +356,8 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """The rays at hand, with the best outputs, and the best constant columns."""
-        rays = self.known if len(self.known) else self._kernel_columns()
-        output, cost = cheapest(self.costs, rays)
-        total = self.costs.sum(axis=1)
-        constant = np.argsort(total, kind="stable")[:CONSTANTS]
-        rays = np.concatenate([rays, np.ones((len(constant), len(self.center)))])
-        cost, output = np.concatenate([cost, total[constant]]), np.concatenate([output, constant])
-        return Master.start(rays.T.copy(), cost, output, self.groups)
+        """The rays at hand, or those to begin with."""
+        return Master.of_rays(self.known if len(self.known) else self._kernel_columns(), self.costs, self.groups)
 
     def _kernel_columns(self) -> Float:
         """Kernel columns, and those of the exponential mechanism; rows. For trees that are still the first ones."""

@@ -40,6 +40,9 @@ LARGE = 900
 FEW_FULL, FEW_KEPT = 3.5, 2.5
 """The same for large masters."""
 
+CONSTANTS = 200
+"""Number of constant columns in the first master."""
+
 RAY_BLOCK = 1000
 """Rays whose costs to all outputs are computed at once."""
 
@@ -139,9 +142,30 @@ class Master:
         return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rows), groups, rows)
 
     @classmethod
+    def of_rays(cls, rays: Float, costs: Float, groups: Groups | None) -> Master:
+        """Rays, which are rows, each for the output to which it costs least; and the best constant columns."""
+        output, cost = cheapest(costs, rays)
+        total = costs.sum(axis=1)
+        constant = np.argsort(total, kind="stable")[:CONSTANTS]
+        rays = np.concatenate([rays, np.ones((len(constant), rays.shape[1]))])
+        cost, output = np.concatenate([cost, total[constant]]), np.concatenate([output, constant])
+        return cls.start(rays.T.copy(), cost, output, groups)
+
+    @classmethod
     def of_columns(cls, columns: Float, costs: Float, sums: Float) -> Master:
-        """Columns of a channel, each for the output to which it costs least; and multipliers below all costs."""
+        """Columns of a channel, each for the output to which it costs least; and multipliers below all costs.
+
+        Parameters
+        ----------
+        columns : float array, shape (n, k)
+            Elements of the cone, whose rows sum to 1; those of zeros are left out.
+        costs : float array, shape (m, n)
+            Cost of every entry of the channel, by output.
+        sums : float array, shape (n,)
+            Multipliers of the row sums.
+        """
         weights = columns.max(axis=0)
+        columns, weights = columns[:, weights > 0], weights[weights > 0]
         rays = columns / weights
         output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
         reduced = np.maximum(cost - sums @ rays, 1e-12)
@@ -152,7 +176,7 @@ class Master:
         return steps * STEP_SECONDS * FEW_KEPT * len(self.rays) ** 3
 
     def columns(self, share: float) -> Float:
-        """The columns that together have a share of all entries: those with most of it."""
+        """The largest columns, shape (n, k), that together have a share of all entries."""
         total = self.at.weights * self.rays.sum(axis=0)
         order = np.argsort(-total)
         used = order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
