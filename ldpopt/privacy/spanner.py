@@ -17,11 +17,16 @@ BLOCK = 16
 """Number of inputs whose pairs are tried together, so that each row of distances is read once for all of them."""
 
 
+SAMPLED_INPUTS, SAMPLE, SELDOM = 1000, 50, 1e-3
+"""Number of inputs from which a sample is tried first, its size, and the share of implied pairs that may be kept."""
+
+
 def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
     """Ordered pairs at a positive distance that no chain through a third input implies.
 
     A pair ``(x, k)`` is implied if ``d(x, z) + d(z, k) <= d(x, k)`` for some other ``z``, as exact numbers; both parts
-    are shorter, so all implied pairs may be dropped at once.
+    are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept where
+    nearly none of some inputs' is implied.
 
     Parameters
     ----------
@@ -32,12 +37,16 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
 
     Notes
     -----
-    At most ``n**3 / 2`` additions, compiled and in threads from `COMPILED_INPUTS` inputs on, and ``n**2`` extra floats.
+    At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` where all pairs are kept; compiled and in threads from
+    `COMPILED_INPUTS` inputs on, and ``n**2`` extra floats.
     """
     n = len(distance)
     through = distance.copy()
     np.fill_diagonal(through, np.inf)  # a third input differs from both
     is_implied = np.eye(n, dtype=bool)
+    if n >= SAMPLED_INPUTS and _seldom_implied(through, deadline):
+        first, second = np.nonzero(~is_implied)
+        return first, second
     if n < COMPILED_INPUTS:
         for x in range(n):
             deadline.check("dropping the metric's implied pairs")
@@ -53,6 +62,18 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
         in_threads(work, range(0, n, BLOCK))
     first, second = np.nonzero(~is_implied)
     return first, second
+
+
+def _seldom_implied(through: Float, deadline: Deadline) -> bool:
+    """Whether nearly none of the pairs of some inputs is implied; the diagonal is infinite."""
+    from ldpopt.privacy.spanner_loops import count_implied
+
+    def work(x: int) -> int:
+        deadline.check("looking for the metric's implied pairs")
+        return count_implied(through, x)
+
+    sample = np.random.default_rng(0).permutation(len(through))[:SAMPLE]
+    return sum(in_threads(work, sample.tolist())) <= SELDOM * SAMPLE * len(through)
 
 
 def _implies(to_third: Float, onwards: Float, direct: Float) -> Mask:

@@ -37,6 +37,15 @@ def _is_implied(to_third: Float, onwards: Float, direct: float) -> bool:
 
 
 @compiled
+def count_implied(distance: Float, x: int) -> int:
+    """Number of implied pairs of one input; the diagonal of ``distance`` is infinite."""
+    count = 0
+    for k in range(len(distance)):
+        count += k != x and _is_implied(distance[x], distance[k], distance[x, k])
+    return count
+
+
+@compiled
 def mark_implied(distance: Float, begin: int, stop: int, is_implied: Mask) -> None:
     """Mark the implied pairs, both ways, of inputs ``begin`` to ``stop`` with all later ones.
 

@@ -89,13 +89,35 @@ class ProblemForm:
         """Whether every tie has its reverse, and every input a tie: graphs and metrics."""
         if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
             return False  # ties without pairs have a compact program
+        if self._ties_all_pairs:
+            return self.n > 1
         first, second = self.ties.first, self.ties.second
         forward, reverse = _distinct(first * self.n + second), _distinct(second * self.n + first)
         return bool(np.array_equal(forward, reverse)) and bool(np.bincount(first, minlength=self.n).all())
 
+    @cached_property
+    def _ties_all_pairs(self) -> bool:
+        """Whether all ordered pairs are tied, in their order; faster to see than to sort millions of pairs."""
+        if self.ties is None or self.ties.first is None or self.ties.second is None:
+            return False
+        first, second = self.ties.first, self.ties.second
+        if len(first) != self.n * (self.n - 1):
+            return False
+        keys = first * self.n + second
+        return bool((keys[1:] > keys[:-1]).all()) and not bool((first == second).any())
+
     def fits_graph_interior(self, limits: Limits) -> bool:
         """Whether the interior point by outputs has an interior that floats resolve, and room for its factors."""
+        if self._tie_numbers > limits.graph_numbers:
+            return False  # levels of many ties take long to find
         return self.has_inside(limits) and self.graph_numbers <= limits.graph_numbers
+
+    @property
+    def _tie_numbers(self) -> float:
+        """Floats that the interior point by outputs keeps for ties alone."""
+        return (
+            0.0 if self.ties is None or self.ties.first is None else TIE_ARRAYS * float(len(self.ties.first)) * self.m
+        )
 
     def has_inside(self, limits: Limits) -> bool:
         """Whether ties are mutual, for every output, and neither too weak nor too strong for floats."""
@@ -111,7 +133,7 @@ class ProblemForm:
         if self.ties is None or self.ties.first is None or self.ties.second is None:
             return inf
         levels = Levels.of(self.n, self.ties.first, self.ties.second)
-        return self.m * (levels.numbers + TIE_ARRAYS * float(len(self.ties.first)))
+        return self.m * levels.numbers + self._tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:
@@ -123,6 +145,10 @@ class ProblemForm:
 
         first, second = self.ties.pairs()
         distance = np.ones(len(first)) if self.ties.distance is None else self.ties.distance
+        if self._ties_all_pairs:
+            square = np.zeros((self.n, self.n))
+            square[~np.eye(self.n, dtype=bool)] = distance
+            return bool((square == square.T).all())
         forward, reverse = np.argsort(first * self.n + second), np.argsort(second * self.n + first)
         graph = csr_array((distance, (first, second)), shape=(self.n, self.n))
         is_alike = len(_distinct(first * self.n + second)) == len(first)

@@ -12,6 +12,7 @@ import ldpopt as lo
 from builders import cases, random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.clock import Deadline
 from ldpopt.privacy import Ties, spanner
 from ldpopt.solvers import Status
@@ -53,6 +54,38 @@ def test_dropping_implied_pairs_keeps_the_optimum(seed):
     few, all_pairs = (random_problem(kind(0.7, distance), 6, 7, rng=seed) for kind in (lo.MetricDP, AllPairs))
     assert lo.formulate(few).shape[0] < lo.formulate(all_pairs).shape[0]
     assert lo.solve(few).value == pytest.approx(lo.solve(all_pairs).value, abs=1e-12)
+
+
+def test_all_pairs_are_kept_where_a_sample_has_no_implied_ones(monkeypatch):
+    monkeypatch.setattr(spanner, "SAMPLED_INPUTS", 20)
+    places = np.random.default_rng(0).random((40, 2))
+    places[1], places[2] = places[0] + [2.0, 0.0], places[0] + [4.0, 0.0]  # one pair is implied
+    distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
+    assert len(spanner.unimplied_pairs(distance)[0]) == 40 * 39
+    monkeypatch.setattr(spanner, "SELDOM", 0.0)
+    assert len(spanner.unimplied_pairs(distance)[0]) == 40 * 39 - 2
+    assert len(lo.MetricDP(1.0, manhattan(5)).ties(range(25)).first) == 2 * 2 * 5 * 4
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_facts_of_all_pairs_are_those_of_any_pairs(monkeypatch, is_alike):
+    distance = np.random.default_rng(0).uniform(1, 2, (6, 6))
+    if is_alike:
+        distance = np.minimum(distance, distance.T)
+    first, second = np.nonzero(~np.eye(6, dtype=bool))
+    ties = Ties(Budget(1.0), 6, first, second, distance[first, second])
+    fast, plain = (ProblemForm(6, 6, True, False, ties, False) for _ in range(2))
+    assert fast._ties_all_pairs
+    monkeypatch.setitem(plain.__dict__, "_ties_all_pairs", False)
+    assert fast.is_mutual is plain.is_mutual is True
+    assert fast.is_connected is plain.is_connected is is_alike
+    assert fast.graph_numbers == plain.graph_numbers
+    few = lo.Limits(graph_numbers=fast._tie_numbers - 1)
+    assert not fast.fits_graph_interior(few)
+    assert "graph_numbers" in fast.__dict__
+    other = ProblemForm(6, 6, True, False, ties, False)
+    assert not other.fits_graph_interior(few)
+    assert "graph_numbers" not in other.__dict__  # the levels were not looked for
 
 
 def test_a_grid_keeps_its_edges_only():
