@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 
@@ -59,10 +60,12 @@ class Cone:
         """Read the pairs of ties that are mutual."""
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
-        order = np.argsort(first * ties.n + second, kind="stable")
-        loss = float(ties.budget) * distance[order]
-        is_graph = bool((distance == 1).all())
-        return cls(ties.n, first[order], second[order], loss, not is_graph)
+        loss, is_graph = float(ties.budget) * distance, bool((distance == 1).all())
+        keys = first * ties.n + second
+        if (keys[1:] >= keys[:-1]).all():
+            return cls(ties.n, first, second, loss, not is_graph)
+        order = np.argsort(keys, kind="stable")
+        return cls(ties.n, first[order], second[order], loss[order], not is_graph)
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -73,7 +76,7 @@ class Cone:
         start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
         if len(table):
             start, neighbor, loss = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        return Lengths(start, neighbor, loss, table, table.astype(np.float32), self.is_metric)
+        return Lengths(start, neighbor, loss, table, table.astype(np.float32), np.arange(self.n), self.is_metric)
 
     @cached_property
     def _table(self) -> Float:
@@ -146,17 +149,18 @@ class Cone:
         """
         from ldpopt.solving.methods.rays.kernel_loops import is_shortest, kernel_tree
 
-        table, reached = self._table, np.empty(self.n)
+        table = self._table
         if not len(table):
             return False
-        parent = self._no_parents(np.zeros(1, np.int64))[0]
-        for root in np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist():
-            kernel_tree(root, table, parent, reached)
-            if not is_shortest(reached, table):
-                return False
-        return True
 
-    @property
+        def work(root: int) -> bool:
+            parent, reached = self._no_parents(np.zeros(1, np.int64))[0], np.empty(self.n)
+            kernel_tree(root, table, parent, reached)
+            return bool(is_shortest(reached, table))
+
+        return all(in_threads(work, np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist()))
+
+    @cached_property
     def is_metric(self) -> bool:
         """Whether all pairs are tied, and each tie is a shortest chain."""
         table = self._table

@@ -9,6 +9,7 @@ is at most the cost of every private channel, in each round. Theory: docs, "Rays
 
 from __future__ import annotations
 
+import time
 from math import inf
 
 import numpy as np
@@ -44,6 +45,9 @@ STALLED_MASTER = 2
 WIDE = 12.0
 """Mean sum of a kernel column from which it is wide; its best rays are then far from it, and take many pivots."""
 
+SAMPLE = 1000
+"""Number of kernel columns, about, of which it is the mean."""
+
 MAX_START_ROUNDS = 5
 """Rounds after which other multipliers are priced even if those to begin with proved nothing."""
 
@@ -62,8 +66,8 @@ ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
 """Gap of groups at which every input has a row again: at least this, or a share of the gap asked for."""
 
-SOME_SHARE = 0.3
-"""Share of the time that is left in which only some outputs are priced."""
+ALL_ROUNDS = 2.0
+"""Time that is kept for the first round of all outputs, its proof and one more, in first prices of all of them."""
 
 WHOLE_STEPS = 30
 """Steps of the first master in which every input has a row, at most; about."""
@@ -112,11 +116,13 @@ class Generation:
         self.relaxed: Master | None = None
         self.relaxed_value = inf
         self.share = costs.mean(axis=0) + 1e-300
-        self.is_wide = float(self.trees.rays(np.arange(len(roots))).sum(axis=1).mean()) > WIDE
+        some = np.arange(0, len(roots), 1 + len(roots) // SAMPLE)
+        self.is_wide = float(self.trees.rays(some).sum(axis=1).mean()) > WIDE
         self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
         self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
+        self.price_seconds = 0.0
         self.known = np.empty((0, cone.n))
 
     def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
@@ -200,7 +206,9 @@ class Generation:
         """
         n, outline = len(self.center), max(OUTLINE_SHARE * gap, OUTLINE_GAP)
         first, before = self._first_master(), deadline.before(balance.seconds(n, n // FEWER_COLUMNS))
-        self._rounds(first, outline, before.share(SOME_SHARE), inf)
+        begun = self._round(first, outline, before)
+        if not self._ending(outline, inf):  # a first round is the longest: it shows how long one of all outputs takes
+            self._rounds(begun, outline, before.before(ALL_ROUNDS * self.price_seconds * len(self.roots)), inf)
         self.expected, self.center_value = self.center_value, 0.0  # of some outputs it was too good
         self.outputs = np.arange(len(self.roots))
         self._rounds(self.relaxed or first, outline, before, inf)
@@ -248,7 +256,7 @@ class Generation:
         sums = master.sums
         priced = self.smoothing.between(sums, self.center)
         found, is_exact = self._price(priced, gap, deadline)
-        prices = self.trees.prices(self.costs, priced)
+        prices = self.trees.prices(self.costs, priced, self.outputs)
         shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
         rises = is_exact and self._rises(prices, sums)
@@ -269,7 +277,9 @@ class Generation:
     def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
         if self.views is not None:
+            began = time.perf_counter()
             self.views.improve(self.costs, priced, self._left(), deadline, self.outputs)
+            self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
             return self.views.rays(self.outputs), not deadline.is_over
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
         most = ROUGH_PIVOTS * len(priced) if is_rough else None

@@ -12,12 +12,14 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.tree_loops import (
+    TOLERANCE,
     Int,
     Lengths,
     Rough,
     Tree,
     attach,
     below,
+    count_tie,
     detach,
     grow,
     is_wrong,
@@ -29,6 +31,9 @@ from ldpopt.solving.methods.rays.tree_loops import (
 ROUGHLY = 1e-6
 """More than the relative error of a sum in single precision."""
 
+BLOCK = 64
+"""Entries of a row that are compared at once, where one of the row is near enough."""
+
 
 @compiled
 def _is_drawn(draw: Int, equal: int) -> bool:
@@ -38,58 +43,84 @@ def _is_drawn(draw: Int, equal: int) -> bool:
 
 
 @compiled
-def _has_near(row: Rough, height: Rough, most: np.float32) -> bool:
-    """Whether the sum of an entry and a height is small somewhere."""
+def _has_near(losses: Rough, v: int, height: Rough, begin: int, end: int, most: np.float32) -> bool:
+    """Whether the sum of an entry of a row and a height is small between two places."""
     hits = np.uint32(0)
-    for z in range(len(row)):  # without a branch, and counted in as many bits, so that several are compared at once
-        hits = np.uint32(hits + np.uint32(row[z] + height[z] <= most))
+    for z in range(begin, end):  # without a branch, and counted in as many bits, so that several are compared at once
+        hits = np.uint32(hits + np.uint32(losses[v, z] + height[z] <= most))
     return bool(hits)
 
 
 @compiled
-def _mark_held(sign: int, count: int, tree: Tree) -> None:
-    """Mark the nodes of ``order`` that a metric lets others stop first: neighbors in the tree that are higher by a tie.
+def _border(sign: int, count: int, tree: Tree) -> tuple[int, int]:
+    """Choose which nodes of a subtree's border to compare with which; returns how many, and the way of the others.
 
-    If ``u`` is higher than ``v`` by their whole tie, then a node that stops ``v`` stops ``u`` at least as soon.
+    In a metric few nodes count. Let ``u`` be higher than ``v`` by their whole tie, and both move up: a node that stops
+    ``v`` stops ``u`` at least as soon. If both stay and others move up: what ``u`` stops ``v`` stops at least as soon.
+    So only nodes count that are lower, or higher, at no tie of the tree. Those of one side are listed in ``few``, the
+    heights of the other side's are written to ``rough``, times the way: ``sign``, or less it where the moving ones are
+    the others.
     """
+    inside, log, few, rough = tree.inside, tree.log, tree.few, tree.rough
+    mine, theirs = tree.lower, tree.higher
+    if sign < 0:
+        mine, theirs = theirs, mine
+    inner = outer = 0
     for at in range(count):
-        tree.held[tree.order[at]] = False
-    for at in range(1, count):
-        v = tree.order[at]
-        tree.held[v if sign * tree.side[v] < 0 else tree.parent[v]] = True
+        few[inner] = tree.order[at]
+        inner += mine[few[inner]] == 0
+    for x in range(len(log)):
+        outer += (theirs[x] == 0) & (not inside[x])
+    if inner <= outer:
+        for x in range(len(log)):
+            rough[x] = np.inf if inside[x] | (theirs[x] != 0) else sign * log[x]
+        return inner, sign
+    outer = 0
+    for x in range(len(log)):
+        few[min(outer, len(few) - 1)] = x
+        outer += (theirs[x] == 0) & (not inside[x])
+        rough[x] = -sign * log[x] if inside[x] & (mine[x] == 0) else np.inf
+    return outer, -sign
+
+
+@compiled
+def _at_most(best: float, own: float, extent: float) -> np.float32:
+    """A sum in single precision above which a room is surely larger than the best one."""
+    return np.float32(best + own + ROUGHLY * (abs(best + own) + extent))
 
 
 @compiled
 def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
     """How far the first nodes of ``order`` can move, and the tie that stops them: with a table of losses.
 
-    A row is compared in single precision first, which only leaves out what is surely farther.
+    Rows are compared in single precision first, which only leaves out what is surely farther.
     """
-    best, node, outside, equal = np.inf, -1, -1, 0
-    height, rough, largest = tree.height, tree.rough, 0.0
-    for x in range(len(height)):
-        height[x] = np.inf if tree.inside[x] else sign * tree.log[x]
-        rough[x] = height[x]
-        largest = max(largest, abs(tree.log[x]))
-    if lengths.is_metric:
-        _mark_held(sign, count, tree)
-    for at in range(count):
-        v = tree.order[at]
-        if lengths.is_metric and tree.held[v]:
+    size, way = _border(sign, count, tree)
+    log, few, height, draw = tree.log, tree.few, tree.rough, tree.draw
+    table, rough, place = lengths.table, lengths.rough, lengths.place
+    best, found, other, equal, extent, n = np.inf, -1, -1, 0, tree.extent[0], len(tree.log)
+    for at in range(size):
+        v = few[at]
+        own, row = way * log[v], place[v]
+        most = _at_most(best, own, extent)
+        if not _has_near(rough, v, height, 0, n, most):
             continue
-        row, own = lengths.table[v], sign * tree.log[v]
-        most = best + own + ROUGHLY * (abs(best + own) + largest)
-        if not _has_near(lengths.rough[v], rough, np.float32(most)):
-            continue
-        for z in range(len(row)):
-            room = max(row[z] + height[z] - own, 0.0)
-            if room < best:
-                best, node, outside, equal = room, v, z, 1
-            elif room == best:
-                equal += 1
-                if _is_drawn(tree.draw, equal):
-                    node, outside = v, z
-    return best, node, outside
+        for begin in range(0, n, BLOCK):
+            end = min(begin + BLOCK, n)
+            if not _has_near(rough, v, height, begin, end, most):
+                continue
+            for z in range(begin, end):
+                if rough[v, z] + height[z] > most or height[z] == np.inf:
+                    continue
+                room = max(table[row, place[z]] + way * log[z] - own, 0.0)
+                if room < best:
+                    best, found, other, equal = room, v, z, 1
+                elif room == best:
+                    equal += 1
+                    if _is_drawn(draw, equal):
+                        found, other = v, z
+            most = _at_most(best, own, extent)
+    return (best, found, other) if way == sign else (best, other, found)
 
 
 @compiled
@@ -97,19 +128,21 @@ def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, i
     """How far the first nodes of ``order`` can move, and the tie that stops them; of several ones, a random one."""
     if len(lengths.table):
         return _stop_in_table(sign, count, tree, lengths)
+    order, inside, log, draw = tree.order, tree.inside, tree.log, tree.draw
+    start, neighbor, loss = lengths.start, lengths.neighbor, lengths.loss
     best, node, outside, equal = np.inf, -1, -1, 0
     for at in range(count):
-        v = tree.order[at]
-        for k in range(lengths.start[v], lengths.start[v + 1]):
-            z = lengths.neighbor[k]
-            if tree.inside[z]:
+        v = order[at]
+        for k in range(start[v], start[v + 1]):
+            z = neighbor[k]
+            if inside[z]:
                 continue
-            room = max(lengths.loss[k] - sign * (tree.log[v] - tree.log[z]), 0.0)
+            room = max(loss[k] - sign * (log[v] - log[z]), 0.0)
             if room < best:
                 best, node, outside, equal = room, v, z, 1
             elif room == best:
                 equal += 1
-                if _is_drawn(tree.draw, equal):
+                if _is_drawn(draw, equal):
                     node, outside = v, z
     return best, node, outside
 
@@ -117,33 +150,48 @@ def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, i
 @compiled
 def _turn(top: int, node: int, outside: int, sign: int, tree: Tree) -> None:
     """Hang the subtree of ``top`` at ``outside`` by ``node``: ties on the path between them change direction."""
+    parent, side, first, after, before = tree.parent, tree.side, tree.first, tree.after, tree.before
     x, above, way = node, outside, sign
     while True:
-        old_above, old_way = tree.parent[x], tree.side[x]
-        detach(x, old_above, tree)
-        attach(x, above, tree)
-        tree.parent[x], tree.side[x] = above, way
+        old_above, old_way = parent[x], side[x]
+        detach(x, old_above, first, after, before)
+        attach(x, above, first, after, before)
+        parent[x], side[x] = above, way
         if x == top:
             break
         x, above, way = old_above, x, -old_way
 
 
 @compiled
+def _move(count: int, change: float, tree: Tree) -> None:
+    """Change the logarithms of the first nodes of ``order``, and all numbers that go with them."""
+    order, inside, log, entries, cost, size = tree.order, tree.inside, tree.log, tree.entries, tree.cost, tree.size
+    factor, extent = np.exp(change), tree.extent[0]
+    for at in range(count):
+        x = order[at]
+        inside[x] = False
+        log[x] += change
+        entries[x] *= factor
+        cost[x] *= factor
+        size[x] *= factor
+        extent = max(extent, abs(log[x]))
+    tree.extent[0] = extent
+
+
+@compiled
 def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
     """Scale a subtree until a tie to another node becomes tight, and hang it there."""
     sign, left = -tree.side[top], tree.parent[top]
-    count = below(top, tree)
+    order, inside = tree.order, tree.inside
+    count = below(top, tree.first, tree.after, order)
     for at in range(count):
-        tree.inside[tree.order[at]] = True
+        inside[order[at]] = True
+    if lengths.is_metric:
+        count_tie(top, left, -sign, -1, tree.lower, tree.higher)
     step, node, outside = _stop(sign, count, tree, lengths)
-    factor = np.exp(sign * step)
-    for at in range(count):
-        x = tree.order[at]
-        tree.inside[x] = False
-        tree.log[x] += sign * step
-        tree.entries[x] *= factor
-        tree.cost[x] *= factor
-        tree.size[x] *= factor
+    if lengths.is_metric:
+        count_tie(node, outside, sign, 1, tree.lower, tree.higher)
+    _move(count, sign * step, tree)
     _turn(top, node, outside, sign, tree)
     sum_up(top, outside, tree)
     sum_up(left, tree.root, tree)
@@ -153,10 +201,11 @@ def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
 @compiled
 def _wrong(tree: Tree, found: Int, gain: Float) -> int:
     """Write the nodes whose subtrees have a wrong cost, and these costs; returns their number."""
+    cost, side, size = tree.cost, tree.side, tree.size
     count = 0
-    for x in range(len(tree.parent)):
-        if x != tree.root and is_wrong(x, tree):
-            found[count], gain[count] = x, abs(tree.cost[x])
+    for x in range(len(cost)):
+        if x != tree.root and cost[x] * side[x] > TOLERANCE * size[x]:
+            found[count], gain[count] = x, abs(cost[x])
             count += 1
     return count
 

@@ -28,8 +28,9 @@ TOLERANCE = 1e-13
 class Lengths(NamedTuple):
     """Losses along ties: as compressed rows, neighbors in ascending order, or in a table of all pairs of inputs.
 
-    The table has no rows where compressed rows are used; it is infinite where there is no tie. ``rough`` is the
-    table in single precision; ``is_metric`` says that all pairs are tied, and each tie is a shortest chain.
+    The table has no rows where compressed rows are used; it is infinite where there is no tie. ``place`` is each
+    node's place in the table, and ``rough`` has the losses between nodes in single precision. ``is_metric`` says that
+    all pairs are tied, and each tie is a shortest chain.
     """
 
     start: Int
@@ -37,11 +38,18 @@ class Lengths(NamedTuple):
     loss: Float
     table: Float
     rough: Rough
+    place: Int
     is_metric: bool
 
 
 class Tree(NamedTuple):
-    """One output's tree and room to work: parents, sides, lists of children, and a number for every node."""
+    """One output's tree and room to work: parents, sides, lists of children, and numbers for every node.
+
+    ``lower`` and ``higher`` count the ties of the tree at which a node is the lower and the higher one; they are kept
+    for a metric only. ``extent`` is at least the largest entry of ``log``, whatever its sign.
+
+    Loops that are hot read these arrays into local names first: each access through the tuple counts references.
+    """
 
     root: int
     parent: Int
@@ -51,7 +59,6 @@ class Tree(NamedTuple):
     before: Int
     order: Int
     inside: Mask
-    held: Mask
     log: Float
     entries: Float
     own: Float
@@ -59,6 +66,10 @@ class Tree(NamedTuple):
     size: Float
     height: Float
     rough: Rough
+    lower: Int
+    higher: Int
+    few: Int
+    extent: Float
     draw: Int
 
 
@@ -74,7 +85,6 @@ def new_tree(root: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.before,
         room.order,
         room.inside,
-        room.held,
         room.log,
         room.entries,
         room.own,
@@ -82,6 +92,10 @@ def new_tree(root: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.size,
         room.height,
         room.rough,
+        room.lower,
+        room.higher,
+        room.few,
+        room.extent,
         room.draw,
     )
 
@@ -99,7 +113,6 @@ def new_room(parent: Int, side: Int) -> Tree:
         np.empty(n, np.int32),
         np.empty(n, np.int32),
         np.zeros(n, np.bool_),
-        np.zeros(n, np.bool_),
         np.empty(n),
         np.empty(n),
         np.empty(n),
@@ -107,6 +120,10 @@ def new_room(parent: Int, side: Int) -> Tree:
         np.empty(n),
         np.empty(n),
         np.empty(n, np.float32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.empty(n, np.int32),
+        np.zeros(1),
         np.ones(1, np.int64),
     )
 
@@ -115,7 +132,7 @@ def new_room(parent: Int, side: Int) -> Tree:
 def tie_loss(lengths: Lengths, x: int, u: int) -> float:
     """Loss along the tie of ``x`` and ``u``."""
     if len(lengths.table):
-        return float(lengths.table[x, u])
+        return float(lengths.table[lengths.place[x], lengths.place[u]])
     low, high = lengths.start[x], lengths.start[x + 1]
     while low < high:
         middle = (low + high) // 2
@@ -127,71 +144,89 @@ def tie_loss(lengths: Lengths, x: int, u: int) -> float:
 
 
 @compiled
-def attach(x: int, u: int, tree: Tree) -> None:
+def attach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
     """Make ``x`` the first child of ``u``."""
-    old = tree.first[u]
-    tree.first[u], tree.after[x], tree.before[x] = x, old, -1
+    old = first[u]
+    first[u], after[x], before[x] = x, old, -1
     if old >= 0:
-        tree.before[old] = x
+        before[old] = x
 
 
 @compiled
-def detach(x: int, u: int, tree: Tree) -> None:
+def detach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
     """Take ``x`` from the children of ``u``."""
-    if tree.before[x] >= 0:
-        tree.after[tree.before[x]] = tree.after[x]
+    if before[x] >= 0:
+        after[before[x]] = after[x]
     else:
-        tree.first[u] = tree.after[x]
-    if tree.after[x] >= 0:
-        tree.before[tree.after[x]] = tree.before[x]
+        first[u] = after[x]
+    if after[x] >= 0:
+        before[after[x]] = before[x]
 
 
 @compiled
-def below(x: int, tree: Tree) -> int:
+def below(x: int, first: Int, after: Int, order: Int) -> int:
     """Write the subtree of ``x`` into ``order``, parents before children; returns its number of nodes."""
-    tree.order[0] = x
+    order[0] = x
     count, done = 1, 0
     while done < count:
-        child = tree.first[tree.order[done]]
+        child = first[order[done]]
         while child >= 0:
-            tree.order[count] = child
+            order[count] = child
             count += 1
-            child = tree.after[child]
+            child = after[child]
         done += 1
     return count
 
 
 @compiled
+def count_tie(x: int, u: int, side: int, change: int, lower: Int, higher: Int) -> None:
+    """Count the tie of ``x`` to ``u``, or no longer: ``change`` is 1 or -1."""
+    low, high = (x, u) if side < 0 else (u, x)
+    lower[low] += change
+    higher[high] += change
+
+
+@compiled
 def grow(tree: Tree, lengths: Lengths) -> None:
     """Write lists of children, the nodes from the root on, and the entries."""
-    tree.first[:] = -1
-    for x in range(len(tree.parent)):
-        if x != tree.root:
-            attach(x, tree.parent[x], tree)
-    below(tree.root, tree)
-    tree.log[tree.root] = 0.0
-    for at in range(1, len(tree.parent)):
-        x = tree.order[at]
-        u = tree.parent[x]
-        tree.log[x] = tree.log[u] + tree.side[x] * tie_loss(lengths, x, u)
-    for x in range(len(tree.log)):
-        tree.entries[x] = np.exp(tree.log[x])
+    root, parent, side, log, order = tree.root, tree.parent, tree.side, tree.log, tree.order
+    first, after, before, lower, higher = tree.first, tree.after, tree.before, tree.lower, tree.higher
+    first[:] = -1
+    lower[:] = 0
+    higher[:] = 0
+    for x in range(len(parent)):
+        if x != root:
+            attach(x, parent[x], first, after, before)
+            if lengths.is_metric:
+                count_tie(x, parent[x], side[x], 1, lower, higher)
+    below(root, first, after, order)
+    log[root] = extent = 0.0
+    for at in range(1, len(parent)):
+        x = order[at]
+        u = parent[x]
+        log[x] = log[u] + side[x] * tie_loss(lengths, x, u)
+        extent = max(extent, abs(log[x]))
+    tree.extent[0] = extent
+    for x in range(len(log)):
+        tree.entries[x] = np.exp(log[x])
 
 
 @compiled
 def sum_up(begin: int, stop: int, tree: Tree) -> None:
     """Sum the costs of subtrees from those of their children: of a node and those above it, up to another one."""
+    own, entries, costs, sizes = tree.own, tree.entries, tree.cost, tree.size
+    parent, first, after = tree.parent, tree.first, tree.after
     x = begin
     while x != stop:
-        cost = tree.own[x] * tree.entries[x]
+        cost = own[x] * entries[x]
         size = abs(cost)
-        child = tree.first[x]
+        child = first[x]
         while child >= 0:
-            cost += tree.cost[child]
-            size += tree.size[child]
-            child = tree.after[child]
-        tree.cost[x], tree.size[x] = cost, size
-        x = tree.parent[x]
+            cost += costs[child]
+            size += sizes[child]
+            child = after[child]
+        costs[x], sizes[x] = cost, size
+        x = parent[x]
 
 
 @compiled

@@ -130,9 +130,13 @@ class Trees:
         """Entries of the rays of some outputs, shape (len(outputs), n)."""
         from ldpopt.solving.methods.rays.tree_loops import read
 
-        rays = np.empty((len(outputs), self.cone.n))
+        rays, lengths = np.empty((len(outputs), self.cone.n)), self.cone.lengths
+
+        def work(part: Int) -> None:
+            read(outputs[part], self.roots, self.parent, self.side, lengths, rays[part[0] : part[-1] + 1])
+
         if len(outputs):
-            read(outputs, self.roots, self.parent, self.side, self.cone.lengths, rays)
+            in_threads(work, self.parts(np.arange(len(outputs))))
         return rays
 
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
@@ -172,8 +176,8 @@ class Trees:
         self.pivots += sum(in_threads(work, self.chunks))
         return is_best
 
-    def prices(self, costs: Float, priced: Float) -> Prices:
-        """Price all outputs, whether their trees are the best or not.
+    def prices(self, costs: Float, priced: Float, outputs: Int | None = None) -> Prices:
+        """Price outputs, whether their trees are the best or not.
 
         Parameters
         ----------
@@ -181,17 +185,19 @@ class Trees:
             Costs of the entries.
         priced : float array, shape (n,)
             Multipliers of the row sums that the trees were improved for.
+        outputs : int array, optional
+            Which to price; default: all. The prices and sums of others are 0.
         """
         from ldpopt.solving.methods.rays.tree_loops import price
 
-        found = np.empty((2, len(self.roots)))
+        found = np.zeros((2, len(self.roots)))
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
             price(outputs, self.roots, costs, priced, self.parent, self.side, self.cone.lengths, share, found)
             return share
 
-        share = np.min(in_threads(work, self.chunks), axis=0)
+        share = np.min(in_threads(work, self.chunks if outputs is None else self.parts(outputs)), axis=0)
         return Prices(share, *found)
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:

@@ -22,6 +22,12 @@ ADDED = 0.7
 CLOSE = 0.5
 """A view is good enough if its ray costs less than this share of the price that it proves."""
 
+FIRST = 256
+"""Number of seen inputs for which there is room at first."""
+
+TILE = 64
+"""Rows of a table that are written together."""
+
 
 class Handover(NamedTuple):
     """Inputs in an order, the earlier one that takes each one's costs, and the exponential of minus the loss to it."""
@@ -79,23 +85,29 @@ def slacks(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float
 
 
 @compiled
-def part_of_table(node: Int, table: Float, known: Float) -> Float:
-    """Losses between some inputs; those between the first ones are known already."""
-    part, before = np.empty((len(node), len(node))), len(known)
-    part[:before, :before] = known
-    for a in range(before, len(node)):
-        row = table[node[a]]
-        for b in range(len(node)):
-            part[a, b] = row[node[b]]
-        for b in range(before):
-            part[b, a] = part[a, b]
+def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
+    """Losses between the first inputs of ``node``, of which those between some are known already.
+
+    They are written to the given room, or to a larger one if there are too many.
+    """
+    if count > len(part):
+        larger = np.empty((min(2 * count, len(losses)), min(2 * count, len(losses))), np.float32)
+        larger[:known, :known] = part[:known, :known]
+        part = larger
+    for a in range(known, count):
+        for b in range(count):
+            part[a, b] = losses[node[a], node[b]]
+    for begin in range(0, known, TILE):  # few rows at a time, which stay near the processor
+        for a in range(known, count):
+            for b in range(begin, min(begin + TILE, known)):
+                part[b, a] = part[a, b]
     return part
 
 
 @compiled
-def _lengths(table: Float, rough: Rough) -> Lengths:
-    """The losses of a table of a metric."""
-    return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, True)
+def _lengths(table: Float, rough: Rough, place: Int) -> Lengths:
+    """The losses between some inputs of a metric, whose places in the table are given."""
+    return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, place, True)
 
 
 @compiled
@@ -110,7 +122,6 @@ def _tree_of(root: int, count: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.before[:count],
         room.order[:count],
         room.inside[:count],
-        room.held[:count],
         room.log[:count],
         room.entries[:count],
         room.own[:count],
@@ -118,8 +129,23 @@ def _tree_of(root: int, count: int, parent: Int, side: Int, room: Tree) -> Tree:
         room.size[:count],
         room.height[:count],
         room.rough[:count],
+        room.lower[:count],
+        room.higher[:count],
+        room.few[:count],
+        room.extent,
         room.draw,
     )
+
+
+@compiled
+def _holder(x: int, count: int, log: Float, node: Int, table: Float) -> int:
+    """The place of the one of the first few inputs of ``node`` that holds another input highest."""
+    best, at = -np.inf, 0
+    for k in range(count):
+        value = log[k] - table[x, node[k]]
+        if value > best:
+            best, at = value, k
+    return at
 
 
 @compiled
@@ -133,12 +159,8 @@ def _see_more(
         if total <= left or error[x] <= 0:
             break
         total -= error[x]
-        best, at = -np.inf, 0
-        for k in range(size):  # none of the new ones, which hang from the same
-            value = tree.log[k] - table[x, node[k]]
-            if value > best:
-                best, at = value, k
-        node[count], parent[count], side[count], is_seen[x] = x, at, -1, True
+        node[count], parent[count], side[count] = x, _holder(x, size, tree.log, node, table), -1
+        is_seen[x] = True
         count += 1
     return count
 
@@ -194,6 +216,7 @@ def look(
     parents: Int,
     sides: Int,
     table: Float,
+    rough: Rough,
     handover: Handover,
     views: Mask,
     enough: Float,
@@ -205,8 +228,8 @@ def look(
     ----------
     outputs, roots, costs, sums, parents, sides : arrays
         As in `pivot_loops.improve`. In every tree the parent of a seen input is seen.
-    table : float array, shape (n, n)
-        Losses of all pairs of inputs: a metric.
+    table, rough : float arrays, shape (n, n)
+        Losses of all pairs of inputs: a metric; also in single precision.
     handover : Handover
         To whom inputs that are not seen hand their costs.
     views : bool array, shape (m, n)
@@ -221,16 +244,17 @@ def look(
     node, place = np.empty(n, np.int64), np.empty(n, np.int64)
     parent, side = np.empty(n, np.int32), np.empty(n, np.int8)
     found, gain = np.empty(n, np.int32), np.empty(n)
+    part = np.empty((FIRST, FIRST), np.float32)
     g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
     for y in outputs:
         is_seen = views[y]
         count = _numbered(is_seen, node, place)
         for k in range(count):
             parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
-        part = np.empty((0, 0))
+        known = 0
         while True:
-            part = part_of_table(node[:count], table, part)
-            lengths = _lengths(part, part.astype(np.float32))
+            part = _wider(known, count, node, rough, part)
+            known, lengths = count, _lengths(table, part, node)
             tree = _tree_of(place[roots[y]], count, parent, side, room)
             grow(tree, lengths)
             tree.draw[0] = 1 + y
@@ -264,7 +288,7 @@ def read_extended(
 ) -> None:
     """Write the rays of some outputs, extended from what is seen by the least entries."""
     n = len(table)
-    room, lengths = new_room(parents[0], sides[0]), _lengths(table, np.empty((0, 0), np.float32))
+    room, lengths = new_room(parents[0], sides[0]), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]

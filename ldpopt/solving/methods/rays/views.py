@@ -98,6 +98,7 @@ class Views:
                 trees.parent,
                 trees.side,
                 self.table,
+                trees.cone.lengths.rough,
                 self.handover,
                 self.seen,
                 enough,
