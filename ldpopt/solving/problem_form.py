@@ -115,9 +115,8 @@ class ProblemForm:
     @property
     def _tie_numbers(self) -> float:
         """Floats that the interior point by outputs keeps for ties alone."""
-        return (
-            0.0 if self.ties is None or self.ties.first is None else TIE_ARRAYS * float(len(self.ties.first)) * self.m
-        )
+        pairs = 0 if self.ties is None or self.ties.first is None else len(self.ties.first)
+        return TIE_ARRAYS * float(pairs) * self.m
 
     def has_inside(self, limits: Limits) -> bool:
         """Whether ties are mutual, for every output, and neither too weak nor too strong for floats."""

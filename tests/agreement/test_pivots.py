@@ -9,7 +9,7 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import _pivot, _stop
-from ldpopt.solving.methods.rays.tree_loops import below, count_tie, grow, new_room, sum_up
+from ldpopt.solving.methods.rays.tree_loops import below, count_tie, grow, loaded, new_room, sum_up
 from ldpopt.solving.methods.rays.trees import Trees
 
 
@@ -36,7 +36,7 @@ def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
     root = int(rng.integers(n))
     trees = Trees(cone, np.array([root]))
     trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = new_room(trees.parent[0], trees.side[0])._replace(root=root)
+    tree = loaded(root, trees.parent[0], trees.side[0], new_room(n))
     grow(tree, cone.lengths)
     tree.own[:] = rng.standard_normal(n)
     for at in range(n - 1, 0, -1):

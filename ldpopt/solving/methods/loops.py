@@ -26,7 +26,7 @@ class NotCompiledError(OutOfTimeError):
 class Loops:
     """The compiled loops of a method.
 
-    They are compiled once for each machine and version, which takes 10 to 30 seconds, and loaded in every process.
+    They are compiled once for each machine and version, which takes 5 to 20 seconds, and loaded in every process.
     Neither can be interrupted, so a thread does it, which goes on after a deadline: the next call finds them ready.
 
     Attributes
@@ -69,7 +69,7 @@ class Loops:
         left = inf if deadline.left is None else deadline.left
         self._thread.join(min(left, SILENT_SECONDS))
         if self._thread.is_alive() and left > SILENT_SECONDS:
-            LOG.info("%s: compiling loops, once for each machine, about half a minute", self.name)
+            LOG.info("%s: compiling loops, once for each machine, 5 to 20 seconds", self.name)
             self._thread.join(deadline.left)
         if self._thread.is_alive():
             raise NotCompiledError(f"compiling the loops of the {self.name}, once for each machine")

@@ -93,7 +93,7 @@ def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
 
     count = cone.n // FEWER
     chosen, far = np.empty(count, np.int64), np.empty((count, cone.n))
-    parent, near, likely = np.empty(cone.n, np.int64), np.full(cone.n, np.inf), weight**UNLIKELY
+    parent, near, likely = cone.no_parents(1)[0], np.full(cone.n, np.inf), weight**UNLIKELY
     following = int(weight.argmax())
     for k in range(count):
         chosen[k] = following

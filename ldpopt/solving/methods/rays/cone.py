@@ -127,7 +127,7 @@ class Cone:
         if self.has_shortest_ties:
             return self._from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
-        parents = self._no_parents(roots)
+        parents = self.no_parents(len(roots))
         depth, size = 0.0, max(1, BLOCK // self.n)
         for begin in range(0, len(roots), size):
             deadline.check("looking for shortest chains of ties")
@@ -137,9 +137,9 @@ class Cone:
             parents[part] = np.where(parent < 0, np.arange(self.n), parent)
         return depth, parents
 
-    def _no_parents(self, roots: Int) -> NDArray[Any]:
-        """Room for the parents of all trees, in as few bytes as the inputs' numbers need."""
-        return np.empty((len(roots), self.n), np.int16 if self.n < 1 << 15 else np.int32)
+    def no_parents(self, count: int) -> NDArray[Any]:
+        """Room for the parents of some trees, in as few bytes as the inputs' numbers need."""
+        return np.empty((count, self.n), np.int16 if self.n < 1 << 15 else np.int32)
 
     @cached_property
     def has_shortest_ties(self) -> bool:
@@ -154,7 +154,7 @@ class Cone:
             return False
 
         def work(root: int) -> bool:
-            parent, reached = self._no_parents(np.zeros(1, np.int64))[0], np.empty(self.n)
+            parent, reached = self.no_parents(1)[0], np.empty(self.n)
             kernel_tree(root, table, parent, reached)
             return bool(is_shortest(reached, table))
 
@@ -170,7 +170,7 @@ class Cone:
         """Kernel trees where the ties of a root are shortest chains."""
         from ldpopt.solving.methods.rays.kernel_loops import kernel_tree
 
-        parents, reached = self._no_parents(roots), np.empty(self.n)
+        parents, reached = self.no_parents(len(roots)), np.empty(self.n)
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")

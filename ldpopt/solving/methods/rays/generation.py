@@ -19,7 +19,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
-from ldpopt.solving.methods.rays import balance, smoothing
+from ldpopt.solving.methods.rays import balance, smoothing, views
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.groups import Groups
@@ -118,7 +118,10 @@ class Generation:
         self.share = costs.mean(axis=0) + 1e-300
         some = np.arange(0, len(roots), 1 + len(roots) // SAMPLE)
         self.is_wide = float(self.trees.rays(some).sum(axis=1).mean()) > WIDE
-        self.views = Views(self.trees, costs.mean(axis=0)) if cone.n >= VIEWED and cone.is_metric else None
+        self.views: Views | None = None
+        if cone.n >= VIEWED and cone.is_metric:
+            views.LOOPS.wait(deadline)
+            self.views = Views(self.trees, costs.mean(axis=0))
         self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0

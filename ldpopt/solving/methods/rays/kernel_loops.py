@@ -42,10 +42,9 @@ def kernel_tree(root: int, table: Float, parent: Int, reached: Float) -> float:
     """
     n = len(table)
     waiting, count = np.empty(n, np.int64), 0
-    tied = table[root].copy()
-    tied[root] = 0.0
-    reached[:] = tied
+    tied = np.empty(n)
     for x in range(n):
+        tied[x] = reached[x] = 0.0 if x == root else table[root, x]
         parent[x] = root
         if tied[x] == np.inf:
             waiting[count] = x

@@ -23,8 +23,8 @@ from ldpopt.solving.methods.rays.tree_loops import (
     detach,
     grow,
     is_wrong,
+    loaded,
     new_room,
-    new_tree,
     sum_up,
 )
 
@@ -261,14 +261,17 @@ def improve(
         Written for these outputs: whether the ray is the best.
     """
     n = len(sums)
-    room = new_room(parents[0], sides[0])
+    room = new_room(n)
     found, gain = np.empty(n, np.int32), np.empty(n)
     total = 0
     for y in outputs:
-        tree = new_tree(roots[y], parents[y], sides[y], room)
+        tree = loaded(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
-        tree.own[:] = costs[y] - sums
+        for x in range(n):
+            tree.own[x] = costs[y, x] - sums[x]
         tree.draw[0] = 1 + y
         pivots, is_best[y] = best_tree(tree, lengths, most, found, gain)
+        for x in range(n):
+            parents[y, x], sides[y, x] = tree.parent[x], tree.side[x]
         total += pivots
     return total

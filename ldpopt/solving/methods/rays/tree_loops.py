@@ -74,58 +74,66 @@ class Tree(NamedTuple):
 
 
 @compiled
-def new_tree(root: int, parent: Int, side: Int, room: Tree) -> Tree:
-    """A tree that uses the room of another one."""
+def new_room(n: int) -> Tree:
+    """Room for a tree of that many nodes."""
+    single, small, whole = np.float32, np.int32, np.float64
+    return Tree(
+        0,
+        np.empty(n, small),
+        np.empty(n, np.int8),
+        np.empty(n, small),
+        np.empty(n, small),
+        np.empty(n, small),
+        np.empty(n, small),
+        np.zeros(n, np.bool_),
+        np.empty(n, whole),
+        np.empty(n, whole),
+        np.empty(n, whole),
+        np.empty(n, whole),
+        np.empty(n, whole),
+        np.empty(n, whole),
+        np.empty(n, single),
+        np.zeros(n, small),
+        np.zeros(n, small),
+        np.empty(n, small),
+        np.zeros(1),
+        np.ones(1, np.int64),
+    )
+
+
+@compiled
+def tree_of(root: int, count: int, room: Tree) -> Tree:
+    """A tree of the first few nodes of a room, whose parents and sides stand there."""
     return Tree(
         root,
-        parent,
-        side,
-        room.first,
-        room.after,
-        room.before,
-        room.order,
-        room.inside,
-        room.log,
-        room.entries,
-        room.own,
-        room.cost,
-        room.size,
-        room.height,
-        room.rough,
-        room.lower,
-        room.higher,
-        room.few,
+        room.parent[:count],
+        room.side[:count],
+        room.first[:count],
+        room.after[:count],
+        room.before[:count],
+        room.order[:count],
+        room.inside[:count],
+        room.log[:count],
+        room.entries[:count],
+        room.own[:count],
+        room.cost[:count],
+        room.size[:count],
+        room.height[:count],
+        room.rough[:count],
+        room.lower[:count],
+        room.higher[:count],
+        room.few[:count],
         room.extent,
         room.draw,
     )
 
 
 @compiled
-def new_room(parent: Int, side: Int) -> Tree:
-    """Room for the numbers of a tree."""
-    n = len(parent)
-    return Tree(
-        0,
-        parent,
-        side,
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.zeros(n, np.bool_),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n, np.float32),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int32),
-        np.empty(n, np.int32),
-        np.zeros(1),
-        np.ones(1, np.int64),
-    )
+def loaded(root: int, parent: Int, side: Int, room: Tree) -> Tree:
+    """A tree of all nodes, whose parents and sides are copied to a room."""
+    for x in range(len(parent)):
+        room.parent[x], room.side[x] = parent[x], side[x]
+    return tree_of(root, len(parent), room)
 
 
 @compiled
@@ -250,12 +258,13 @@ def hang(root: int, parent: Int, side: Int) -> None:
 @compiled
 def read(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
     """Write the rays of some outputs, one a row."""
-    room = new_room(parents[0], sides[0])
+    room = new_room(parents.shape[1])
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = new_tree(roots[y], parents[y], sides[y], room)
+        tree = loaded(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
-        rays[k] = tree.entries
+        for x in range(len(tree.entries)):
+            rays[k, x] = tree.entries[x]
 
 
 @compiled
@@ -303,9 +312,9 @@ def price(
     found : float array, shape (2, m)
         Written: price, and sum of the ray's entries.
     """
-    room = new_room(parents[0], sides[0])
+    room = new_room(len(priced))
     for y in outputs:
-        tree = new_tree(roots[y], parents[y], sides[y], room)
+        tree = loaded(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
         total = 0.0
         for x in range(len(priced)):
@@ -341,9 +350,10 @@ def multipliers(
 
     ``spare`` is how much less than their tree's price they may prove: most ties far from the root then need none.
     """
-    tree = new_tree(root, parent, side, new_room(parent, side))
+    tree = loaded(root, parent, side, new_room(len(parent)))
     grow(tree, lengths)
-    tree.own[:] = costs
+    for x in range(len(costs)):
+        tree.own[x] = costs[x]
     clip(tree)
     _hand_less(tree, spare)
     count = 0

@@ -117,6 +117,7 @@ class Trees:
             return
         m, n = self.parent.shape
         tops = (parents == np.arange(n)).argmax(axis=1)
+        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # loops are compiled for one type
         rays = np.empty((len(parents), n))
         read(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
         own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])

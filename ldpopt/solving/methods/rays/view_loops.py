@@ -14,7 +14,7 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.pivot_loops import best_tree
-from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Rough, Tree, grow, new_room, new_tree
+from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Rough, Tree, grow, loaded, new_room, tree_of
 
 ADDED = 0.7
 """Share of a view's error that the inputs cause which are seen next."""
@@ -60,7 +60,8 @@ def gather(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Floa
 @compiled
 def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> None:
     """Extend a ray from some nodes to all inputs, by the least entries that the cone permits."""
-    ray[:] = -np.inf
+    for x in range(len(ray)):
+        ray[x] = -np.inf
     for k in range(len(node)):
         row, height = table[node[k]], log[k]
         for x in range(len(row)):
@@ -92,7 +93,9 @@ def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rou
     """
     if count > len(part):
         larger = np.empty((min(2 * count, len(losses)), min(2 * count, len(losses))), np.float32)
-        larger[:known, :known] = part[:known, :known]
+        for a in range(known):
+            for b in range(known):
+                larger[a, b] = part[a, b]
         part = larger
     for a in range(known, count):
         for b in range(count):
@@ -108,33 +111,6 @@ def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rou
 def _lengths(table: Float, rough: Rough, place: Int) -> Lengths:
     """The losses between some inputs of a metric, whose places in the table are given."""
     return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, place, True)
-
-
-@compiled
-def _tree_of(root: int, count: int, parent: Int, side: Int, room: Tree) -> Tree:
-    """A tree of the first few nodes in the room of a larger one."""
-    return Tree(
-        root,
-        parent[:count],
-        side[:count],
-        room.first[:count],
-        room.after[:count],
-        room.before[:count],
-        room.order[:count],
-        room.inside[:count],
-        room.log[:count],
-        room.entries[:count],
-        room.own[:count],
-        room.cost[:count],
-        room.size[:count],
-        room.height[:count],
-        room.rough[:count],
-        room.lower[:count],
-        room.higher[:count],
-        room.few[:count],
-        room.extent,
-        room.draw,
-    )
 
 
 @compiled
@@ -240,9 +216,8 @@ def look(
         Written: prices of the rays, extended to all inputs.
     """
     n, total = len(sums), 0
-    room = new_room(parents[0], sides[0])
-    node, place = np.empty(n, np.int64), np.empty(n, np.int64)
-    parent, side = np.empty(n, np.int32), np.empty(n, np.int8)
+    room = new_room(n)
+    node, place, parent, side = np.empty(n, np.int64), np.empty(n, np.int64), room.parent, room.side
     found, gain = np.empty(n, np.int32), np.empty(n)
     part = np.empty((FIRST, FIRST), np.float32)
     g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
@@ -255,7 +230,7 @@ def look(
         while True:
             part = _wider(known, count, node, rough, part)
             known, lengths = count, _lengths(table, part, node)
-            tree = _tree_of(place[roots[y]], count, parent, side, room)
+            tree = tree_of(place[roots[y]], count, room)
             grow(tree, lengths)
             tree.draw[0] = 1 + y
             gather(costs[y], sums, is_seen, handover, g, side_of)
@@ -288,11 +263,11 @@ def read_extended(
 ) -> None:
     """Write the rays of some outputs, extended from what is seen by the least entries."""
     n = len(table)
-    room, lengths = new_room(parents[0], sides[0]), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
+    room, lengths = new_room(n), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = new_tree(roots[y], parents[y], sides[y], room)
+        tree = loaded(roots[y], parents[y], sides[y], room)
         grow(tree, lengths)
         count = 0
         for x in range(n):

@@ -14,6 +14,8 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.rows import Int
+from ldpopt.solving.methods.loops import Loops
+from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 
 WIDTH, GROWTH = 0.25, 0.5
@@ -122,6 +124,20 @@ class Views:
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
         return rays
+
+
+def _example() -> None:
+    """Price four places by views."""
+    points = np.array([0.0, 1.0, 1.0j, 3.0 + 1.5j])
+    loss = np.abs(points[:, None] - points)
+    first, second = np.nonzero(loss)
+    views = Views(Trees(Cone(4, first, second, loss[first, second], True), np.arange(4)), np.ones(4))
+    views.improve(loss - 2.0, np.zeros(4), 0.0)
+    views.rays(np.arange(4))
+
+
+LOOPS = Loops("views", _example)
+"""The compiled loops of views."""
 
 
 def farthest_first(table: Float, likely: Float) -> tuple[Int, Int, Float]:
