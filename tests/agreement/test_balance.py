@@ -81,7 +81,7 @@ def test_groups_end_with_a_channel_near_the_optimum(monkeypatch, seed):
 
     def noted(work, master):
         keep(work, master)
-        if work.groups is None and len(work.center) == 120:
+        if master.groups is None and len(work.center) == 120:
             values.append(work.value)
 
     monkeypatch.setattr(Generation, "_keep", noted)
@@ -94,6 +94,6 @@ def test_groups_end_with_a_channel_near_the_optimum(monkeypatch, seed):
 
 def test_columns_of_zeros_are_left_out_of_a_master():
     channel = np.column_stack([np.full((4, 2), 0.5), np.zeros(4)])
-    master = Master.of_columns(channel, np.random.default_rng(1).random((3, 4)), np.zeros(4))
+    master = Master.of_columns(channel, np.random.default_rng(1).random((3, 4)))
     assert master.rays.shape == (4, 2)
     assert master.is_feasible

@@ -19,7 +19,7 @@ from ldpopt.foundation.log import LOG
 from ldpopt.foundation.max_product import max_product
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.groups import Groups
 from ldpopt.solving.methods.rays.scale import Scale
 
@@ -53,7 +53,7 @@ UNLIKELY = 0.25
 
 def prepared(
     cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline, *, is_coarse: bool = False
-) -> Generation:
+) -> GroupedGeneration:
     """Return a generation of rays, which starts from a coarse problem where ties are shortest chains, as in a metric.
 
     Parameters
@@ -63,7 +63,7 @@ def prepared(
     is_coarse : bool, optional
         Whether it is a coarse problem itself; default: ``False``.
     """
-    work = Generation(cone, costs, roots, scale, deadline)
+    work = GroupedGeneration(cone, costs, roots, scale, deadline)
     if cone.n <= SMALLEST or not cone.has_shortest_ties:
         return work
     chosen, far = _apart(cone, costs.mean(axis=0))
@@ -106,7 +106,7 @@ def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
 
 def _coarse(
     distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline
-) -> tuple[Generation, Int, Float, float]:
+) -> tuple[GroupedGeneration, Int, Float, float]:
     """Solve the problem of the chosen inputs, which bear the costs of those nearest to them.
 
     Each chosen input keeps the output that costs it least. Returned with these outputs, and the costs' offset and unit.
@@ -134,7 +134,7 @@ def _rays(master: Master, far: Float) -> Float:
     return np.concatenate([np.ones((1, far.shape[1])), least, largest])
 
 
-def _trees(coarse: Generation, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
+def _trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
     """Trees of all inputs, as many as time allows: every other input hangs from the chosen one that holds it highest.
 
     A tree whose edges are not all tied, or whose ray is not in the cone, is left out.

@@ -19,7 +19,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.threads import few_threads
-from ldpopt.solving.methods.rays import balance, smoothing, views
+from ldpopt.solving.methods.rays import views
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.groups import Groups
@@ -62,21 +62,6 @@ SLOW_GAP = 1e-2
 
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 """While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
-
-OUTLINE_GAP, OUTLINE_SHARE = 1e-2, 0.4
-"""Gap of groups at which every input has a row again: at least this, or a share of the gap asked for."""
-
-ALL_ROUNDS = 2.0
-"""Time that is kept for the first round of all outputs, its proof and one more, in first prices of all of them."""
-
-WHOLE_STEPS = 30
-"""Steps of the first master in which every input has a row, at most; about."""
-
-BALANCED = 0.95
-"""Share of the entries of all columns that those have which are balanced."""
-
-FEWER_COLUMNS = 4
-"""How many times fewer columns than inputs are balanced, about; for the time that is set aside."""
 
 PROOFS = 3
 """Number of times that a bound is tried to be proved at multipliers that a covering has lowered."""
@@ -144,20 +129,6 @@ class Generation:
         self.known, self.center, self.smoothing.share = np.concatenate([self._kernel_columns(), known]), sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
-    def group(self, groups: Groups, outputs: Int) -> None:
-        """Begin with rounds in which only groups of inputs have rows, and only some outputs are priced.
-
-        Parameters
-        ----------
-        groups : Groups
-            Their row sums are 1 on average.
-        outputs : int array
-            Outputs that are priced first.
-        """
-        assert self.views is not None
-        self.groups, self.outputs, self.covers, self.expected = groups, outputs, True, float(self.center.sum())
-        self.views.spare_covered(self.share)
-
     @property
     def gap(self) -> float:
         """Relative gap so far; with groups that of their relaxation."""
@@ -187,50 +158,17 @@ class Generation:
             Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
         """
         with few_threads(len(self.center)):
-            if self.groups is None:
-                ended = self._rounds(self._first_master(), gap, deadline, patience)
-            else:
-                ended = self._grouped(gap, deadline, patience)
+            ended = self._all_rounds(gap, deadline, patience)
         return self._result(ended)
 
     def outline(self, gap: float, deadline: Deadline = NO_LIMIT) -> Master | None:
-        """Do rounds, and only the first ones if there are groups: nothing is proved then. Returns the best master."""
-        if self.groups is None:
-            self.run(gap, deadline)
-            return self.incumbent
-        with few_threads(len(self.center)):
-            self._rounds(self._first_master(), gap, deadline, inf)
-        return self.relaxed
+        """Do rounds, as far as they give good multipliers, and return the best master; nothing need be proved."""
+        self.run(gap, deadline)
+        return self.incumbent
 
-    def _grouped(self, gap: float, deadline: Deadline, patience: float) -> str:
-        """Do rounds with groups, first with some outputs, then with all; balance the columns, and go on without groups.
-
-        Returns why it ended.
-        """
-        n, outline = len(self.center), max(OUTLINE_SHARE * gap, OUTLINE_GAP)
-        first, before = self._first_master(), deadline.before(balance.seconds(n, n // FEWER_COLUMNS))
-        begun = self._round(first, outline, before)
-        if not self._ending(outline, inf):  # a first round is the longest: it shows how long one of all outputs takes
-            self._rounds(begun, outline, before.before(ALL_ROUNDS * self.price_seconds * len(self.roots)), inf)
-        self.expected, self.center_value = self.center_value, 0.0  # of some outputs it was too good
-        self.outputs = np.arange(len(self.roots))
-        self._rounds(self.relaxed or first, outline, before, inf)
-        last, self.groups = self.relaxed or first, None
-        columns = balance.balanced(last.columns(BALANCED), self.trees.cone.lengths.table, deadline)
-        channel = Master.of_columns(columns, self.costs, self.center)
-        self._keep(channel)
-        self.stalled, self.smoothing.share = 0, smoothing.MOST
-        LOG.info("rays: balanced, gap %.2e", self.gap)
-        is_late = deadline.before(channel.seconds(WHOLE_STEPS)).is_over
-        ended = self._ending(gap, patience) or ("time" if is_late else "")
-        return ended or self._rounds(self._joined(channel, first, last), gap, deadline, patience)
-
-    def _joined(self, channel: Master, first: Master, last: Master) -> Master:
-        """A master that starts from a channel, with the kernel columns and the rays of the last rounds."""
-        kernels = slice(0, len(self.roots))
-        rays = np.concatenate([first.rays[:, kernels], last.rays], axis=1)
-        cost, output = np.append(first.cost[kernels], last.cost), np.append(first.output[kernels], last.output)
-        return channel.extended(rays, cost, output, self.center)
+    def _all_rounds(self, gap: float, deadline: Deadline, patience: float) -> str:
+        """Do rounds from the first master on; returns why they ended."""
+        return self._rounds(self._first_master(), gap, deadline, patience)
 
     def _rounds(self, master: Master, gap: float, deadline: Deadline, patience: float) -> str:
         """Do rounds from this master on; returns why they ended."""

@@ -46,9 +46,8 @@ CONSTANTS = 200
 RAY_BLOCK = 1000
 """Rays whose costs to all outputs are computed at once."""
 
-MIN_SLACK = 1e-3
-"""Smallest start of a slack, as a share of the mean one."""
-
+MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12
+"""Smallest start of a slack, as a share of the mean one, and at all."""
 
 STEP_SECONDS = 5e-11
 """Seconds of an iteration, for each ray and pair of inputs; it is not begun where less time is left."""
@@ -152,8 +151,8 @@ class Master:
         return cls.start(rays.T.copy(), cost, output, groups)
 
     @classmethod
-    def of_columns(cls, columns: Float, costs: Float, sums: Float) -> Master:
-        """Columns of a channel, each for the output to which it costs least; and multipliers below all costs.
+    def of_columns(cls, columns: Float, costs: Float) -> Master:
+        """Columns of a channel, each for the output to which it costs least, with multipliers of 0.
 
         Parameters
         ----------
@@ -161,19 +160,24 @@ class Master:
             Elements of the cone, whose rows sum to 1; those of zeros are left out.
         costs : float array, shape (m, n)
             Cost of every entry of the channel, by output.
-        sums : float array, shape (n,)
-            Multipliers of the row sums.
         """
         weights = columns.max(axis=0)
         columns, weights = columns[:, weights > 0], weights[weights > 0]
         rays = columns / weights
         output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
-        reduced = np.maximum(cost - sums @ rays, 1e-12)
-        return cls(rays, cost, output, MasterPoint(weights, sums, reduced), None, rays)
+        return cls(rays, cost, output, MasterPoint(weights, np.zeros(len(rays)), cost), None, rays)
 
-    def seconds(self, steps: int) -> float:
-        """How long some steps with the usual number of rays take, about."""
-        return steps * STEP_SECONDS * FEW_KEPT * len(self.rays) ** 3
+    def started(self, sums: Float, groups: Groups | None) -> Master:
+        """The same rays and weights with other multipliers of all inputs, and with rows of groups if there are some."""
+        rows = self.rays if groups is None else groups.averages(self.rays)
+        sums = sums if groups is None else groups.summed(sums)
+        reduced = np.maximum(self.cost - sums @ rows, LEAST_SLACK)
+        return Master(self.rays, self.cost, self.output, MasterPoint(self.at.weights, sums, reduced), groups, rows)
+
+    @staticmethod
+    def seconds(rows: int, steps: int) -> float:
+        """How long some steps with so many rows and the usual number of rays take, about."""
+        return steps * STEP_SECONDS * FEW_KEPT * rows**3
 
     def columns(self, share: float) -> Float:
         """The largest columns, shape (n, k), that together have a share of all entries."""
@@ -186,10 +190,6 @@ class Master:
     def sums(self) -> Float:
         """Multipliers of all inputs."""
         return self.at.sums if self.groups is None else self.groups.shared(self.at.sums)
-
-    def without_groups(self) -> Master:
-        """The same rays, weights and prices, when every input has a row."""
-        return Master(self.rays, self.cost, self.output, replace(self.at, sums=self.sums), None, self.rays)
 
     @property
     def value(self) -> float:
@@ -248,7 +248,7 @@ class Master:
         rows = whole if self.groups is None else np.concatenate([wider.rows, added], axis=1)
         cost = np.concatenate([wider.cost, cost])
         reduced, feasible = cost - wider.at.sums @ rows, cost - inner @ rows
-        least = max(MIN_SLACK * float(np.abs(reduced).mean()), 1e-12)
+        least = max(MIN_SLACK * float(np.abs(reduced).mean()), LEAST_SLACK)
         low = np.flatnonzero(reduced < least)
         lack, room = least - reduced[low], feasible[low] - reduced[low]
         share = MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))

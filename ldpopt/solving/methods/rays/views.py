@@ -40,6 +40,8 @@ class Views:
 
     Attributes
     ----------
+    order : int array, shape (n,)
+        The inputs, each the farthest from those before it.
     seen : bool array, shape (m, n)
         Which inputs each output sees.
     spared : float array, shape (m,)
@@ -50,8 +52,8 @@ class Views:
         from ldpopt.solving.methods.rays.view_loops import Handover
 
         self.trees, self.table = trees, trees.cone.lengths.table
-        order, above, radius = farthest_first(self.table, weight**LIKELY)
-        self.handover = Handover(order, above, np.exp(-radius))
+        self.order, above, radius = farthest_first(self.table, weight**LIKELY)
+        self.handover = Handover(self.order, above, np.exp(-radius))
         self.seen = np.zeros(trees.parent.shape, bool)
         self.spared = np.full(len(trees.roots), ENOUGH / len(weight))
         with np.errstate(divide="ignore"):
