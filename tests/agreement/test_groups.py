@@ -14,7 +14,9 @@ from ldpopt.solving.methods.rays.coarse import prepared
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
 from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.groups import Groups
+from ldpopt.solving.methods.rays.master import Master
 from ldpopt.solving.methods.rays.method import _normalized
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views
@@ -78,6 +80,47 @@ def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, ep
     answer = lo.solve(problem, gap=1e-4)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-4
+
+
+def test_levels_have_more_groups_and_better_channels(monkeypatch):
+    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(coarse, "GROUPED", 20)
+    problem = lo.testing.synthetic_city(90, rng=2).problem(1.0)
+    cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
+    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    plain = Generation(cone, costs, np.arange(90), scale)
+    plain.run(1e-6)
+    levels, balanced = [], GroupedGeneration._balanced
+
+    def noted(self, last, deadline):
+        channel = balanced(self, last, deadline)
+        levels.append((len(last.rows), last.value, channel.value))
+        whole = channel.channel(90)
+        assert whole.sum(axis=1) == pytest.approx(1.0)
+        assert np.sum(whole.T * costs) <= channel.value + 1e-9  # columns of one output are summed
+        return channel
+
+    monkeypatch.setattr(GroupedGeneration, "_balanced", noted)
+    assert work.run(1e-5).ended == "gap"
+    assert [rows for rows, _, _ in levels] == [30, 45, 67]
+    for _, relaxed, value in levels:
+        assert plain.bound - 1e-9 <= value
+        assert relaxed <= plain.value * (1 + 2e-2)
+    assert levels[-1][2] < levels[0][2]
+    assert work.value <= plain.value * (1 + 2e-5)
+
+
+def test_a_level_starts_from_a_channel():
+    rng = np.random.default_rng(3)
+    columns = rng.random((12, 5)) + 0.1
+    channel = Master.of_columns(columns / columns.sum(axis=1, keepdims=True), rng.random((4, 12)))
+    groups = grouped(12, 4, rng)
+    for some in (None, groups):
+        master = channel.started(rng.standard_normal(12), some)
+        assert master.is_feasible
+        assert master.value == pytest.approx(channel.value)
+        assert (master.at.reduced > 0).all()
+        assert len(master.rows) == (12 if some is None else 4)
 
 
 def test_some_outputs_are_priced_as_all_are():
