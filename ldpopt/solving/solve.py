@@ -23,6 +23,7 @@ from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.loops import SHARE, NotCompiledError
 from ldpopt.solving.methods.method import RawSolution, Switch, Task
+from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
 from ldpopt.solving.plan import SolveForm, Step, plan
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of
@@ -44,6 +45,7 @@ def solve(
     form: SolveForm | None = None,
     limits: Limits = LIMITS,
     verbose: bool = False,
+    executor: Any = None,
     **options: Any,
 ) -> Solution:
     r"""Find the best private mechanism for a problem.
@@ -67,6 +69,9 @@ def solve(
         Measured thresholds for the choice of a method; default: ``LIMITS``.
     verbose : bool
         Print plan, rounds and gaps to stderr; the logger ``ldpopt`` has them in any case. Default: ``False``.
+    executor : dask.distributed.Client, optional
+        Its workers price the outputs of a metric of 600 places or more, with the same numbers; default: the cores of
+        this machine.
     **options
         Options of the solver under its own names; with ``"auto"`` the solver is then HiGHS.
 
@@ -99,10 +104,12 @@ def solve(
         raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
         raise StatementError(f"gap = {gap} is not between 0 and 1", do="state a relative gap such as 1e-3")
+    if executor is not None:
+        require_client(executor)
     with shown(verbose):
         LOG.info("%r", problem)
         solution = replace(
-            _solve(problem, solver, time_limit, gap, form, limits, deadline, options),
+            _solve(problem, solver, time_limit, gap, form, limits, deadline, options, executor),
             runtime=time.perf_counter() - began,
         )
         LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, solution.runtime)
@@ -118,13 +125,18 @@ def _solve(
     limits: Limits,
     deadline: Deadline,
     options: dict[str, Any],
+    executor: Any,
 ) -> Solution:
     """Plan, solve, repair."""
     try:
         steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
         form_of = ProblemForm.of(problem, deadline)
-        task = Task(problem, form_of, deadline, gap, options, limits)
+        task = Task(problem, form_of, deadline, gap, options, limits, executor)
         raw, step_notes = run_plan(steps, task)
+        if executor is not None and not raw.used_executor:
+            step_notes.append(
+                f"the executor was not used: it prices outputs of a metric of at least {LEAST_INPUTS} inputs"
+            )
     except OutOfTimeError as error:
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
         return with_constant_report(ended, problem)

@@ -38,6 +38,8 @@ class Task:
         For the solver, under its own names.
     limits : Limits
         Measured thresholds.
+    executor : dask.distributed.Client or None
+        Whose workers share the work of a method that can use them.
     """
 
     problem: Problem
@@ -46,6 +48,7 @@ class Task:
     gap: float | None = None
     options: dict[str, Any] = field(default_factory=dict)
     limits: Limits = LIMITS
+    executor: Any = None
 
     def options_for(self, solver: Solver) -> dict[str, Any]:
         """Options, with the gap for a solver that can stop at one."""
@@ -59,6 +62,7 @@ class RawSolution:
 
     At a limit the channel is the best one so far, if there is one. ``gap`` is the relative gap of value and bound,
     where the method knows it; with the ``repaired`` channel it is that of `ldpopt.solving.claims.proved`.
+    ``used_executor`` says whether workers of a cluster shared the work.
     """
 
     program: ChannelProgram
@@ -68,6 +72,7 @@ class RawSolution:
     solver: str
     gap: float | None = None
     repaired: Repaired | None = None
+    used_executor: bool = False
 
 
 @dataclass(frozen=True)

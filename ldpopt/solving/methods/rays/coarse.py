@@ -9,7 +9,7 @@ which are private again. Nothing is trusted: the start only makes the first pric
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.max_product import max_product
 from ldpopt.foundation.rows import Int
+from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.groups import Groups
@@ -52,7 +53,14 @@ UNLIKELY = 0.25
 
 
 def prepared(
-    cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline, *, is_coarse: bool = False
+    cone: Cone,
+    costs: Float,
+    roots: Int,
+    scale: Scale,
+    deadline: Deadline,
+    *,
+    is_coarse: bool = False,
+    client: Any = None,
 ) -> GroupedGeneration:
     """Return a generation of rays, which starts from a coarse problem where ties are shortest chains, as in a metric.
 
@@ -62,14 +70,18 @@ def prepared(
         As in `Generation`.
     is_coarse : bool, optional
         Whether it is a coarse problem itself; default: ``False``.
+    client : dask.distributed.Client, optional
+        Whose workers price the outputs, coarse ones too, by views; default: the cores of this machine.
     """
     work = GroupedGeneration(cone, costs, roots, scale, deadline)
+    if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
+        work.views.send_to(client, costs)
     if cone.n <= SMALLEST or not cone.has_shortest_ties:
         return work
     chosen, far = _apart(cone, costs.mean(axis=0))
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
-    coarse, outputs, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE))
+    coarse, outputs, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE), client)
     best = coarse.incumbent or coarse.relaxed
     if best is None or not coarse.center_value > 0:
         return work
@@ -105,7 +117,7 @@ def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
 
 
 def _coarse(
-    distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline
+    distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline, client: Any
 ) -> tuple[GroupedGeneration, Int, Float, float]:
     """Solve the problem of the chosen inputs, which bear the costs of those nearest to them.
 
@@ -121,7 +133,7 @@ def _coarse(
     ties = Cone(len(distance), first, second, distance[first, second])
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
-    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True)
+    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True, client=client)
     work.outline(COARSE_GAP if work.groups is None else CLOSER_COARSE_GAP, deadline)
     return work, outputs, offset, unit
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
@@ -95,7 +95,7 @@ class Rays(Method):
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
         roots = _roots(task.problem.utility.gain)
-        work = prepared(cone, costs, roots, scale, task.deadline)
+        work = prepared(cone, costs, roots, scale, task.deadline, client=task.executor)
         if not work.trees.depth < MAX_LOSS:
             raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
         patience = task.limits.rays_pivots * len(cone.first) if task.form.fits_graph_interior(task.limits) else inf
@@ -110,7 +110,9 @@ class Rays(Method):
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ended]}"
         reduced = program.objective - program.adjoint(duals)
         outcome = Outcome(status, message, found.channel.reshape(-1), duals, reduced)
-        return RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
+        is_spread = work.views is not None and work.views.cluster is not None
+        raw = RawSolution(program, outcome, found.channel, found.rounds, self.name, found.gap)
+        return replace(raw, used_executor=is_spread)
 
 
 def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:

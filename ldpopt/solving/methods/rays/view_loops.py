@@ -232,7 +232,7 @@ def look(
             known, lengths = count, _lengths(table, part, node)
             tree = tree_of(place[roots[y]], count, room)
             grow(tree, lengths)
-            tree.draw[0] = 1 + y
+            tree.draw[0] = 1 + roots[y]
             gather(costs[y], sums, is_seen, handover, g, side_of)
             for k in range(count):
                 tree.own[k] = g[node[k]]

@@ -8,6 +8,8 @@ most of it are seen next, until the price is proved or the ray is good enough.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ldpopt.foundation.checks import Float
@@ -15,6 +17,7 @@ from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.loops import Loops
+from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Places
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 
@@ -52,6 +55,7 @@ class Views:
         from ldpopt.solving.methods.rays.view_loops import Handover
 
         self.trees, self.table = trees, trees.cone.lengths.table
+        self.cluster: Cluster | None = None
         self.order, above, radius = farthest_first(self.table, weight**LIKELY)
         self.handover = Handover(self.order, above, np.exp(-radius))
         self.seen = np.zeros(trees.parent.shape, bool)
@@ -88,8 +92,10 @@ class Views:
         from ldpopt.solving.methods.rays.view_loops import look
 
         trees = self.trees
-        chunks = trees.chunks if outputs is None else trees.parts(outputs)
         price, enough = np.zeros(len(trees.roots)), -gap * self.spared
+        if self.cluster is not None:
+            return self._sent(self.cluster, sums, enough, deadline, outputs)
+        chunks = trees.chunks if outputs is None else trees.parts(outputs)
 
         def work(part: Int) -> int:
             if deadline.is_over:
@@ -110,6 +116,24 @@ class Views:
             )
 
         trees.pivots += sum(in_threads(work, chunks))
+        return price
+
+    def send_to(self, client: Any, costs: Float) -> None:
+        """Let the workers of a Dask client price from now on, for these costs."""
+        handover = self.handover
+        places = Places(self.trees.roots, costs, self.table, handover.order, handover.above, handover.fall)
+        self.cluster = Cluster(client, places)
+
+    def _sent(self, cluster: Cluster, sums: Float, enough: Float, deadline: Deadline, outputs: Int | None) -> Float:
+        """Price by a cluster, block by block."""
+        trees, price = self.trees, np.zeros(len(enough))
+        outputs = np.arange(len(enough)) if outputs is None else outputs
+        parts = np.array_split(outputs, min(len(outputs), BLOCKS * cluster.threads))
+        blocks = [Block(part, trees.parent[part], trees.side[part], self.seen[part], price[part]) for part in parts]
+        for block in cluster.price(blocks, sums, enough, deadline):
+            trees.parent[block.outputs], trees.side[block.outputs] = block.parent, block.side
+            self.seen[block.outputs], price[block.outputs] = block.seen, block.price
+            trees.pivots += block.pivots
         return price
 
     def rays(self, outputs: Int) -> Float:

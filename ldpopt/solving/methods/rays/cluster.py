@@ -1,0 +1,132 @@
+"""Outputs priced by the workers of a cluster: each takes a block of outputs, with what these see and their trees.
+
+Costs and losses are sent once to each worker; in a round a block's views and trees go there and come back. An output
+is priced by the same loop with the same numbers as on this machine, so that the answer is the same bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.rows import Int
+from ldpopt.privacy.ties import Mask
+
+LEAST_INPUTS = 600
+"""Number of inputs from which prices take long enough to be sent away."""
+
+BLOCKS = 4
+"""Blocks of outputs for each thread of the cluster, as some take longer than others."""
+
+AT_ONCE = 8
+"""Outputs that a worker prices between two looks at the clock."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What all blocks need: it is sent once to each worker.
+
+    Attributes
+    ----------
+    roots, costs, table : arrays, shapes (m,), (m, n) and (n, n)
+        As in `Views`.
+    order, above, fall : arrays, shape (n,)
+        The handover.
+    """
+
+    roots: Int
+    costs: Float
+    table: Float
+    order: Int
+    above: Int
+    fall: Float
+
+    @cached_property
+    def rough(self) -> NDArray[np.float32]:
+        """The table in single precision, made by each worker."""
+        return self.table.astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some outputs with their trees and views; what a worker changes."""
+
+    outputs: Int
+    parent: NDArray[Any]
+    side: NDArray[np.int8]
+    seen: Mask
+    price: Float
+    pivots: int = 0
+
+
+class Cluster:
+    """The workers of a Dask client.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        Its workers have the same version of this package.
+    places : Places
+        Sent to all of them now.
+
+    Raises
+    ------
+    StatementError
+        If it is no client of Dask.
+    """
+
+    def __init__(self, client: Any, places: Places) -> None:
+        self.client = require_client(client)
+        self.places = client.scatter(places, broadcast=True)
+
+    def price(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
+        """Price blocks of outputs, in their order; after the deadline they come back as they are."""
+        sent = [
+            self.client.submit(_priced, self.places, block, sums, enough[block.outputs], deadline.left, pure=False)
+            for block in blocks
+        ]
+        return list(self.client.gather(sent))
+
+    @property
+    def threads(self) -> int:
+        """Number of threads of all workers, at least 1."""
+        return max(1, sum(self.client.nthreads().values()))
+
+
+def require_client(executor: Any) -> Any:
+    """Return a client of Dask.
+
+    Raises
+    ------
+    StatementError
+        If it is something else.
+    """
+    if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
+        return executor
+    raise StatementError(
+        f"executor = {short_repr(executor)} is not a client of Dask",
+        do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine",
+    )
+
+
+def _priced(places: Places, block: Block, sums: Float, enough: Float, seconds: float | None) -> Block:
+    """Price a block; runs in a worker."""
+    from ldpopt.solving.methods.rays.view_loops import Handover, look
+
+    deadline, rows = Deadline.after(seconds), np.arange(len(block.outputs))
+    parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # what arrives may be read-only
+    price, pivots, handover = block.price.copy(), 0, Handover(places.order, places.above, places.fall)
+    roots, costs = places.roots[block.outputs], places.costs[block.outputs]
+    for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
+        if not deadline.is_over:
+            pivots += look(
+                part, roots, costs, sums, parent, side, places.table, places.rough, handover, seen, enough, price
+            )
+    return Block(block.outputs, parent, side, seen, price, pivots)

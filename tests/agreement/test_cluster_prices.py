@@ -1,0 +1,79 @@
+"""Outputs priced by the workers of a cluster: the same numbers as on this machine."""
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+import ldpopt.testing
+from ldpopt.errors import StatementError
+from ldpopt.solving.methods.rays import cluster, coarse, generation
+
+
+class HereClient:
+    """A client of Dask as far as it is used, whose only worker is this process; it counts what it does."""
+
+    def __init__(self):
+        self.done = 0
+
+    def scatter(self, thing, broadcast):
+        assert broadcast
+        return thing
+
+    def submit(self, function, *arguments, pure):
+        assert not pure
+        self.done += 1
+        return function(*arguments)
+
+    def gather(self, sent):
+        return sent
+
+    def nthreads(self):
+        return {"here": 2}
+
+
+@pytest.fixture
+def small_is_large(monkeypatch):
+    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(coarse, "GROUPED", 60)
+    monkeypatch.setattr(coarse, "LEAST_INPUTS", 60)
+
+
+def test_a_cluster_gives_the_same_channel(small_is_large):
+    problem = lo.testing.synthetic_city(90, rng=2).problem(1.0)
+    client = HereClient()
+    here, spread = lo.solve(problem, gap=1e-3), lo.solve(problem, gap=1e-3, executor=client)
+    assert client.done > 8
+    assert (here.mechanism.masses == spread.mechanism.masses).all()
+    assert lo.certify(here).bound == lo.certify(spread).bound
+    assert not any("executor" in note for note in spread.notes)
+
+
+def test_a_dask_client_prices(small_is_large):
+    distributed = pytest.importorskip("distributed")
+    problem = lo.testing.synthetic_city(80, rng=1).problem(1.0)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
+        distributed.Client(workers) as client,
+    ):
+        spread = lo.solve(problem, gap=1e-2, executor=client)
+    assert (spread.mechanism.masses == lo.solve(problem, gap=1e-2).mechanism.masses).all()
+
+
+def test_what_is_no_client_is_refused_and_an_unused_one_is_told():
+    problem = lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))
+    with pytest.raises(StatementError, match="is not a client of Dask"):
+        lo.solve(problem, executor="four")
+    answer = lo.solve(problem, executor=HereClient())
+    assert any("the executor was not used" in note for note in answer.notes)
+
+
+def test_after_the_deadline_blocks_come_back_as_they_are():
+    rng = np.random.default_rng(0)
+    seen, one = np.zeros((2, 3), bool), np.ones(3)
+    block = cluster.Block(np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), seen, np.zeros(2))
+    loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])
+    places = cluster.Places(np.arange(2), rng.random((2, 3)), loss, np.arange(3), np.zeros(3, int), one)
+    back = cluster._priced(places, block, np.zeros(3), np.zeros(2), 0.0)
+    assert back.pivots == 0
+    assert not back.seen.any()
+    assert not back.price.any()
