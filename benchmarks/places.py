@@ -21,7 +21,8 @@ from ldpopt.mechanism.repair import repair
 HERE = Path(__file__).parent
 SECONDS, LARGE_SECONDS = 600.0, 1190.0
 
-HEADINGS = "pairs,n,epsilon,prior,loss,gap asked,wall s,CPU s,repair s,proof s,gap,by,status,MB".split(",")
+HEADINGS = ("pairs", "n", "epsilon", "prior", "loss", "gap asked", "wall s", "CPU s", "repair s", "proof s")
+HEADINGS += ("gap", "by", "status", "MB")
 
 
 def square(side):

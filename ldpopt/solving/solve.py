@@ -134,9 +134,7 @@ def _solve(
         task = Task(problem, form_of, deadline, gap, options, limits, executor)
         raw, step_notes = run_plan(steps, task)
         if executor is not None and not raw.used_executor:
-            step_notes.append(
-                f"the executor was not used: it prices outputs of a metric of at least {LEAST_INPUTS} inputs"
-            )
+            step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
     except OutOfTimeError as error:
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
         return with_constant_report(ended, problem)

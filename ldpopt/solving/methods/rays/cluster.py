@@ -97,7 +97,7 @@ class Cluster:
     @property
     def threads(self) -> int:
         """Number of threads of all workers, at least 1."""
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, sum(int(count) for count in self.client.nthreads().values()))
 
 
 def require_client(executor: Any) -> Any:
