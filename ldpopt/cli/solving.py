@@ -23,6 +23,7 @@ from ldpopt.cli.output import (
     say,
     wait_for,
 )
+from ldpopt.cli.running import Dask, executor_of
 from ldpopt.cli.shell import refuse
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.files import replacing
@@ -39,7 +40,12 @@ TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", mi
 Epsilon = Annotated[
     str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
 ]
-Gap = Annotated[float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept.")]
+SMALL_GAP = 1e-6
+"""Largest gap that is accepted where none is stated; a larger one is also where the search may stop."""
+
+Gap = Annotated[
+    float, typer.Option("--gap", min=0.0, help="Largest certified relative gap to accept; the search may stop there.")
+]
 
 
 def solve(
@@ -53,7 +59,8 @@ def solve(
     proof: Annotated[
         str | None, typer.Option("--certificate", metavar="FILE", help="Certificate as JSON, for `ldpopt certify`.")
     ] = None,
-    gap: Gap = 1e-6,
+    gap: Gap = SMALL_GAP,
+    dask: Dask = None,
     json: Json = None,
 ) -> None:
     """Solve a model: mechanism, value, certificate.
@@ -66,9 +73,12 @@ def solve(
     require_writable(output, proof, picture=plot)
     stated = read_at(model, epsilon)
     stated.require_problem(model)
-    solution, certificate = wait_for(
-        lambda: solve_and_certify(stated, solver, time_limit, form), f"solving {Path(model).name}"
-    )
+    goal = gap if SMALL_GAP < gap < 1 else None
+    with executor_of(dask, 1) as executor:
+        solution, certificate = wait_for(
+            lambda: solve_and_certify(stated, solver, time_limit, form, goal, executor),
+            f"solving {Path(model).name}",
+        )
     if solution.repaired is None:
         report(_no_mechanism(solution), "-" if json == "-" else None, lambda: None)
     mechanism = solution.mechanism  # without one, this is the error to report
@@ -209,14 +219,20 @@ def audit_record(audit: Any) -> dict[str, Any]:
 
 
 def solve_and_certify(
-    stated: Model, solver: str | None, time_limit: float | None, form: FormName | None
+    stated: Model,
+    solver: str | None,
+    time_limit: float | None,
+    form: FormName | None,
+    gap: float | None = None,
+    executor: Any = None,
 ) -> tuple[Solution, Certificate | None]:
     """Solve a model (default: with its own settings); no certificate if the solver returned no duals."""
     from ldpopt.certificate import certify
     from ldpopt.solving.solve import solve
 
     limit = stated.time_limit if time_limit is None else time_limit
-    solution = solve(stated.require_problem(), solver=solver or stated.solver, time_limit=limit, form=form)
+    how = {"solver": solver or stated.solver, "time_limit": limit, "form": form, "gap": gap, "executor": executor}
+    solution = solve(stated.require_problem(), **how)
     if solution.repaired is None:
         return solution, None
     try:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import ldpopt as lo
+import ldpopt.testing
 from builders import run_cli
 from ldpopt import Mechanism
 from ldpopt.cli.output import plain, printable
@@ -122,6 +124,21 @@ def test_gap_too_large_is_exit_1(folder: Path) -> None:
     result = run_cli("solve", "coin.toml", "--solver", "cvxpy", "--gap", "0")
     assert result.exit_code == 1
     assert "relative gap" in result.stderr
+
+
+def test_a_stated_gap_is_where_the_search_may_stop(folder: Path) -> None:
+    lo.save_model(lo.testing.synthetic_city(80, rng=1).problem(1.0), "city.toml")
+    rough, fine = record("solve", "city.toml", "--gap", "0.2"), record("solve", "city.toml")
+    assert 1e-6 < rough["certificate"]["relative_gap"] <= 0.2
+    assert fine["certificate"]["relative_gap"] <= 1e-6
+
+
+def test_a_cluster_that_does_not_answer_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("ldpopt.cli.running.CONNECT_SECONDS", 0.2)
+    result = run_cli("solve", "coin.toml", "--dask", "tcp://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert "no scheduler of Dask answers" in result.stderr
 
 
 def test_infeasible_is_exit_3_with_json(folder: Path) -> None:
