@@ -6,8 +6,10 @@ is priced by the same loop with the same numbers as on this machine, so that the
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -87,9 +89,14 @@ class Cluster:
         self.places = client.scatter(places, broadcast=True)
 
     def price(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Price blocks of outputs, in their order; after the deadline they come back as they are."""
+        """Price blocks of outputs, in their order; after the deadline they come back as they are.
+
+        Blocks wait for a worker, so that they are told the moment, by the clock on the wall: that of the workers has
+        to be right to a second or so.
+        """
+        until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
-            self.client.submit(_priced, self.places, block, sums, enough[block.outputs], deadline.left, pure=False)
+            self.client.submit(_priced, self.places, block, sums, enough[block.outputs], until, pure=False)
             for block in blocks
         ]
         return list(self.client.gather(sent))
@@ -116,16 +123,16 @@ def require_client(executor: Any) -> Any:
     )
 
 
-def _priced(places: Places, block: Block, sums: Float, enough: Float, seconds: float | None) -> Block:
-    """Price a block; runs in a worker."""
+def _priced(places: Places, block: Block, sums: Float, enough: Float, until: float) -> Block:
+    """Price a block until a moment of `time.time`; runs in a worker."""
     from ldpopt.solving.methods.rays.view_loops import Handover, look
 
-    deadline, rows = Deadline.after(seconds), np.arange(len(block.outputs))
+    rows = np.arange(len(block.outputs))
     parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # what arrives may be read-only
     price, pivots, handover = block.price.copy(), 0, Handover(places.order, places.above, places.fall)
     roots, costs = places.roots[block.outputs], places.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
-        if not deadline.is_over:
+        if time.time() < until:
             pivots += look(
                 part, roots, costs, sums, parent, side, places.table, places.rough, handover, seen, enough, price
             )
