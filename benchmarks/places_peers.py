@@ -164,7 +164,7 @@ def measured(case: dict[str, float | str]) -> dict[str, float | str | None]:
         return {**case, "ended": f"none in {2 * SECONDS} s"}
     except subprocess.CalledProcessError as error:
         return {**case, "ended": error.stderr.strip().splitlines()[-1]}
-    return {**case, **json.loads(done.stdout)}
+    return {**case, **json.loads(done.stdout.splitlines()[-1])}  # HiGHS prints its version before
 
 
 def page(rows: list[dict[str, float | str | None]]) -> str:
