@@ -69,10 +69,11 @@ def test_what_is_no_client_is_refused_and_an_unused_one_is_told():
 
 def test_after_the_deadline_blocks_come_back_as_they_are():
     rng = np.random.default_rng(0)
-    seen, one = np.zeros((2, 3), bool), np.ones(3)
-    block = cluster.Block(np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), seen, np.zeros(2))
+    block = cluster.Block.of(
+        np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), np.zeros((2, 3), bool)
+    )
     loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])
-    places = cluster.Places(np.arange(2), rng.random((2, 3)), loss, np.arange(3), np.zeros(3, int), one)
+    places = cluster.Places(np.arange(2), rng.random((2, 3)), loss, np.arange(3), np.zeros(3, int), np.ones(3))
     back = cluster._priced(places, block, np.zeros(3), np.zeros(2), 0.0)
     assert back.pivots == 0
     assert not back.seen.any()

@@ -110,6 +110,22 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
     assert work.value <= plain.value * (1 + 2e-5)
 
 
+def test_something_is_proved_where_time_is_over_before_all_outputs_are_priced(monkeypatch):
+    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(coarse, "GROUPED", 20)
+    problem = lo.testing.synthetic_city(90, rng=2).problem(0.1)
+    cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
+    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    plain = Generation(cone, costs, np.arange(90), scale)
+    plain.run(1e-6)
+    work._prove_less()
+    assert 0.5 * plain.value <= work.bound <= plain.value
+    found = work.run(1e-2, Deadline(0.0))
+    assert found.ended == "time"
+    assert found.channel.sum(axis=1) == pytest.approx(1.0)
+    assert np.isfinite(found.gap)
+
+
 def test_a_level_starts_from_a_channel():
     rng = np.random.default_rng(3)
     columns = rng.random((12, 5)) + 0.1

@@ -67,6 +67,11 @@ class Block:
     price: Float
     pivots: int = 0
 
+    @classmethod
+    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> Block:
+        """A block that is not priced yet."""
+        return cls(outputs, parent, side, seen, np.zeros(len(outputs)))
+
 
 class Cluster:
     """The workers of a Dask client.
@@ -129,7 +134,8 @@ def _priced(places: Places, block: Block, sums: Float, enough: Float, until: flo
 
     rows = np.arange(len(block.outputs))
     parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # what arrives may be read-only
-    price, pivots, handover = block.price.copy(), 0, Handover(places.order, places.above, places.fall)
+    price, pivots = block.price.copy(), 0
+    handover = Handover(places.order, places.above, places.fall)
     roots, costs = places.roots[block.outputs], places.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:

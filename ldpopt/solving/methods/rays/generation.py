@@ -34,7 +34,7 @@ ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
 
 SPARED = 0.05
-"""Share of the gap that is given up for a proof with fewer multipliers."""
+"""Share of the gap, or of the bound, that is given up for a proof with fewer multipliers."""
 
 STALLED_ROUNDS = 12
 """Rounds in which neither value nor bound improve before stopping."""
@@ -329,5 +329,6 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
         else:
             sums, trees = self.proof
-            pairs = trees.multipliers(self.costs, sums, SPARED * (self.reached - self.bound) / n)
+            spare = SPARED * min(self.reached - self.bound, self.bound)
+            pairs = trees.multipliers(self.costs, sums, spare / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)

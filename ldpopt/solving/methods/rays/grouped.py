@@ -26,8 +26,11 @@ OUTLINE_GAP, OUTLINE_SHARE = 3.3e-3, 0.4
 """A level ends at this gap of its relaxation, times the number of inputs for each group, or at a share of the gap asked
 for; at the larger one."""
 
-ALL_ROUNDS = 2.0
-"""Time that is kept for the first round of all outputs, its proof and one more, in first prices of all of them."""
+ALL_ROUNDS = 1.3
+"""Time that is kept for the first round of all outputs, its proof and one more: in the longest prices so far, of all."""
+
+LOWER = (0.7, 0.55, 0.45, 0.35, 0.25, 0.15)
+"""Shares of the best multipliers that are tried where time was over before all outputs were priced at these."""
 
 STEPS = 30
 """Steps of the first master of a level, at most; about."""
@@ -90,13 +93,29 @@ class GroupedGeneration(Generation):
         """Do rounds with the first groups: with some outputs, then with all; returns the best master."""
         assert self.groups is not None
         outline = self._outline_gap((1 + self.groups.number.max()) / len(self.center))
-        begun = self._round(first, outline, before)
-        if not self._ending(outline, inf):  # a first round is the longest: it shows how long one of all outputs takes
-            self._rounds(begun, outline, before.before(ALL_ROUNDS * self.price_seconds * len(self.roots)), inf)
+        master, ended = first, ""
+        while not ended:
+            master = self._round(master, outline, before)
+            self.rounds += 1
+            LOG.info("rays, round %d: %d pivots, gap %.2e, some outputs", self.rounds, self.trees.pivots, self.gap)
+            is_late = before.before(ALL_ROUNDS * self.price_seconds * len(self.roots)).is_over
+            ended = "time" if is_late else self._ending(outline, inf)
         self.expected, self.center_value = self.center_value, 0.0  # of some outputs it was too good
-        self.outputs = np.arange(len(self.roots))
+        self.outputs, self.smoothing.share = np.arange(len(self.roots)), 1.0  # all are priced at the best ones first
         self._rounds(self.relaxed or first, outline, before, inf)
+        if self.bound <= 0:
+            self._prove_less()
         return self.relaxed or first
+
+    def _prove_less(self) -> None:
+        """Prove at once what lower multipliers permit, where time was over before all outputs were priced."""
+        trees = self.trees.copy()
+        for share in LOWER:
+            sums = share * self.center
+            trees.hang_from_roots(self.costs, sums)
+            proved = float((sums + trees.prices(self.costs, sums).share).sum())
+            if proved > self.bound:
+                self.bound, self.proof = proved, (sums, trees.copy())
 
     def _outline_gap(self, share: float) -> float:
         """Gap of a relaxation at which a level with so many groups for each input ends."""

@@ -140,6 +140,15 @@ class Trees:
             in_threads(work, self.parts(np.arange(len(outputs))))
         return rays
 
+    def hang_from_roots(self, costs: Float, sums: Float) -> None:
+        """Hang all inputs from the roots, at their least where ``costs - sums`` is positive, else at their largest.
+
+        These trees prove something at once, where all pairs are tied.
+        """
+        self.parent[:] = self.roots[:, None]
+        self.side[:] = np.where(costs < sums, 1, -1)
+        self.side[np.arange(len(self.roots)), self.roots] = 0
+
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
         """Pivot until every ray is the best for its output's costs.
 
