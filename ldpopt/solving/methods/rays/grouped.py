@@ -27,7 +27,7 @@ OUTLINE_GAP, OUTLINE_SHARE = 3.3e-3, 0.4
 for; at the larger one."""
 
 ALL_ROUNDS = 1.3
-"""Time that is kept for the first round of all outputs, its proof and one more: in the longest prices so far, of all."""
+"""Time that is kept for the first round of all outputs, its proof and one more, in the longest prices so far."""
 
 LOWER = (0.7, 0.55, 0.45, 0.35, 0.25, 0.15)
 """Shares of the best multipliers that are tried where time was over before all outputs were priced at these."""
