@@ -5,7 +5,7 @@ import pytest
 
 import ldpopt as lo
 import ldpopt.testing
-from ldpopt.errors import StatementError
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.solving.methods.rays import cluster, coarse, generation
 
 
@@ -57,6 +57,18 @@ def test_a_dask_client_prices(small_is_large):
     ):
         spread = lo.solve(problem, gap=1e-2, executor=client)
     assert (spread.mechanism.masses == lo.solve(problem, gap=1e-2).mechanism.masses).all()
+
+
+def test_a_cluster_that_fails_is_told(small_is_large):
+    def fails(*_, **__):
+        raise RuntimeError("all workers died\nat once")
+
+    for name in ("gather", "scatter"):
+        client = HereClient()
+        setattr(client, name, fails)
+        with pytest.raises(LdpoptError, match="the cluster failed: RuntimeError: all workers died") as told:
+            lo.solve(lo.testing.synthetic_city(80, rng=1).problem(1.0), gap=1e-2, executor=client)
+        assert "at once" not in str(told.value)
 
 
 def test_what_is_no_client_is_refused_and_an_unused_one_is_told():

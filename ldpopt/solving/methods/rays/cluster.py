@@ -7,6 +7,8 @@ is priced by the same loop with the same numbers as on this machine, so that the
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.checks import Float, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.rows import Int
@@ -87,29 +89,49 @@ class Cluster:
     ------
     StatementError
         If it is no client of Dask.
+    LdpoptError
+        If the cluster fails, or has no workers.
     """
 
     def __init__(self, client: Any, places: Places) -> None:
         self.client = require_client(client)
-        self.places = client.scatter(places, broadcast=True)
+        with failures_told():
+            self.places = client.scatter(places, broadcast=True)
 
     def price(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
         """Price blocks of outputs, in their order; after the deadline they come back as they are.
 
         Blocks wait for a worker, so that they are told the moment, by the clock on the wall: that of the workers has
         to be right to a second or so.
+
+        Raises
+        ------
+        LdpoptError
+            If the cluster fails: its workers died, or have another version.
         """
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
             self.client.submit(_priced, self.places, block, sums, enough[block.outputs], until, pure=False)
             for block in blocks
         ]
-        return list(self.client.gather(sent))
+        with failures_told():
+            return list(self.client.gather(sent))
 
     @property
     def threads(self) -> int:
         """Number of threads of all workers, at least 1."""
         return max(1, sum(int(count) for count in self.client.nthreads().values()))
+
+
+@contextmanager
+def failures_told() -> Iterator[None]:
+    """Raise whatever Dask or a worker raises as an `LdpoptError` of one line."""
+    try:
+        yield
+    except Exception as error:
+        what = f"the cluster failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        do = "see that it has workers with this version of ldpopt, or solve without an executor"
+        raise LdpoptError(what, do=do) from error
 
 
 def require_client(executor: Any) -> Any:
