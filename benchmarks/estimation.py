@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import PureLDP, Workload, design, mean
-from ldpopt.estimation.designs import peers
+from ldpopt.designing import peers
 
 SIZES = (4, 6, 8, 10, 12, 14)
 BUDGETS = (0.5, 1.0, 2.0, 4.0)

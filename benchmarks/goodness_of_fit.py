@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ldpopt import Counts, goodness_of_fit
-from ldpopt.estimation.frequencies import RandomizedResponse
+from ldpopt.frequencies import RandomizedResponse
 
 LEVELS = (1e-2, 1e-3, 1e-6)
 

@@ -6,27 +6,24 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than all el
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldpopt import closed_forms, errors, noise, peers, privacy, testing
+    from ldpopt import closed_forms, errors, frequencies, mean, noise, peers, privacy, testing
     from ldpopt._callables import plot, sweep
     from ldpopt.auditing import divergence
     from ldpopt.auditing.black_box import audit_sampler
     from ldpopt.auditing.divergence import Audit, audit
-    from ldpopt.certificate import Certificate, certify, simplex
-    from ldpopt.estimation import frequencies, mean
-    from ldpopt.estimation.counts import Counts
-    from ldpopt.estimation.designs import (
+    from ldpopt.certificate import Certificate
+    from ldpopt.designing import (
         Design,
         DesignCertificate,
         compare_designs,
-        design,
         load_design,
         save_design,
     )
+    from ldpopt.designing.design import design
+    from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
     from ldpopt.estimation.planning import plan_sample
-    from ldpopt.estimation.survey import Survey
-    from ldpopt.estimation.surveys.schemes import compare_schemes
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.rows import RowBlock
     from ldpopt.mechanism import repair, sampling
@@ -47,6 +44,8 @@ if TYPE_CHECKING:
     )
     from ldpopt.solvers import Status
     from ldpopt.solvers.program import LinearProgram
+    from ldpopt.solving.certify import certify
+    from ldpopt.solving.exact import simplex
     from ldpopt.solving.formulation import formulate
     from ldpopt.solving.limits import Limits
     from ldpopt.solving.plan import plan
@@ -59,6 +58,8 @@ if TYPE_CHECKING:
     from ldpopt.statement.utility import Utility
     from ldpopt.statement.workloads import Workload
     from ldpopt.studies import experiment, folders, simulate
+    from ldpopt.surveys.schemes import compare_schemes
+    from ldpopt.surveys.survey import Survey
 
 __version__ = "0.1.0"
 
@@ -70,15 +71,15 @@ _OBJECTS = {
     "audit_sampler": "auditing.black_box",
     "Budget": "foundation.budget",
     "Certificate": "certificate",
-    "certify": "certificate",
+    "certify": "solving.certify",
     "compare": "peers",
-    "compare_designs": "estimation.designs",
-    "compare_schemes": "estimation.surveys.schemes",
+    "compare_designs": "designing",
+    "compare_schemes": "surveys.schemes",
     "Comparison": "peers",
     "Counts": "estimation.counts",
-    "Design": "estimation.designs",
-    "DesignCertificate": "estimation.designs",
-    "design": "estimation.designs",
+    "Design": "designing",
+    "DesignCertificate": "designing",
+    "design": "designing",
     "DesignProblem": "statement.design_problem",
     "Estimate": "estimation.inversion",
     "estimate_frequencies": "estimation.inversion",
@@ -90,7 +91,7 @@ _OBJECTS = {
     "GraphDP": "privacy",
     "Limits": "solving.limits",
     "LinearProgram": "solvers.program",
-    "load_design": "estimation.designs",
+    "load_design": "designing",
     "load_model": "statement.modelfile",
     "Mechanism": "mechanism.mechanism",
     "MetricDP": "privacy",
@@ -101,13 +102,13 @@ _OBJECTS = {
     "PureLDP": "privacy",
     "Refinement": "peers",
     "RowBlock": "foundation.rows",
-    "save_design": "estimation.designs",
+    "save_design": "designing",
     "save_model": "statement.modelfile",
     "SecretKey": "mechanism.keyed",
     "Solution": "solving.solution",
     "solve": "solving.solve",
     "Status": "solvers",
-    "Survey": "estimation.survey",
+    "Survey": "surveys.survey",
     "Utility": "statement.utility",
     "UtilityOptimizedLDP": "privacy",
     "Workload": "statement.workloads",
@@ -121,16 +122,14 @@ _MODULES = {
     "divergence": "auditing.divergence",
     "experiment": "studies.experiment",
     "folders": "studies.folders",
-    "frequencies": "estimation.frequencies",
     "layers": "noise.layers",
-    "mean": "estimation.mean",
     "modelfile": "statement.modelfile",
     "motion": "statement.motion",
     "neighbors": "privacy.neighbors",
     "regions": "polytope.regions",
     "repair": "mechanism.repair",
     "sampling": "mechanism.sampling",
-    "simplex": "certificate.simplex",
+    "simplex": "solving.exact.simplex",
     "simulate": "studies.simulate",
     "sweep": "studies.sweep",
     "utility": "statement.utility",

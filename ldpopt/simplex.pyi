@@ -1,1 +1,1 @@
-from ldpopt.certificate.simplex import *
+from ldpopt.solving.exact.simplex import *

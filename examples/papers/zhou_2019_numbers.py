@@ -18,7 +18,7 @@ import numpy as np
 from shared import BLUE, GREEN, Record, save, write_csv
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, audit, closed_forms, extreme_points, formulate, regions, solve
-from ldpopt.certificate.simplex import MODEL_I, MODEL_II, binary_standard_form, canonical_form
+from ldpopt.solving.exact.simplex import MODEL_I, MODEL_II, binary_standard_form, canonical_form
 
 WHERE = "open_question.png"
 CASES = "cases.csv"

@@ -1,12 +1,11 @@
 """Certificates: the exact value of a mechanism, and a bound on the value of every private mechanism.
 
-`record` makes them, with the bound of `ldpopt.solving.bounds`, which decides what is optimal, too; `files` writes and
-reads them, with `statement` for the problem; `verdict` checks one again; `rational` is an independent method.
+What proves stands here and imports nothing that searches: `program_bound` and `program_value` for a problem,
+`design_bound` and its neighbors for a design; `record` has the claims, `recheck` computes them again.
 """
 
-from ldpopt.certificate.rational import exact_optimum
-from ldpopt.certificate.record import Certificate, certify
-from ldpopt.certificate.verdict import Recheck, recheck
-from ldpopt.solving.bounds.duals import Multipliers, PairRows, bound
+from ldpopt.certificate.program_bound import Multipliers, PairRows, bound
+from ldpopt.certificate.recheck import Recheck, recheck
+from ldpopt.certificate.record import Certificate
 
-__all__ = ["Certificate", "Multipliers", "PairRows", "Recheck", "bound", "certify", "exact_optimum", "recheck"]
+__all__ = ["Certificate", "Multipliers", "PairRows", "Recheck", "bound", "recheck"]

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.certificate.statement import plain_problem, read_problem
 from ldpopt.errors import CertificateError, ModelFileError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import MetricDP
-from ldpopt.solving.bounds.duals import Multipliers, PairRows
 from ldpopt.statement.problem import Problem
 
 FORMAT = "ldpopt certificate 1"

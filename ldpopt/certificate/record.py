@@ -1,10 +1,10 @@
-"""Certificate and certify: the mechanism's exact value, a bound on every private channel's value, and their gap."""
+"""Certificate: the mechanism's exact value, a bound on every private channel's value, and their gap."""
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +12,14 @@ import numpy as np
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import files
+from ldpopt.certificate.integers import exact_grid, integers
+from ldpopt.certificate.program_bound import Multipliers, bound
+from ldpopt.certificate.program_value import achieved_by, distance_to, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.checks import real_number, require_kind
 from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.solving.bounds.duals import Multipliers, bound
-from ldpopt.solving.bounds.gaps import achieved_by, distance_to, relative_gap
-from ldpopt.solving.bounds.grid import exact_grid, integers
-from ldpopt.solving.solution import Solution
 from ldpopt.statement.problem import Problem
 
 
@@ -130,57 +128,6 @@ class Certificate:
             "gap": in_float(self.gap),
             "relative_gap": self.relative_gap,
         }
-
-
-def certify(solution: Solution, *, exact: bool = True, gap: float | None = None) -> Certificate:
-    """Prove the value of a solution's mechanism, and a bound on the value of every private channel.
-
-    Parameters
-    ----------
-    solution : Solution
-        With a mechanism and duals.
-    exact : bool
-        Whether bounds are Fractions or the same numbers rounded to floats; default: ``True``.
-    gap : float, optional
-        Largest relative gap to accept.
-
-    Returns
-    -------
-    Certificate
-        Its audit says ``"certified"``.
-
-    Raises
-    ------
-    NoSolutionError
-        If the solution has no mechanism.
-    CertificateError
-        If the relative gap exceeds ``gap``, or the solver returned no duals.
-
-    Notes
-    -----
-    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier.
-
-    Examples
-    --------
-    >>> from ldpopt import Problem, PureLDP, solve
-    >>> proof = certify(solve(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))))
-    >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
-    (True, True)
-    """
-    require_kind(solution, Solution, "certify()")
-    gap = None if gap is None else real_number(gap, "gap")
-    mechanism = solution.mechanism
-    found = prove(solution.problem, mechanism, Multipliers.of(solution))
-    if gap is not None and found.relative_gap > gap:
-        raise CertificateError(
-            f"the certified gap is {found.relative_gap:.3g}, more than the {gap:.3g} asked for",
-            where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound {in_float(found.bound):.12g}",
-            do="solve again with solver='highs', or with tighter tolerances",
-        )
-    if exact:
-        return found
-    achieved, best, distance = (in_float(value) for value in (found.achieved, found.bound, found.gap))
-    return replace(found, exact=False, achieved=achieved, bound=best, gap=distance)
 
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:

@@ -59,8 +59,8 @@ def certify(
     if independent:
         _check_independently(file)
     from ldpopt.certificate import recheck
-    from ldpopt.estimation.designs.files import is_design
-    from ldpopt.estimation.designs.subset_proof import is_frequency_design
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing.frequency_certificate import is_frequency_design
 
     require_writable(output)
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}

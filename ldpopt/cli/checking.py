@@ -10,7 +10,7 @@ from ldpopt.cli.solving import notion
 from ldpopt.errors import NotRepresentableError
 
 if TYPE_CHECKING:
-    from ldpopt.estimation.designs.facts import DesignFacts
+    from ldpopt.designing.facts import DesignFacts
     from ldpopt.statement.modelfile import Model
     from ldpopt.statement.problem import Problem
 
@@ -31,7 +31,7 @@ def check(model: ModelPath, json: Json = None) -> None:
         data |= _problem_facts(stated)
         shows.append(lambda: _show_problem(stated, model, data))
     if stated.design is not None:
-        from ldpopt.estimation.designs.facts import design_facts
+        from ldpopt.designing.facts import design_facts
 
         found = design_facts(stated.design)
         data["workload"] = vars(found)

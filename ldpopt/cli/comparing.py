@@ -225,7 +225,7 @@ def _closed_form(match: Match, problem: Problem) -> Answer:
 
 
 def _solver(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
-    from ldpopt.certificate import certify
+    from ldpopt.solving.certify import certify
     from ldpopt.solving.solve import solve
 
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)

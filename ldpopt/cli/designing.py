@@ -114,7 +114,7 @@ def design_record(stated: Model, found: Any) -> dict[str, Any]:
 
 
 def _save(found: Any, title: str, *paths: str | None) -> None:
-    from ldpopt.estimation.designs import save_design
+    from ldpopt.designing import save_design
 
     for path in paths:
         if path is not None:
@@ -171,8 +171,8 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
     """Recheck the file of a design; exit 1 where it does not hold."""
-    from ldpopt.estimation.designs import DesignCertificate
-    from ldpopt.estimation.designs.subset_proof import FrequencyCertificate, is_frequency_design
+    from ldpopt.designing import DesignCertificate
+    from ldpopt.designing.frequency_certificate import FrequencyCertificate, is_frequency_design
 
     is_sets = is_frequency_design(file)
     claim: Any = FrequencyCertificate.load(file) if is_sets else DesignCertificate.load(file)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def run_design(stated: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
     """Design for a model, by default within its own time limit."""
-    from ldpopt.estimation.designs import design as run
+    from ldpopt.designing import design as run
 
     asked = stated.require_design()
     limit = stated.time_limit if time_limit is None else time_limit

@@ -76,7 +76,7 @@ def _default_kind(file: str) -> Kind:
 
 def _design(file: str) -> Any:
     """Draw a design, or that of a model, beside its peers."""
-    from ldpopt.estimation.designs import compare_designs
+    from ldpopt.designing import compare_designs
 
     if Path(file).suffix.lower() == ".toml":
         from ldpopt.statement.modelfile import read_model
@@ -84,9 +84,9 @@ def _design(file: str) -> Any:
         stated = read_model(file)
         stated.require_design(file)
         return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
-    from ldpopt.estimation.designs import Design, load_design
-    from ldpopt.estimation.designs.files import is_design
-    from ldpopt.estimation.designs.subset_proof import is_frequency_design
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing import Design, load_design
+    from ldpopt.designing.frequency_certificate import is_frequency_design
 
     if not (is_design(file) or is_frequency_design(file)):
         do = "write one with `ldpopt design MODEL -o FILE`"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
+    from ldpopt.designing import Design, FrequencyDesign
     from ldpopt.estimation.counts import Counts
-    from ldpopt.estimation.designs import Design, FrequencyDesign
     from ldpopt.estimation.inversion import Estimate
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.privatizing import Rule
@@ -106,9 +106,9 @@ def read_instrument(path: str) -> Instrument:
     ModelFileError
         If the file is neither.
     """
-    from ldpopt.estimation.designs.files import is_design
-    from ldpopt.estimation.designs.saving import load_design
-    from ldpopt.estimation.designs.subset_proof import is_frequency_design
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing.frequency_certificate import is_frequency_design
+    from ldpopt.designing.saving import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
     if is_frequency_design(path):
@@ -130,8 +130,8 @@ def read_mechanism(path: str) -> Mechanism:
     NotRepresentableError
         If the design's reports are too many to list.
     """
-    from ldpopt.estimation.designs.saving import load_design
-    from ldpopt.estimation.designs.subset_proof import is_frequency_design
+    from ldpopt.designing.frequency_certificate import is_frequency_design
+    from ldpopt.designing.saving import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
     return load_design(path).mechanism if is_frequency_design(path) else Mechanism.load(path)

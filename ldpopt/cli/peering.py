@@ -9,7 +9,7 @@ from ldpopt.cli.output import number, print_folded, print_table, say
 from ldpopt.cli.shell import refuse
 
 if TYPE_CHECKING:
-    from ldpopt.estimation.designs import DesignComparison
+    from ldpopt.designing import DesignComparison
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.statement.modelfile import Model
     from ldpopt.statement.problem import Problem
@@ -51,7 +51,7 @@ def show_peers_of_optimum(problem: Problem, data: dict[str, Any] | None) -> None
 
 def compare_peers(stated: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
     """Design for a model's workload, and compute its peers."""
-    from ldpopt.estimation.designs import compare_designs
+    from ldpopt.designing import compare_designs
 
     asked = stated.require_design()
     best = run_design(stated, gap, time_limit)

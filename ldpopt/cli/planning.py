@@ -86,9 +86,9 @@ class _Wanted:
 
 def _best(source: Any, budget: Any, confidence: float, simultaneous: bool) -> Precision:
     """What the best mechanism for the same numbers gives at another budget."""
-    from ldpopt.estimation.designs import Design, design
-    from ldpopt.estimation.frequencies import SubsetSelection
+    from ldpopt.designing import Design, design
     from ldpopt.estimation.planning import precision
+    from ldpopt.frequencies import SubsetSelection
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.privacy import PureLDP
 

@@ -41,7 +41,7 @@ from ldpopt.cli.surveying import (
 from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
-    from ldpopt.estimation.survey import Survey
+    from ldpopt.surveys.survey import Survey
 
 survey = typer.Typer(
     help="Surveys of several questions: state, solve, plan, privatize, estimate.", rich_markup_mode=None
@@ -93,7 +93,7 @@ def check(path: StatedPath, json: Json = None) -> None:
 
     Nothing is solved.
     """
-    from ldpopt.estimation.surveys.statement import labels_of, read_survey
+    from ldpopt.surveys.statement import labels_of, read_survey
 
     found = read_survey(path)
     stated = found.stated
@@ -130,7 +130,7 @@ def solve(
     The file written by -o contains all of them and the budget of a person. `survey privatize` and `survey estimate`
     read it.
     """
-    from ldpopt.estimation.surveys.statement import read_survey
+    from ldpopt.surveys.statement import read_survey
 
     require_writable(output)
     statement = read_survey(path)
@@ -283,7 +283,7 @@ def estimate(
 
 def read(path: str) -> Survey:
     """Read a survey, and solve it where it is stated in TOML."""
-    from ldpopt.estimation.survey import Survey
+    from ldpopt.surveys.survey import Survey
 
     if Path(path).suffix.lower() == ".toml":
         return wait_for(lambda: Survey.from_toml(path), f"solving {Path(path).name}")

@@ -227,7 +227,7 @@ def solve_and_certify(
     executor: Any = None,
 ) -> tuple[Solution, Certificate | None]:
     """Solve a model (default: with its own settings); no certificate if the solver returned no duals."""
-    from ldpopt.certificate import certify
+    from ldpopt.solving.certify import certify
     from ldpopt.solving.solve import solve
 
     limit = stated.time_limit if time_limit is None else time_limit

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.designing.record import Design
+from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.designs.record import Design
-from ldpopt.estimation.designs.subsets import FrequencyDesign
-from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
 from ldpopt.estimation.likelihood import most_likely
 from ldpopt.foundation.checks import Float
+from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.mechanism.mechanism import Mechanism
 
 

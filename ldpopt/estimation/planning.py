@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.designing.record import Design
+from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource
-from ldpopt.estimation.designs.record import Design
-from ldpopt.estimation.designs.subsets import FrequencyDesign
-from ldpopt.estimation.frequencies.protocol import FrequencyProtocol
 from ldpopt.estimation.inversion import interval_quantile, left_inverse
 from ldpopt.foundation.checks import Float, real_array, whole_number
 from ldpopt.foundation.labelled import is_labelled, read_labelled
+from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.statement.prior import read_prior
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
 from ldpopt.estimation.reports import read_weights, report_weights
 from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.mechanism.privatizing import Rule

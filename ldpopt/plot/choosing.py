@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.designing import Design, FrequencyDesign
+from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
-from ldpopt.estimation.designs import Design, FrequencyDesign
-from ldpopt.estimation.designs.comparison import DesignComparison
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.peers import Comparison

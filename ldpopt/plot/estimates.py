@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ldpopt.estimation.designs import Design, DesignComparison, FrequencyDesign
+from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.plot.axes import axes_or_new, label_axis, name_privacy
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate import certify
+from ldpopt.designing import FrequencyDesign, design
+from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.estimation.designs import FrequencyDesign, design
-from ldpopt.estimation.designs.realize import left_inverse
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
+from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.problem import Problem

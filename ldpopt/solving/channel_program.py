@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.solvers.program import LinearProgram
-
-Form = Literal["compact", "pairwise"]
 
 
 @dataclass(frozen=True, eq=False)

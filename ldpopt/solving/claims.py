@@ -10,14 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpopt.certificate.program_bound import bound
+from ldpopt.certificate.program_value import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.bounds.duals import Multipliers, bound
-from ldpopt.solving.bounds.gaps import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.solving.methods.method import RawSolution
+from ldpopt.solving.multipliers import read_multipliers
 from ldpopt.solving.solution import value_of
 from ldpopt.statement.problem import Problem
 
@@ -71,7 +72,7 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     """The relative gap of the certificate."""
     if raw.repaired is None or raw.outcome.row_duals is None or not _has_multipliers(raw):
         return None
-    multipliers = Multipliers.read(problem, raw.program, raw.outcome.row_duals)
+    multipliers = read_multipliers(problem, raw.program, raw.outcome.row_duals)
     try:
         best = bound(problem, multipliers)
     except CertificateError:

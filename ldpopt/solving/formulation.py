@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.checks import Float, require_memory, short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
@@ -28,7 +29,7 @@ from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import rows_of
 from ldpopt.solvers.program import Span
-from ldpopt.solving.channel_program import ChannelProgram, Form, Structure, compress
+from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
 from ldpopt.statement.problem import Problem
 
 MAX_UNSCALED_EXPONENT = 10

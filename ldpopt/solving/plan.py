@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
 
+from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
-from ldpopt.solving.channel_program import Form
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint

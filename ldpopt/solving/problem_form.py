@@ -8,11 +8,11 @@ from math import inf
 
 import numpy as np
 
+from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import is_separated
-from ldpopt.solving.channel_program import Form
 from ldpopt.solving.limits import Limits
 from ldpopt.statement.problem import Problem
 

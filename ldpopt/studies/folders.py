@@ -15,8 +15,6 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.survey import Survey
-from ldpopt.estimation.surveys.counting import count_file
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
@@ -24,6 +22,8 @@ from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import seed_of, spawned
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.mechanism.sampling import Random
+from ldpopt.surveys.counting import count_file
+from ldpopt.surveys.survey import Survey
 from ldpopt.tables.origin import read_origin
 from ldpopt.workers.board import Lost
 from ldpopt.workers.run import Finished, run

@@ -7,7 +7,6 @@ import os
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from ldpopt.certificate import certify
 from ldpopt.certificate.statement import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import CertificateError, LdpoptError, StatementError
@@ -16,6 +15,7 @@ from ldpopt.foundation.checks import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solvers import Status
+from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
 from ldpopt.workers.board import Lost

@@ -103,6 +103,6 @@ def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[f
 
 
 def _protocol(name: str, attributes: int, epsilon: float) -> Any:
-    from ldpopt.estimation import mean
+    from ldpopt import mean
 
     return mean.sampled(getattr(mean, name)(epsilon), attributes=attributes)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.audits import Audit, audit_by
-from ldpopt.certificate import certify
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
@@ -34,6 +33,7 @@ from ldpopt.privacy.answers import (
 from ldpopt.privacy.notion import is_declared, with_epsilon
 from ldpopt.privacy.tables import plain_fields, read_fields
 from ldpopt.solvers import Status, find
+from ldpopt.solving.certify import certify
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem

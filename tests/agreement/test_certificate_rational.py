@@ -19,8 +19,8 @@ from ldpopt import (
     extreme_points,
     solve,
 )
-from ldpopt.certificate import exact_optimum
 from ldpopt.errors import InfeasibleError, NotRepresentableError
+from ldpopt.solving.exact.optimum import exact_optimum
 
 BUDGETS = [1e-3, 0.5, 1.0, 3.0, 20.0, "log(7/2)", "1/3"]
 KINDS = ("pure", "event", "small event", "entry", "graph", "metric")

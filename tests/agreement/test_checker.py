@@ -18,8 +18,8 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import run_cli, thorough_or
 from ldpopt.certificate import recheck
+from ldpopt.designing import DesignCertificate
 from ldpopt.errors import LdpoptError
-from ldpopt.estimation.designs import DesignCertificate
 
 BUDGETS = (0.0, 1e-6, 0.3, 1.0, 5.0, 40.0, 720.0, "0.1", "log(3)", "log(1000001/1000000)")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
-from ldpopt.estimation.designs.cones.lengths import lengths_of
-from ldpopt.estimation.designs.cones.rays import ZERO, rays_of
-from ldpopt.estimation.designs.cones.vertices import vertices
+from ldpopt.privacy.cones.lengths import lengths_of
+from ldpopt.privacy.cones.rays import ZERO, rays_of
+from ldpopt.privacy.cones.vertices import vertices
 
 
 def by_all_trees(distance):

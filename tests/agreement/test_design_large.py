@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from builders import cases, thorough_or
 from ldpopt import PureLDP, Workload
-from ldpopt.estimation.designs.cones.allowed import allowed_by
-from ldpopt.estimation.designs.contrasts import Contrasts
-from ldpopt.estimation.designs.generation import generate
-from ldpopt.estimation.designs.inequalities import Inequalities
-from ldpopt.estimation.designs.large import generate_large
-from ldpopt.estimation.designs.large.drawing import draw
+from ldpopt.certificate.inequalities import Inequalities
+from ldpopt.designing.allowed import allowed_by
+from ldpopt.designing.column_generation import generate
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.methods.relaxation import generate_large
+from ldpopt.designing.methods.relaxation.drawing import draw
 from ldpopt.foundation.clock import NO_LIMIT
 
 ALL = [

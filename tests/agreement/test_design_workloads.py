@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, design
-from ldpopt.estimation.designs import peers, symmetric_peers
+from ldpopt.designing import peers, symmetric_peers
 from ldpopt.frequencies import RandomizedResponse, SubsetSelection
 from ldpopt.mean import designed
 

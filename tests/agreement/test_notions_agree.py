@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
-from ldpopt.certificate import exact_optimum
-from ldpopt.solving.bounds.duals import Multipliers, PairRows, bound
+from ldpopt.certificate.program_bound import Multipliers, PairRows, bound
+from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.solving.formulation import formulate, size
 from ldpopt.testing.solvers import Tolerances, check_solver
 

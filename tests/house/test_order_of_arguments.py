@@ -40,6 +40,6 @@ def test_data_come_before_the_budget() -> None:
     named = {one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)}
     first = {one: name for one, name in named.items() if begins_with_the_budget(one)}
     assert {ldpopt.PureLDP, ldpopt.MetricDP, ldpopt.mean.Duchi} <= first.keys()
-    rooms = ("ldpopt.privacy", "ldpopt.estimation.mean")
+    rooms = ("ldpopt.privacy", "ldpopt.mean")
     others = {one.__name__ for one in first if not one.__module__.startswith(rooms) and one not in RECORDS}
     assert others == BEGIN_WITH_THE_BUDGET

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import PureLDP, Workload, design
-from ldpopt.estimation.designs import peers
+from ldpopt.designing import peers
 
 ROUNDING = 1e-9
 """Relative size of what floats may add to a number that is compared with a proved one."""

@@ -9,7 +9,7 @@ from scipy.stats import binom, binomtest
 
 from ldpopt import ApproximateLDP, PureLDP, audit, closed_forms, estimate_frequencies, neighbors, noise
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies import RandomizedResponse
+from ldpopt.frequencies import RandomizedResponse
 
 COIN = closed_forms.coin()
 

@@ -7,9 +7,9 @@ from fractions import Fraction as F
 
 import pytest
 
-from ldpopt.certificate.simplex import MODEL_I, MODEL_II, binary_standard_form, canonical_form
 from ldpopt.closed_forms import binary
 from ldpopt.errors import StatementError
+from ldpopt.solving.exact.simplex import MODEL_I, MODEL_II, binary_standard_form, canonical_form
 
 
 def printed(model, name, alpha, delta, first, second):

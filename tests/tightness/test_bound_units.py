@@ -12,14 +12,15 @@ import pytest
 
 import ldpopt as lo
 from builders import hops
-from ldpopt.certificate import Multipliers, PairRows, certify
+from ldpopt.certificate import Multipliers, PairRows
+from ldpopt.certificate import program_bound as duals
+from ldpopt.certificate.compact import coarse_integers, columns_bound
+from ldpopt.certificate.integers import GRID, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.solving.bounds import duals
-from ldpopt.solving.bounds.columns import coarse_integers, columns_bound
-from ldpopt.solving.bounds.grid import GRID, exact_grid, integers
-from ldpopt.solving.channel_program import Structure
+from ldpopt.privacy.ties import Ties
+from ldpopt.solving.certify import certify
 
 FINE = [0.1, 0.1 + 2.0**-330, 2.0**-322, 3 * 2.0**-321, 2.0**-1074, 1e-200, 7.0]
 """Numbers on the grid, finer than the grid, and so small that a rounding decides whether they are 0."""
@@ -102,7 +103,7 @@ def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed)
     costs = rng.integers(-50, 50, (n, m)).astype(object)
     given = rng.integers(-30, 90 if seed % 2 else 10, n).astype(object)
     budget = Budget(epsilon)
-    structure = Structure("compact", np.zeros((n, m)), True, budget.b, budget.beta, delta)
+    ties = Ties(epsilon, n, delta=delta)
     b, beta = Fraction(budget.b), Fraction(budget.beta)
     if not delta and epsilon == 800.0:
         b = Fraction(0)
@@ -112,7 +113,7 @@ def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed)
         return all(beta * sum(v for v in column if v > 0) + b * sum(column) <= 0 for column in over.T)
 
     least = next(shift for shift in range(0 if delta else -200, 400) if feasible(shift))
-    total = columns_bound(costs, given, structure)
+    total = columns_bound(costs, given, ties)
     slack = sum(v for row in costs - given[:, None] - least for v in row if v > 0)
     if b or delta:
         assert total == sum(given) + n * least + math.ceil(slack * Fraction(delta))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.certificate import Certificate, Multipliers, PairRows, certify, recheck
+from ldpopt.certificate import Certificate, Multipliers, PairRows, recheck
 from ldpopt.certificate.record import _residual, prove, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.solving.certify import certify
 
 IDENTITY = np.eye(3)
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, design
+from ldpopt.certificate import design_bound as proof
+from ldpopt.certificate.answer_classes import merge
+from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, exact_gram, is_unbiased, value_above
+from ldpopt.certificate.design_certificate import bounded
 from ldpopt.certificate.entries import Entry
 from ldpopt.errors import ModelFileError
-from ldpopt.estimation.designs import proof
-from ldpopt.estimation.designs.certificate_ import bounded
-from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.proof import Multipliers, Statement, costs_hold, exact_gram, is_unbiased, value_above
 from ldpopt.foundation.budget import round_up
 
 TINY = Fraction(1, 2**500)

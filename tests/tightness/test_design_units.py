@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpopt.estimation.designs import signs
-from ldpopt.estimation.designs.cones import check
-from ldpopt.estimation.designs.cones.rays import Rays
-from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.inequalities import Inequalities
-from ldpopt.estimation.designs.sizes import hold_by_size
+from ldpopt.certificate import design_bound_elliptope as signs
+from ldpopt.certificate import ray_bound as check
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.inequalities import Inequalities
+from ldpopt.certificate.sizes import hold_by_size
 from ldpopt.foundation.budget import Budget
+from ldpopt.privacy.cones.rays import Rays
 
 TINY = F(1, 10**30)
 

@@ -14,11 +14,11 @@ import pytest
 import ldpopt as lo
 from ldpopt.certificate import Certificate
 from ldpopt.certificate.entries import Entry
-from ldpopt.certificate.simplex import StandardForm, canonical_form, improve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
 from ldpopt.solving import claims
+from ldpopt.solving.exact.simplex import StandardForm, canonical_form, improve
 from ldpopt.solving.formulation import _pairwise_size, formulate, program_of_pairs, size
 from ldpopt.solving.methods.method import RawSolution
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.certificate import certify, exact_optimum, rational
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
+from ldpopt.solving.certify import certify
+from ldpopt.solving.exact import optimum as rational
+from ldpopt.solving.exact.optimum import exact_optimum
 
 IDENTITY = np.eye(3)
 

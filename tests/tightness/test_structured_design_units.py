@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpopt.certificate.answer_classes import merge
+from ldpopt.certificate.design_bound import UNBOUNDED, Statement
+from ldpopt.certificate.design_bound_mean import MeanMultipliers, _compare, _holds, _root, _sign
+from ldpopt.certificate.design_bound_product import ProductMultipliers, best_multipliers, information, least_level
 from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import ModelFileError
-from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.means.proof import MeanMultipliers, _compare, _holds, _root, _sign
-from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.products.proof import ProductMultipliers, best_multipliers, information, least_level
-from ldpopt.estimation.designs.products.scheme import Scheme
-from ldpopt.estimation.designs.proof import UNBOUNDED, Statement
 
 
 def columns(n: int, base: F) -> list[Any]:

@@ -10,44 +10,10 @@ piecewise linear and decreasing in ``t``: Newton's method from the left finds th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
+from ldpopt.certificate.compact import Prices
 from ldpopt.foundation.checks import Float
-
-CHUNK = 1 << 18
-"""Entries of one block of work."""
-
-
-@dataclass(frozen=True)
-class Prices:
-    r"""Sums over the inputs of each output: :math:`\sum d^+`, :math:`\sum d`, and how many :math:`d` are positive."""
-
-    positive: Any
-    total: Any
-    count: Any
-
-    @classmethod
-    def of(cls, costs: Any, duals: Any) -> Prices:
-        """Price columns, floats or integers, a chunk of inputs at a time."""
-        n, m = costs.shape
-        positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
-        count = np.zeros(m, np.int64)
-        step = max(1, CHUNK // max(m, 1))
-        for first in range(0, n, step):
-            excess = costs[first : first + step] - duals[first : first + step, None]
-            over = excess > 0
-            total += excess.sum(axis=0)
-            count += over.sum(axis=0)
-            excess *= over
-            positive += excess.sum(axis=0)
-        return cls(positive, total, count)
-
-    def gains(self, b: Any, beta: Any) -> Any:
-        """Worth :math:`g_j` of each output's best cone."""
-        return beta * self.positive + b * self.total
 
 
 def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float = 0.0) -> float:

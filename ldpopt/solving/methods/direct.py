@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ldpopt.solving.channel_program import Form
+from ldpopt.certificate.program_bound import Form
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named

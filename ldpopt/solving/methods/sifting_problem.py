@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.certificate.compact import Prices
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import formulate
-from ldpopt.solving.interior.pricing import Prices, best_bound
+from ldpopt.solving.interior.pricing import best_bound
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases
-from ldpopt.certificate import Multipliers, bound, exact_optimum
-from ldpopt.solving.bounds import duals
-from ldpopt.solving.bounds.columns import coarse_integers
+from ldpopt.certificate import bound
+from ldpopt.certificate import program_bound as duals
+from ldpopt.certificate.compact import coarse_integers
+from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.solving.interior.pricing import Prices, best_bound
+from ldpopt.solving.multipliers import multipliers_of
 
 EPSILONS = [1e-12, 1e-6, 0.1, 1.0, 5.0, 30.0, 700.0, 1000.0]
 DELTAS = [0.0, 1e-300, 1e-9, 0.1, 1.0]
@@ -47,7 +49,7 @@ def test_words_bound_what_integers_bound(epsilon, delta, sense):
     sign = 1 if sense == "gain" else -1
     for seed in range(2):
         problem = statement(seed, epsilon, delta, (4, 5), sense=sense)
-        good = Multipliers.of(lo.solve(problem, solver="highs"))
+        good = multipliers_of(lo.solve(problem, solver="highs"))
         rng = np.random.default_rng(seed)
         for rough in (0.0, 1e-6, 1.0):
             given = replace(good, row_sums=good.row_sums + rough * rng.normal(size=4))
@@ -69,7 +71,7 @@ def test_words_never_fall_below_the_exact_optimum(seed, epsilon, delta, scale, s
     sign = 1 if sense == "gain" else -1
     least, most = exact_optimum(problem)
     optimum = least if sign > 0 else most
-    good = Multipliers.of(lo.solve(problem, solver="highs"))
+    good = multipliers_of(lo.solve(problem, solver="highs"))
     assert sign * in_words(problem, good) >= sign * optimum
     assert abs(in_words(problem, good) - optimum) <= max(stake(problem), abs(optimum)) / 10**9
     rng = np.random.default_rng(seed)
@@ -97,7 +99,7 @@ def test_coarse_costs_are_above_and_leave_room(shape, scale):
 
 def test_nothing_at_stake_is_bounded_by_nothing():
     problem = lo.Problem(np.full(3, 1 / 3), np.zeros((3, 4)), lo.ApproximateLDP(1.0, 0.1, form="entry"))
-    assert in_words(problem, Multipliers.of(lo.solve(problem, solver="highs"))) == 0
+    assert in_words(problem, multipliers_of(lo.solve(problem, solver="highs"))) == 0
 
 
 def plain_bound(costs, given, b, beta, delta):
@@ -130,7 +132,7 @@ def test_the_best_shift_is_found(b, delta):
 @pytest.mark.parametrize("delta", DELTAS)
 def test_the_bound_in_floats_is_the_certified_one(epsilon, delta):
     problem = statement(1, epsilon, delta, (5, 6))
-    multipliers = Multipliers.of(lo.solve(problem, solver="highs"))
+    multipliers = multipliers_of(lo.solve(problem, solver="highs"))
     budget = problem.privacy.epsilon
     costs = problem.prior[:, None] * problem.utility.matrix
     found = best_bound(costs, multipliers.row_sums, budget.b, budget.beta, delta)

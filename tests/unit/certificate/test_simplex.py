@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, Problem, PureLDP, certify, solve
-from ldpopt.certificate.simplex import (
+from ldpopt.errors import InfeasibleError, NotRepresentableError, StatementError, UnboundedError
+from ldpopt.solvers import find
+from ldpopt.solvers.program import LinearProgram, Span
+from ldpopt.solving.exact.simplex import (
     MODEL_I,
     StandardForm,
     basis_of,
@@ -19,9 +22,6 @@ from ldpopt.certificate.simplex import (
     improve,
     standard_form,
 )
-from ldpopt.errors import InfeasibleError, NotRepresentableError, StatementError, UnboundedError
-from ldpopt.solvers import find
-from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.solution import Solution
 from ldpopt.statement.constraints import unbiased

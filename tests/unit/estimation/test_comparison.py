@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save_design
+from ldpopt.designing import FrequencyDesign
+from ldpopt.designing.facts import design_facts
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.estimation.designs import FrequencyDesign
-from ldpopt.estimation.designs.facts import design_facts
 from ldpopt.statement.design_problem import DesignProblem
 
 
@@ -32,7 +32,7 @@ def test_no_peer_is_better(how: dict) -> None:
 
 def test_the_worst_case_of_a_peer_is_its_least() -> None:
     """By minimax it is an average at some weights, with the estimator that is best for these."""
-    from ldpopt.estimation.designs import peers
+    from ldpopt.designing import peers
 
     workload = Workload.prefix(5)
     found = compare_designs(workload, PureLDP(1.0), objective="worst_case")

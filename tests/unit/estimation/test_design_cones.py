@@ -25,12 +25,12 @@ from ldpopt import (
     Workload,
     design,
 )
+from ldpopt.certificate.ray_bound import _Exponentials
+from ldpopt.designing.peers import variance_of
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
-from ldpopt.estimation.designs.cones.check import _Exponentials
-from ldpopt.estimation.designs.cones.lengths import lengths_of
-from ldpopt.estimation.designs.cones.rays import rays_of
-from ldpopt.estimation.designs.peers import variance_of
 from ldpopt.mechanism.repair import repair
+from ldpopt.privacy.cones.lengths import lengths_of
+from ldpopt.privacy.cones.rays import rays_of
 
 PATH = nx.path_graph(["a", "b", "c", "d"])
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))

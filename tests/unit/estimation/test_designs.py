@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from builders import thorough_or
 from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
+from ldpopt.certificate.answer_classes import merged_by
+from ldpopt.certificate.design_bound import Statement, value_above
 from ldpopt.cli.verbs import app
+from ldpopt.designing import peers
+from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.subsets import frequency_design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.designs import peers
-from ldpopt.estimation.designs.cones.allowed import merged_by
-from ldpopt.estimation.designs.proof import Statement, value_above
-from ldpopt.estimation.designs.realize import left_inverse
-from ldpopt.estimation.designs.subsets import frequency_design
 from ldpopt.mechanism.repair import repair
 
 

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 
 from builders import thorough_or
 from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
+from ldpopt.certificate.answer_classes import merge
+from ldpopt.certificate.columns import least_ratio
+from ldpopt.certificate.design_bound_mean import _holds, _sign
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.allowed import allowed_by
+from ldpopt.designing.methods.product.images import orbit, value_generators
+from ldpopt.designing.methods.product.method import Products
+from ldpopt.designing.methods.single_mean.method import Means
+from ldpopt.designing.task import Task
 from ldpopt.errors import LdpoptError
-from ldpopt.estimation.designs.cones.allowed import allowed_by, least_ratio
-from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.means.method import Means
-from ldpopt.estimation.designs.means.proof import _holds, _sign
-from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.products.images import orbit, value_generators
-from ldpopt.estimation.designs.products.method import Products
-from ldpopt.estimation.designs.products.scheme import Scheme
-from ldpopt.estimation.designs.task import Task
 from ldpopt.foundation.clock import NO_LIMIT
 
 
@@ -259,7 +260,7 @@ def test_a_claim_above_the_proof_is_refused():
 
 
 def task_statement(workload):
-    from ldpopt.estimation.designs.proof import Statement
+    from ldpopt.certificate.design_bound import Statement
 
     return Statement.of(workload.matrix, np.ones(workload.shape[1]), merge(workload.matrix))
 

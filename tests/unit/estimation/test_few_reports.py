@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
+from ldpopt.certificate.answer_classes import merge
+from ldpopt.certificate.columns import least_ratio
+from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, price_form
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.sizes import hold_by_size
+from ldpopt.designing.methods.block_design import block_design
+from ldpopt.designing.methods.finite_field import field
 from ldpopt.errors import StatementError
-from ldpopt.estimation.designs.blocks import block_design
-from ldpopt.estimation.designs.cones.allowed import least_ratio
-from ldpopt.estimation.designs.exactly import Exactly
-from ldpopt.estimation.designs.fields import field
-from ldpopt.estimation.designs.merging import merge
-from ldpopt.estimation.designs.proof import Multipliers, Statement, costs_hold, price_form
-from ldpopt.estimation.designs.sizes import hold_by_size
 from ldpopt.foundation.budget import Budget
 
 
@@ -147,7 +147,7 @@ def test_as_many_reports_as_answers_beat_randomized_response():
     """Which has as many, and is optimal for frequencies under a large budget."""
     made = design(Workload.frequencies(5), PureLDP(3.0), outputs=5)
     assert made.relative_gap <= 1e-9
-    from ldpopt.estimation.designs.peers import randomized_response, variance_of
+    from ldpopt.designing.peers import randomized_response, variance_of
 
     for epsilon in (0.5, 1.0):
         limited = design(Workload.prefix(5), PureLDP(epsilon), outputs=5)

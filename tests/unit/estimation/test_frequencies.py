@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt import PureLDP, audit_sampler, frequencies, solve
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.estimation.frequencies.local_hashing import PRIME, collision_probability, hash_label
-from ldpopt.estimation.frequencies.subset_selection import SubsetSelection
+from ldpopt.frequencies.local_hashing import PRIME, collision_probability, hash_label
+from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.statement.problem import Problem
 
 KINDS = {

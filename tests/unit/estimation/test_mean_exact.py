@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from ldpopt import mean
 from ldpopt.errors import StatementError
-from ldpopt.estimation.mean.laplace import geometric
+from ldpopt.mean.laplace import geometric
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 TOTAL = 2**BITS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, design
+from ldpopt.designing import peers
 from ldpopt.errors import NotRepresentableError
-from ldpopt.estimation.designs import peers
 from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 N, EPSILON = 6, 1.0

@@ -12,7 +12,7 @@ import pytest
 from builders import thorough_or
 from ldpopt import Mechanism, PureLDP, SecretKey, Survey, Workload, compare_schemes, design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.frequencies import RandomizedResponse
+from ldpopt.frequencies import RandomizedResponse
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.privatizing import Rule
 

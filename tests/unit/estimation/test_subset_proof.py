@@ -11,9 +11,9 @@ import pytest
 
 import ldpopt as lo
 from ldpopt import PureLDP, Workload
+from ldpopt.designing import frequency_certificate as subset_proof
+from ldpopt.designing.frequency_certificate import FrequencyCertificate
 from ldpopt.errors import LdpoptError
-from ldpopt.estimation.designs import subset_proof
-from ldpopt.estimation.designs.subset_proof import FrequencyCertificate
 
 
 def test_it_is_saved_and_checked_again(tmp_path):

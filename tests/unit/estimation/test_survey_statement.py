@@ -12,7 +12,7 @@ import pytest
 from builders import run_cli
 from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.estimation.surveys.statement import read_survey
+from ldpopt.surveys.statement import read_survey
 
 STATED = """
 title = "Habits"

@@ -13,7 +13,7 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.auditing.divergence import Audit
-from ldpopt.certificate import exact_optimum, recheck
+from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, ModelFileError, StatementError
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.foundation.rows import RowBlock
@@ -22,6 +22,7 @@ from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
 from ldpopt.privacy import stated as codec
 from ldpopt.privacy.answers import alphabet_of, definition_of, rows_of, separated, ties_of
 from ldpopt.privacy.notion import with_epsilon
+from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.testing import check_notion
 
 PURE = lo.PureLDP(1.0)

@@ -16,8 +16,8 @@ import pytest
 
 import ldpopt as lo
 from builders import run_cli
+from ldpopt.designing import DesignCertificate
 from ldpopt.errors import StatementError
-from ldpopt.estimation.designs import DesignCertificate
 from ldpopt.reporting import report
 from ldpopt.reporting.frames import Precision
 from ldpopt.statement.design_problem import DesignProblem

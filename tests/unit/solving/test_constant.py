@@ -7,9 +7,9 @@ import pytest
 
 import ldpopt as lo
 from ldpopt import constraints
-from ldpopt.certificate import certify
 from ldpopt.errors import LimitReachedError
 from ldpopt.solvers import Status
+from ldpopt.solving.certify import certify
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.solution import Solution
 

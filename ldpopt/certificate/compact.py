@@ -1,0 +1,132 @@
+"""The bound over channels in the compact form: one shift of the multipliers makes every output feasible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.integers import GRID, Exact, integers
+from ldpopt.foundation.checks import Float
+from ldpopt.privacy import Ties
+
+CHUNK = 1 << 18
+"""Entries of one block of work."""
+
+MIN_COARSE_ENTRIES = 20_000
+"""Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    r"""Sums over the inputs of each output: :math:`\sum d^+`, :math:`\sum d`, and how many :math:`d` are positive."""
+
+    positive: Any
+    total: Any
+    count: Any
+
+    @classmethod
+    def of(cls, costs: Any, duals: Any) -> Prices:
+        """Price columns, floats or integers, a chunk of inputs at a time."""
+        n, m = costs.shape
+        positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
+        count = np.zeros(m, np.int64)
+        step = max(1, CHUNK // max(m, 1))
+        for first in range(0, n, step):
+            excess = costs[first : first + step] - duals[first : first + step, None]
+            over = excess > 0
+            total += excess.sum(axis=0)
+            count += over.sum(axis=0)
+            excess *= over
+            positive += excess.sum(axis=0)
+        return cls(positive, total, count)
+
+    def gains(self, b: Any, beta: Any) -> Any:
+        """Worth :math:`g_j` of each output's best cone."""
+        return beta * self.positive + b * self.total
+
+
+def coarse_integers(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
+    """Costs ``weights * worth`` rounded up to int64, duals rounded to nearest, and their fractional bits.
+
+    Sums of their differences over the inputs stay below ``2**63``.
+    """
+    costs = weights[:, None] * worth
+    largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
+    available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
+    bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
+    whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
+    # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
+    # bits: the next integer is above. Zeros are exact.
+    whole += (weights != 0)[:, None] & (worth != 0)
+    return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
+
+
+def columns_bound(costs: Exact, duals: Exact, ties: Ties) -> int:
+    r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
+
+    With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
+    :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. Newton's method, in integers, finds the smallest
+    shift ``t`` for which no output can. An entry-wise slack adds ``delta * sum d^+``.
+
+    If only some inputs are capped, or some outputs have an owner, an entry without a cap must not cost more than its
+    multiplier ``y``: multipliers are raised first. Outputs with an owner need nothing else.
+
+    Parameters
+    ----------
+    costs : array of int, shape (n, m)
+        Integers over any power of two, Python's or int64, to be maximized.
+    duals : array of int, shape (n,)
+        Any multipliers of the row sums, over the same power of two.
+    ties : Ties
+        The statement of a compact form: budget, delta, and what is capped.
+
+    Returns
+    -------
+    int
+        Upper bound on the value of every such channel, over the same power of two.
+    """
+    beta, b = int(integers([ties.budget.beta], up=True)[0]), int(integers([ties.budget.b])[0])
+    n = len(duals)
+    shift = 0
+    if not ties.is_complete:
+        costs, duals = _relax_uncapped(costs, duals, ties)
+    columns = np.arange(costs.shape[1])
+    if not ties.delta and ties.is_complete:
+        # A tangent's root is left of the root, further for a larger b, and b may be too small for the grid: only the
+        # first step may be negative. With slack the given duals already balance slack and sums, so the shift is 0.
+        gains, slopes = _gains_and_slopes(costs, duals, max(b, 1), beta)
+        shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
+        if b:  # a gain grows by at most n (b + beta) for each unit of a negative shift
+            columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
+    while len(columns):
+        gains, slopes = _gains_and_slopes(costs[:, columns], duals + shift, b, beta)
+        is_positive = np.asarray(gains > 0, dtype=bool)
+        if not is_positive.any():
+            break
+        shift += max(-(-int(g) // int(k)) for g, k in zip(gains[is_positive], slopes[is_positive], strict=True))
+        columns = columns[is_positive]
+    total = sum(map(int, duals)) + n * shift
+    if ties.delta:
+        slack = sum(map(int, Prices.of(costs, duals + shift).positive))
+        total += -(-slack * int(integers([ties.delta], up=True)[0]) >> GRID)
+    return total
+
+
+def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:
+    """Raise each multiplier to the costs of its uncapped entries, and drop the outputs with an owner."""
+    m = costs.shape[1]
+    tied = ties.tied_outputs(m)
+    uncapped = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied)
+    raised = duals.copy()
+    for x in np.flatnonzero(uncapped.any(axis=1)):
+        raised[x] = max(raised[x], costs[x, uncapped[x]].max())
+    return costs[:, tied], raised
+
+
+def _gains_and_slopes(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:
+    """Gain of each output, and its decrease for each unit of shift, over ``2**GRID`` units."""
+    prices = Prices.of(costs, duals)
+    positive, total = prices.positive.astype(object), prices.total.astype(object)
+    return beta * positive + b * total, beta * prices.count.astype(object) + b * len(duals)

@@ -1,0 +1,187 @@
+r"""The proof of a design for a single mean: a line and a slope below, values of the reports above.
+
+With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average variance below
+``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets between the roots of ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need
+checking, see `pricing`; the roots are sorted exactly. The values of the reports are dyadic, so that the estimate has
+exactly the right mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cmp_to_key
+from math import isqrt
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ldpopt.certificate.design_bound import UNBOUNDED, Statement, is_unbiased
+from ldpopt.certificate.exactly import Exactly, Whole
+from ldpopt.foundation.checks import Float
+
+if TYPE_CHECKING:
+    from ldpopt.certificate.entries import Entry
+
+MASSES = 1 << 53
+"""Sum of a row's masses."""
+
+BITS = 200
+"""Bits after the point to which roots are computed before they are compared exactly."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMultipliers:
+    """What proves value and bound of a design for a single mean, as floats that are read exactly.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape (n,)
+        ``w``: every row of the workload is a multiple of it plus a constant.
+    values : ndarray, shape (m,)
+        What each report counts for in the mean of these numbers.
+    slope, line : ndarray, shape (n,)
+        ``k`` and ``y``.
+    """
+
+    numbers: Float
+    values: Float
+    slope: Float
+    line: Float
+
+    kind: ClassVar[str] = "mean"
+    keys: ClassVar[tuple[str, ...]] = ("numbers", "values", "slope", "line")
+
+    def stated(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        return {key: getattr(self, key).tolist() for key in self.keys}
+
+    @classmethod
+    def read(cls, table: dict[str, Entry], n: int, m: int) -> MeanMultipliers:
+        """Read what `stated` wrote, for ``n`` answers and ``m`` reports."""
+        return cls(*(table[key].numbers(m if key == "values" else n) for key in cls.keys))
+
+    def costs_hold(self, statement: Statement, base: Fraction) -> bool:
+        """Whether no column costs more than allowed, and the workload is what is claimed."""
+        if _factor(statement, self.numbers) is None:
+            return False
+        k, y, r = Exactly.of(self.slope), Exactly.of(self.line), statement.weights
+        return _holds(
+            k.whole * (r.denominator * y.denominator),
+            y.whole * (k.denominator * r.denominator),
+            r.whole * (k.denominator * y.denominator),
+            base,
+        )
+
+    def bound_below(self, statement: Statement) -> Fraction:
+        """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload: a bound if `costs_hold`."""
+        factor = _factor(statement, self.numbers)
+        assert factor is not None
+        k, y, w = Exactly.of(self.slope), Exactly.of(self.line), _centered(statement, self.numbers)
+        told = Fraction(int(k.whole @ w.whole), k.denominator * w.denominator)
+        return factor * (2 * told - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
+
+    def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
+        """Variance of the reports' values, if their mean is exactly the number of each answer."""
+        factor, w = _factor(statement, self.numbers), Exactly.of(self.numbers)
+        if factor is None or channel.shape != (len(self.numbers), len(self.values)):
+            return UNBOUNDED
+        masses, values = np.ldexp(channel, 53).astype(np.int64).astype(object), Exactly.of(self.values)
+        means = masses @ values.whole
+        if not (means * w.denominator == w.whole * (MASSES * values.denominator)).all():
+            return UNBOUNDED
+        if not is_unbiased(statement, channel, left_inverse):
+            return UNBOUNDED
+        unit = MASSES * values.denominator**2
+        second = masses @ values.whole**2
+        found = second * w.denominator**2 - w.whole**2 * unit
+        total = unit * w.denominator**2
+        if objective == "worst_case":
+            return factor * Fraction(int(max(found)), total)
+        return factor * Fraction(int(statement.weights.whole @ found), total * statement.weights.denominator)
+
+
+def _centered(statement: Statement, numbers: Float) -> Exactly:
+    """The numbers with their average over the weights taken off."""
+    w, r = Exactly.of(numbers), statement.weights
+    return Exactly(w.whole * r.denominator - int(r.whole @ w.whole), w.denominator * r.denominator)
+
+
+def _factor(statement: Statement, numbers: Float) -> Fraction | None:
+    """The number by which the Gram matrix of the workload is that of the numbers; None where it is not."""
+    gram, w = statement.gram, _centered(statement, numbers)
+    if len(w.whole) != len(gram.whole):
+        return None
+    pivot = int(np.argmax(np.abs(w.whole)))
+    square, own = int(w.whole[pivot]) ** 2, int(gram.whole[pivot, pivot])
+    if not square or (gram.whole * square != np.outer(w.whole, w.whole) * own).any():
+        return None
+    return Fraction(own * w.denominator**2, gram.denominator * square)
+
+
+class _Root(NamedTuple):
+    """``(p + sign sqrt(d)) / q`` with ``q > 0``, its rough place, the answer, and whether it joins the set there."""
+
+    p: int
+    sign: int
+    d: int
+    q: int
+    place: int
+    answer: int
+    joins: bool
+
+
+def _holds(k: Whole, y: Whole, r: Whole, base: Fraction) -> bool:
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
+    roots: list[_Root] = []
+    inside = np.zeros(len(k), dtype=bool)
+    for x, (slope, line, weight) in enumerate(zip(k.tolist(), y.tolist(), r.tolist(), strict=True)):
+        if weight > 0:
+            d = slope * slope - weight * line
+            if d > 0:
+                roots += [_root(slope, sign, d, weight, x, sign < 0) for sign in (-1, 1)]
+        elif slope:
+            roots.append(_root(line if slope > 0 else -line, 0, 0, 2 * abs(slope), x, slope > 0))
+            inside[x] = slope < 0
+        else:
+            inside[x] = line < 0
+    roots.sort(key=cmp_to_key(_compare))
+    low, high = base.numerator, base.denominator
+    sums = [low * int(part.sum()) + (high - low) * int(part[inside].sum()) for part in (k, y, r)]
+    for root in (None, *roots):
+        if root is not None:
+            step = (high - low) * (1 if root.joins else -1)
+            sums = [have + step * int(part[root.answer]) for have, part in zip(sums, (k, y, r), strict=True)]
+        if sums[1] < 0 or sums[0] ** 2 > sums[1] * sums[2]:
+            return False
+    return True
+
+
+def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
+    rough = ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q
+    return _Root(p, sign, d, q, rough, answer, joins)
+
+
+def _compare(one: _Root, two: _Root) -> int:
+    """Sign of the difference of two roots, exactly."""
+    if abs(one.place - two.place) > 4:
+        return 1 if one.place > two.place else -1
+    return _sign(one.p * two.q - two.p * one.q, one.sign * two.q, one.d, -two.sign * one.q, two.d)
+
+
+def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
+    """Sign of ``a + b sqrt(d) + c sqrt(e)``."""
+    first, second = b * b * d * (1 if b > 0 else -1), c * c * e * (1 if c > 0 else -1)
+    roots = (first + second > 0) - (first + second < 0)
+    whole = (a > 0) - (a < 0)
+    if whole * roots >= 0:
+        return whole or roots
+    # Opposite signs: the larger square decides, a^2 - b^2 d - c^2 e against 2 b c sqrt(d e).
+    rest, cross = a * a - b * b * d - c * c * e, 2 * b * c
+    side = (rest > 0) - (rest < 0)
+    other = (cross > 0) - (cross < 0) if d and e else 0
+    if side * other <= 0:
+        larger = side or -other
+    else:
+        larger = side * ((rest * rest > cross * cross * d * e) - (rest * rest < cross * cross * d * e))
+    return whole * larger

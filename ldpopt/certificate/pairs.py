@@ -1,0 +1,88 @@
+r"""The bound of pairwise multipliers, output by output, in 64-bit integers: for channels of many entries.
+
+With multipliers ``v`` of rows :math:`e^{-\epsilon d} P(x, y) - P(x', y) \le 0` an entry's cost falls by
+:math:`v e^{-\epsilon d}` at ``(x, y)`` and grows by ``v`` at ``(x', y)``. The bound is the sum, over the inputs, of the
+largest cost. Costs are rounded up and decreases down, so that it stays one; a few outputs are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+
+if TYPE_CHECKING:
+    from ldpopt.certificate.program_bound import PairRows
+
+MIN_ENTRIES = 100_000
+"""Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by about 1e-13."""
+
+BLOCK = 1 << 21
+"""Number of entries whose costs are in memory at once."""
+
+LARGEST_SUM = 2.0**60
+"""Bound of utilities and multipliers: up to it a unit is at most 1, and no cost too small to be a float in units."""
+
+BITS = 61
+"""Bits of the largest sum of costs and multipliers: a cost is an int64 whatever is added to it."""
+
+LN2 = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
+"""The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact."""
+
+TERMS = 18
+"""Terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19."""
+
+LARGEST_EXPONENT = 700.0
+"""Where ``exp(-x)`` is not far from the smallest floats, 0 takes its place."""
+
+
+def exponential_below(exponent: Float) -> Float:
+    """``exp(-exponent)`` rounded down by less than ``(10 + 2 exponent) 2**-50`` of it, alike on every machine.
+
+    Only sums and products of floats are used: the exponentials of a library differ from processor to processor, and
+    so would the bounds that a certificate states. Roundings take less than the margin of ``(5 + exponent) 2**-50``: a
+    fifth of it here, and an eighth of ``exponent 2**-50`` that of an exponent which is a product.
+    """
+    capped = np.minimum(exponent, LARGEST_EXPONENT)
+    halvings = np.floor(capped / LN2[0])
+    rest = (capped - halvings * LN2[0]) - halvings * LN2[1]
+    found = np.ones_like(rest)
+    for k in range(TERMS, 0, -1):
+        found = 1 - found * rest / k
+    found = np.ldexp(found * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
+    return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
+
+
+def pairs_bound(weights: Float, worth: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
+    """Upper bound on the value of every private channel, and its fractional bits.
+
+    Parameters
+    ----------
+    weights : float array, shape (n,)
+        The prior; for a loss with the sign changed.
+    worth : float array, shape (n, m)
+        The utility.
+    pairs : PairRows
+        Rows without delta, and their multipliers.
+    budget, distance : Budget and float array, shape (rows,)
+        epsilon, and the factor of each row.
+    """
+    (n, m), sums = worth.shape, np.bincount(pairs.y, pairs.value[pairs.row], worth.shape[1])
+    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(worth).max() + sums.max())[1])
+    order, size = np.argsort(pairs.y, kind="stable"), max(1, BLOCK // n)
+    starts = np.searchsorted(pairs.y, np.arange(0, m + size, size), sorter=order)
+    best = np.full(n, np.iinfo(np.int64).min)
+    for begin, start, stop in zip(range(0, m, size), starts[:-1], starts[1:], strict=True):
+        # The next float is above the product that was rounded; a power of two rounds nothing.
+        costs = np.nextafter(weights[:, None] * worth[:, begin : begin + size], np.inf)
+        whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+        at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
+        value = np.rint(np.ldexp(pairs.value[row], bits))
+        less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
+        np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))
+        np.add.at(whole, (pairs.second[row], at), value.astype(np.int64))
+        np.maximum(best, whole.max(axis=1), out=best)
+    return sum(best.tolist()), bits

@@ -1,0 +1,285 @@
+r"""The proved dual bound on every private channel, from a statement and any numbers as multipliers of its rows.
+
+.. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y), \qquad c' = c - \sum_r \mu_r a_r,
+
+where ``s_r`` is the bound of row ``r`` that belongs to the sign of its multiplier. The maximum is over row-stochastic
+channels (pairwise form) or channels of the compact form. Privacy rows of the library's notions are written again here,
+from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from ldpopt.certificate import pairs as blocks
+from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
+from ldpopt.certificate.integers import GRID, Exact, exact_grid, integers
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.privacy import Ties
+from ldpopt.privacy.answers import definition_of
+from ldpopt.statement.problem import Problem
+
+Form = Literal["compact", "pairwise"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
+
+    They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
+
+    Attributes
+    ----------
+    first, second : int arrays, shape (rows,)
+        ``x`` and ``x'``.
+    row, y : int arrays, shape (nnz,)
+        The outputs ``y`` of each row's event ``S``; ``row`` does not decrease.
+    value : float array, shape (rows,)
+        Multipliers, positive.
+    """
+
+    first: Int
+    second: Int
+    row: Int
+    y: Int
+    value: Float
+
+    @classmethod
+    def of(cls, block: RowBlock, values: Float) -> PairRows | None:
+        """Read the pairs and events of a notion's rows with positive multipliers; None if they are other rows.
+
+        Rows of one entry, which must be 0, are left out: the statement implies them.
+        """
+        under = block.coefficient < 0
+        over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
+        if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
+            return None
+        ends = np.searchsorted(block.row[under], np.arange(len(block)))
+        starts = ends[block.row[under]]
+        first, second = block.x[over], block.x[under]
+        if (first != first[starts]).any() or (second != second[starts]).any():
+            return None
+        tied = np.bincount(block.row[under], minlength=len(block)) > 0
+        kept = np.flatnonzero((values > 0) & tied)
+        row_number = np.full(len(block), -1)
+        row_number[kept] = np.arange(len(kept))
+        is_kept = row_number[block.row[under]] >= 0
+        ends = ends[kept]
+        return cls(
+            first[ends], second[ends], row_number[block.row[under]][is_kept], block.y[under][is_kept], values[kept]
+        )
+
+    @classmethod
+    def joined(cls, parts: list[PairRows]) -> PairRows:
+        """Concatenate several sets of rows."""
+        if len(parts) == 1:
+            return parts[0]
+        offsets = np.cumsum([0, *(len(part.value) for part in parts)])
+        rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
+        empty: list[Int] = [np.zeros(0, np.int64)]
+        return cls(
+            np.concatenate([*empty, *(part.first for part in parts)]),
+            np.concatenate([*empty, *(part.second for part in parts)]),
+            np.concatenate([*empty, *rows]),
+            np.concatenate([*empty, *(part.y for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.value for part in parts)]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign changed).
+
+    Attributes
+    ----------
+    form : {"compact", "pairwise"}
+        Whether privacy is in the structure of the columns, or in rows with multipliers.
+    row_sums : float array, shape (n,), or None
+        Multipliers of the row sums; for the compact form.
+    worst_case : float array, shape (n,), or None
+        Weights of the inputs, for a worst-case objective: non-negative, with any sum.
+    pairs : PairRows
+        Multipliers of privacy rows: all rows (pairwise form), or the generated events (compact form).
+    blocks : tuple of (RowBlock, float array)
+        Multipliers of the side constraints, and of a plug-in notion's rows.
+    """
+
+    form: Form
+    row_sums: Float | None
+    worst_case: Float | None
+    pairs: PairRows
+    blocks: tuple[tuple[RowBlock, Float], ...]
+
+
+def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
+    """Bound the value of every private channel: from above for a gain, from below for a loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        The statement; nothing else is trusted.
+    multipliers : Multipliers
+        Any numbers; good ones make the bound tight.
+
+    Returns
+    -------
+    Fraction
+        In the utility's unit.
+
+    Raises
+    ------
+    CertificateError
+        If a multiplier belongs to a row that the statement does not imply.
+
+    Notes
+    -----
+    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
+    """
+    sign, worth = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
+    # Where the report makes no difference, the gap may have no scale: what roundings add to it would be all of it.
+    has_stakes = bool((worth != worth[:, :1]).any())
+    has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
+    if (
+        has_stakes
+        and has_row_sums_only
+        and problem.prior is not None
+        and multipliers.row_sums is not None
+        and worth.size > MIN_COARSE_ENTRIES
+    ):
+        whole, duals, bits = coarse_integers(sign * problem.prior, worth, multipliers.row_sums)
+        return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
+    if has_stakes and multipliers.form == "pairwise" and worth.size > blocks.MIN_ENTRIES:
+        found = _bound_by_blocks(problem, multipliers, sign)
+        if found is not None:
+            return found
+    cost_grid = exact_grid(worth)  # multipliers are in the utility's unit, which may be tiny
+    shares, grid = weights(problem, multipliers)
+    costs = sign * shares[:, None] * integers(worth, grid=cost_grid)
+    cost_grid += grid - GRID
+    constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
+    for block, values in multipliers.blocks:
+        constant += _relax(costs, block, values, cost_grid)
+    if multipliers.form == "pairwise":
+        best = sum(_best_entries(costs, problem))
+    else:
+        best = columns_bound(costs, integers(multipliers.row_sums, grid=cost_grid) << GRID, _compact_ties(problem))
+    return sign * Fraction(constant + best, 1 << (GRID + cost_grid))
+
+
+def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
+    """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or large numbers."""
+    prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
+    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
+    if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
+        return None
+    if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:
+        return None
+    distance = _tied_distances(problem, ties, pairs)
+    total, bits = blocks.pairs_bound(sign * prior, worth, pairs, ties.budget, distance)
+    return sign * total * Fraction(2) ** -bits
+
+
+def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
+    """Prior as integers, and their fractional bits; for a worst case the inputs' multipliers."""
+    if problem.prior is not None:
+        grid = exact_grid(problem.prior)
+        return integers(problem.prior, grid=grid), grid
+    duals = multipliers.worst_case
+    n = len(problem.inputs)
+    duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
+    found = integers(duals)
+    found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
+    return found, GRID
+
+
+def _best_entries(costs: Exact, problem: Problem) -> list[int]:
+    """Largest cost of each input, over the outputs that it may report."""
+    ties = problem.definition()
+    if ties is None or ties.owner is None:
+        return [int(largest) for largest in costs.max(axis=1)]
+    allowed = ties.allowed(costs.shape[1])
+    return [
+        int(row[is_allowed if is_allowed.any() else ...].max()) for row, is_allowed in zip(costs, allowed, strict=True)
+    ]
+
+
+def _compact_ties(problem: Problem) -> Ties:
+    """Ties of the compact form, from the statement."""
+    ties = problem.definition()
+    if ties is None or not ties.is_compact:
+        raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
+    return ties
+
+
+def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
+    """Move privacy rows into the objective, in place; return the constant that they add."""
+    if not len(pairs.value):
+        return 0
+    ratios, delta = _ratios(problem, pairs)
+    scaled = integers(pairs.value, grid=cost_grid)
+    first, second = pairs.first[pairs.row], pairs.second[pairs.row]
+    np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
+    np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
+    if not delta:
+        return 0
+    slack = Fraction(delta)
+    return sum(-(-int(v) * slack.numerator // slack.denominator) for v in scaled * ratios)
+
+
+def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
+    """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
+    ties = problem.definition()
+    if ties is None:
+        raise CertificateError(f"{problem.privacy!r} describes no ties, but a multiplier belongs to one")
+    levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
+    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
+    return floors[row_number], ties.delta
+
+
+def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
+    """Distance of the pair of each row; rows that the statement does not imply are refused."""
+    what = f"{problem.privacy!r}"
+    distance = np.zeros((ties.n, ties.n))
+    distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
+    chosen = distance[pairs.first, pairs.second]
+    if (chosen <= 0).any():
+        k = int(np.argmax(chosen <= 0))
+        names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
+        raise CertificateError(f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
+    if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
+        raise CertificateError(f"{what} has no rows for events of several outputs, but a multiplier belongs to one")
+    owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
+    if owned.any():
+        name = problem.outputs[pairs.y[int(np.argmax(owned))]]
+        raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")
+    return np.asarray(chosen)
+
+
+def _ratio(epsilon: Budget, distance: float) -> int:
+    """``exp(-epsilon d)`` over ``2**GRID``, rounded down; 0 if it is smaller than the grid."""
+    if float(epsilon) * distance > GRID:
+        return 0
+    high = epsilon.enclosure(Fraction(distance))[1]
+    return (high.denominator << GRID) // high.numerator
+
+
+def _relax(costs: Exact, block: RowBlock, values: Float, cost_grid: int) -> int:
+    """Move other rows into the objective, in place; return the constant that they add."""
+    side = np.where(values > 0, block.upper, block.lower)
+    values = np.where(np.isfinite(side), values, 0.0)
+    chosen = values[block.row] != 0
+    row, coefficient = block.row[chosen], block.coefficient[chosen]
+    scaled = integers(values, grid=cost_grid)
+    # Channels are non-negative: a coefficient is rounded so that its row reduces the costs by less.
+    rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
+    np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
+    used = np.flatnonzero(values)
+    sides = np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
+    return int((scaled[used] * sides).sum())

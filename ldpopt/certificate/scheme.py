@@ -1,0 +1,169 @@
+r"""Forms on a product alphabet that only see in which attributes two answers differ.
+
+They commute, and have the same eigenspaces: one for each set ``T`` of attributes, the functions of these attributes
+whose average over any one of them is 0. Its projection is
+
+.. math:: E_T = \bigotimes_{i \in T} (1 - J / q_i) \otimes \bigotimes_{i \notin T} J / q_i,
+          \qquad \operatorname{rank} E_T = \prod_{i \in T} (q_i - 1) .
+
+Arrays over the sets ``T`` (or over the patterns of differences) have the shape ``(2,) * d``; index 1 says that the
+attribute is in the set (differs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.foundation.checks import Float
+
+Permutation = NDArray[np.int64]
+
+SAME = 1e-12
+"""Relative difference up to which two entries of a form are the same."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A product alphabet, the last attribute running fastest.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        How many values each attribute has.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of answers."""
+        return math.prod(self.sizes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of an array over the sets of attributes."""
+        return (2,) * len(self.sizes)
+
+    @cached_property
+    def digits(self) -> NDArray[np.int64]:
+        """Values of the attributes, shape ``(d, n)``."""
+        return np.indices(self.sizes).reshape(len(self.sizes), -1)
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """Dimension of each eigenspace."""
+        return self._product([(1, size - 1) for size in self.sizes])
+
+    def _product(self, pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+        found = np.ones((), dtype=np.int64)
+        for pair in pairs:
+            found = np.multiply.outer(found, np.array(pair, dtype=np.int64))
+        return found
+
+    @cached_property
+    def patterns(self) -> NDArray[np.int64]:
+        """For every pair of answers the flat index of the set of attributes in which they differ, shape ``(n, n)``."""
+        found = np.zeros((self.n, self.n), dtype=np.int64)
+        for digit in self.digits:
+            found = 2 * found + (digit[:, None] != digit)
+        return found
+
+    def eigenvalues(self, form: NDArray) -> NDArray | None:  # type: ignore[type-arg]
+        """Eigenvalues of a symmetric form over all answers, or None where it sees more than differences.
+
+        Floats may differ by rounding; integers must not.
+        """
+        flat = np.zeros(2 ** len(self.sizes), dtype=form.dtype)
+        flat[self.patterns[0]] = form[0]
+        expected = flat[self.patterns]
+        same = _close(form, expected) if form.dtype == np.float64 else bool((form == expected).all())
+        return self.transform(flat.reshape(self.shape)) if same else None
+
+    def transform(self, entries: NDArray) -> NDArray:  # type: ignore[type-arg]
+        """Eigenvalues from the entries of a form by the pattern of differences."""
+        for axis, size in enumerate(self.sizes):
+            same, other = np.take(entries, 0, axis), np.take(entries, 1, axis)
+            entries = np.stack([same + (size - 1) * other, same - other], axis)
+        return entries
+
+    def entries(self, eigenvalues: Float) -> Float:
+        """Entries of a form by the pattern of differences, from its eigenvalues."""
+        for axis, size in enumerate(self.sizes):
+            zero, one = np.take(eigenvalues, 0, axis), np.take(eigenvalues, 1, axis)
+            eigenvalues = np.stack([zero + (size - 1) * one, zero - one], axis) / size
+        return eigenvalues
+
+    def form(self, eigenvalues: Float) -> Float:
+        """Form over all answers from its eigenvalues."""
+        return np.asarray(self.entries(eigenvalues).ravel()[self.patterns])
+
+    def energies(self, functions: Float) -> Float:
+        """Mean square of every part ``E_T f`` of functions ``f``, one a row; shape ``(m,) + (2,) * d``."""
+        cubes = functions.reshape(len(functions), *self.sizes)
+        squares = np.empty((len(functions), *self.shape))
+        for kept in np.ndindex(*self.shape):
+            away = tuple(1 + axis for axis, stays in enumerate(kept) if not stays)
+            part = cubes.mean(axis=away) if away else cubes
+            squares[(slice(None), *kept)] = (part**2).reshape(len(functions), -1).mean(axis=1)
+        # Averages over the other attributes hold the parts of all subsets.
+        for axis in range(1, 1 + len(self.sizes)):
+            low, high = np.take(squares, 0, axis), np.take(squares, 1, axis)
+            squares = np.stack([low, high - low], axis)
+        return np.maximum(squares, 0.0)
+
+    def interchangeable(self, eigenvalues: NDArray) -> tuple[int, ...]:  # type: ignore[type-arg]
+        """Class of each attribute: two are alike if a form with these eigenvalues does not tell them apart."""
+        classes: list[int] = []
+        for place, size in enumerate(self.sizes):
+            alike = (
+                first
+                for first in range(place)
+                if self.sizes[first] == size and _close(eigenvalues, eigenvalues.swapaxes(first, place))
+            )
+            first = next(alike, None)
+            classes.append(max(classes, default=-1) + 1 if first is None else classes[first])
+        return tuple(classes)
+
+
+def _close(first: NDArray, second: NDArray) -> bool:  # type: ignore[type-arg]
+    return bool(np.abs(first - second).max() <= SAME * np.abs(first).max())
+
+
+def value_generators(size: int) -> list[Permutation]:
+    """Permutations that generate a doubly transitive group: affine, projective, or all of them.
+
+    Examples
+    --------
+    >>> [order.tolist() for order in value_generators(3)]
+    [[1, 2, 0], [0, 2, 1]]
+    """
+    values = np.arange(size)
+    if _is_prime(size):
+        found = [(values + 1) % size, values * _primitive(size) % size]
+    elif _is_prime(size - 1):
+        # The projective line: x + 1, g x and -1/x, with the last value for infinity.
+        p = size - 1
+        inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
+        found = [
+            np.append((values[:-1] + 1) % p, p),
+            np.append(values[:-1] * _primitive(p) % p, p),
+            inverse,
+        ]
+    else:
+        found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
+    return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))
+
+
+def _primitive(p: int) -> int:
+    """Least generator of the multiplicative group."""
+    return next(g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1)

@@ -1,0 +1,24 @@
+"""Optimal designs: the private mechanism from which a workload is estimated with the smallest error.
+
+In: a `Workload`, a budget, perhaps a guess of the distribution. Out: a `Design` with mechanism, unbiased estimator,
+errors, and a certificate in rationals that no private mechanism does better.
+"""
+
+from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.designing.comparison import DesignComparison, Peer, compare_designs
+from ldpopt.designing.design import design
+from ldpopt.designing.record import Design
+from ldpopt.designing.saving import load_design, save_design
+from ldpopt.designing.subsets import FrequencyDesign
+
+__all__ = [
+    "Design",
+    "DesignCertificate",
+    "DesignComparison",
+    "FrequencyDesign",
+    "Peer",
+    "compare_designs",
+    "design",
+    "load_design",
+    "save_design",
+]

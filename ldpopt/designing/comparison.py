@@ -1,0 +1,280 @@
+"""A design beside the mechanisms of the literature, each with the best unbiased estimator for its channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.designing import peers, symmetric_peers
+from ldpopt.designing.design import design, read_weights
+from ldpopt.designing.record import Design
+from ldpopt.designing.subsets import FrequencyDesign
+from ldpopt.errors import LdpoptError
+from ldpopt.foundation.checks import Float, frozen
+from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = (
+    *("randomized response", "subset selection", "unary encoding", "local hashing"),
+    *("Hadamard response", "hierarchy", "factorization"),
+)
+"""Peers, in the order in which they are computed."""
+
+LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
+"""Most answers for which a channel is listed and inverted; a minute at most."""
+
+STARTS = 5
+"""Random starts of the factorization mechanism."""
+
+ROUNDS = 200
+"""Limit on changes of the weights towards the worst case of a peer."""
+
+CLOSE = 1e-4
+"""Share by which a peer's largest variance may exceed the least that its channel allows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Peer:
+    """A mechanism of the literature for a workload.
+
+    Attributes
+    ----------
+    name : str
+        Which.
+    variances : ndarray, shape (n,)
+        Variance of one respondent's values for every answer, summed over the workload.
+    average, worst : float
+        Their average over the weights, and their largest.
+    value : float
+        The one of the two that is the objective.
+    ratio : float
+        ``value`` over that of the design.
+    note : str
+        What is special; empty otherwise.
+    """
+
+    name: str
+    variances: Float
+    average: float
+    worst: float
+    value: float
+    ratio: float
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignComparison:
+    """A design and its peers.
+
+    Attributes
+    ----------
+    best : Design or FrequencyDesign
+        The optimum.
+    peers : tuple of Peer
+        The others, the best of them first.
+    left_out : dict
+        Reason by name, for those that are not computed.
+    """
+
+    best: Design | FrequencyDesign
+    peers: tuple[Peer, ...]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Ratios, one a line."""
+        lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
+        return "\n".join([*lines, *(f"  {peer.name}: {peer.value:.6g}, {peer.ratio:.4g} times" for peer in self.peers)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
+        import pandas as pd
+
+        best = self.best
+        rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
+        rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.peers}
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
+
+
+def compare_designs(
+    workload: Workload | ArrayLike,
+    privacy: PureLDP,
+    *,
+    weights: ArrayLike | Mapping[Any, float] | None = None,
+    objective: Literal["average", "worst_case"] = "average",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    best: Design | FrequencyDesign | None = None,
+) -> DesignComparison:
+    r"""Compare the best mechanism for a workload with mechanisms from the literature.
+
+    .. math:: \text{ratio} = F(\text{peer}) / F(\text{optimum})
+
+    Randomized response, the best subset selection, unary encoding, local hashing, Hadamard response, a binary hierarchy
+    and the factorization mechanism (five random starts), each with the unbiased estimator that is best for its channel.
+
+    Parameters
+    ----------
+    workload : Workload or array_like, shape (k, n)
+        What is to be estimated.
+    privacy : PureLDP
+        How private.
+    weights : array_like, shape (n,), or mapping label -> weight, optional
+        As in `design`; default: all answers alike.
+    objective : {"average", "worst_case"}
+        As in `design`. Default: ``"average"``.
+    gap : float
+        As in `design`. Default: ``1e-6``.
+    time_limit : float, optional
+        Seconds for the design; default: no limit.
+    best : Design or FrequencyDesign, optional
+        What `design` returned for the same arguments; default: it is computed.
+
+    Returns
+    -------
+    DesignComparison
+        Peers in the order of their variance, and why others are left out: size, or another notion than pure privacy.
+
+    Raises
+    ------
+    StatementError
+        As `design`.
+
+    Notes
+    -----
+    Peers are channels of floats, to compare variances with; they are neither repaired nor audited. For more than 14
+    answers with unequal weights, or in the worst case, subset selection, unary encoding and local hashing have the
+    estimator that is best for equal weights.
+
+    Examples
+    --------
+    >>> found = compare_designs(Workload.prefix(4), PureLDP(1.0))
+    >>> {peer.name: round(peer.ratio, 3) for peer in found.peers}["randomized response"]
+    1.051
+    """
+    wanted = workload if isinstance(workload, Workload) else Workload(workload)
+    how: dict[str, Any] = {"weights": weights, "objective": objective, "gap": gap, "time_limit": time_limit}
+    found = design(wanted, privacy, **how) if best is None else best
+    if not isinstance(privacy, PureLDP):
+        reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
+        return DesignComparison(found, (), dict.fromkeys(NAMES, reason))
+    r = read_weights(weights, wanted)
+    case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
+    others: list[Peer] = []
+    left_out: dict[str, str] = {}
+    for name, work in case.methods().items():
+        try:
+            variances, note = work()
+        except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
+            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers leave the floats"
+            continue
+        value, average = case.value(variances), float(r @ variances)
+        others.append(Peer(name, frozen(variances), average, float(variances.max()), value, value / found.value, note))
+    return DesignComparison(found, tuple(sorted(others, key=lambda peer: peer.value)), left_out)
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A workload with budget, weights and objective."""
+
+    workload: Workload
+    epsilon: float
+    weights: Float | None
+    objective: str
+
+    @property
+    def n(self) -> int:
+        return self.workload.shape[1]
+
+    def value(self, variances: Float) -> float:
+        """Average or largest variance."""
+        if self.objective == "worst_case":
+            return float(variances.max())
+        return float(variances.mean() if self.weights is None else self.weights @ variances)
+
+    def methods(self) -> dict[str, Callable[[], tuple[Float, str]]]:
+        """How each peer's variances are found."""
+        listed = {
+            "randomized response": lambda: peers.randomized_response(self.n, self.epsilon),
+            "unary encoding": lambda: peers.unary_encoding(self.n, self.epsilon),
+            "local hashing": lambda: peers.local_hashing(self.n, self.epsilon),
+            "Hadamard response": lambda: peers.hadamard_response(self.n, self.epsilon),
+            "hierarchy": lambda: peers.hierarchy(self.n, self.epsilon),
+        }
+        laws = {
+            "randomized response": lambda: symmetric_peers.subset_law(self.n, self.epsilon, 1),
+            "unary encoding": lambda: symmetric_peers.unary_law(self.n, self.epsilon),
+            "local hashing": lambda: symmetric_peers.hashing_law(self.n, self.epsilon),
+        }
+        found: dict[str, Callable[[], tuple[Float, str]]] = {"subset selection": self._subsets}
+        for name, build in listed.items():
+            found[name] = lambda name=name, build=build: self._protocol(name, build, laws.get(name))  # type: ignore[misc]
+        found["factorization"] = self._factorization
+        return {name: found[name] for name in NAMES}
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the estimator for equal weights is the best one."""
+        return self.weights is None and self.objective == "average"
+
+    def _protocol(self, name: str, build: Callable[[], Float], law: Callable[[], Any] | None) -> tuple[Float, str]:
+        listable = self.n <= LARGEST.get(name, peers.LISTED)
+        if law is not None and (self._is_plain or not listable):
+            note = "" if self._is_plain else "estimator for equal weights"
+            return symmetric_peers.variances(law(), self._diagonal()), note
+        self._require_listable(name)
+        return self._best_for(build()), ""
+
+    def _subsets(self) -> tuple[Float, str]:
+        """The best size."""
+        diagonal = self._diagonal()
+        sizes = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
+        laws = {k: symmetric_peers.subset_law(self.n, self.epsilon, k) for k in sizes}
+        plain = {k: symmetric_peers.variances(law, diagonal) for k, law in laws.items()}
+        size = min(plain, key=lambda k: self.value(plain[k]))
+        if self._is_plain or self.n > peers.LISTED:
+            return plain[size], f"sets of {size}" + ("" if self._is_plain else ", estimator for equal weights")
+        best = {k: self._best_for(peers.subset_selection(self.n, self.epsilon, k)) for k in sizes}
+        size = min(best, key=lambda k: self.value(best[k]))
+        return best[size], f"sets of {size}"
+
+    def _factorization(self) -> tuple[Float, str]:
+        self._require_listable("factorization")
+        channel = peers.factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
+        note = "made for the average" if self.objective == "worst_case" else ""
+        return self._best_for(channel), f"best of {STARTS} starts" + (f", {note}" if note else "")
+
+    def _best_for(self, channel: Float) -> Float:
+        """Variances by the channel's best estimator; for the worst case, at the weights that are hardest for it."""
+        r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
+        found = peers.variances_of(self.workload, channel, r)
+        if self.objective == "average":
+            return found
+        best = found
+        for _ in range(ROUNDS):
+            if best.max() <= (1 + CLOSE) * float(r @ found):
+                break
+            r = r * found / (r @ found)
+            found = peers.variances_of(self.workload, channel, r)
+            best = found if found.max() < best.max() else best
+        return best
+
+    def _diagonal(self) -> Float:
+        return symmetric_peers.centered_diagonal(self.workload)
+
+    def _require_listable(self, name: str) -> None:
+        if self.n > LARGEST.get(name, peers.LISTED):
+            raise LdpoptError(f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared")
+
+
+def _sizes_near(n: int, epsilon: float) -> list[int]:
+    """Sizes around the best one for frequencies, in steps that grow."""
+    center = n / (np.exp(epsilon) + 1)
+    grown = np.concatenate([center * 1.05 ** np.arange(-60, 61), [np.floor(center), np.ceil(center)]])
+    return sorted({int(min(n - 1, max(1, size))) for size in grown.tolist()})

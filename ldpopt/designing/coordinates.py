@@ -1,0 +1,118 @@
+r"""Coordinates in which a design is well scaled: what a report says beyond the weights of the answers.
+
+A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, says ``g = v / (r.v) - 1``. All ``g`` are
+orthogonal to the weights ``r``; so are the rows of the centered workload. An orthonormal basis of that space takes
+out the direction that is known, which keeps small budgets accurate: there ``v`` is near 1, and ``g`` is not near 0
+relative to its own size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.privacy.cones.columns import Columns
+
+CONSTANT = 1e-13
+"""A centered workload below this share of the workload itself depends on no answer."""
+
+UNNEEDED = 1e-14
+"""Directions with less than this share of the largest eigenvalue are not needed by the workload."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """A workload's Gram matrix and the weights of the answers, in the coordinates above.
+
+    Attributes
+    ----------
+    gram : ndarray, shape (n, n)
+        ``W^T W``.
+    weights : ndarray, shape (n,)
+        ``r``, summing to 1; zeros are allowed.
+    unit : float
+        What the coordinates of columns are divided by, so that they are about 1.
+    """
+
+    gram: Float
+    weights: Float
+    unit: float = 1.0
+
+    @cached_property
+    def basis(self) -> Float:
+        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``.
+
+        Along the directions of the workload: those that it does not need have coordinates of their own, so that little
+        information there costs no digits elsewhere.
+        """
+        return self._directions[0]
+
+    @cached_property
+    def _directions(self) -> tuple[Float, Float]:
+        """The basis, and the diagonal of the Gram matrix in it."""
+        complete: Float = np.linalg.qr(self.weights[:, None], mode="complete")[0]
+        plain = complete[:, 1:]
+        values, vectors = np.linalg.eigh(plain.T @ self.centered @ plain)
+        values = np.where(values > UNNEEDED * values[-1], values, 0.0)
+        return np.asarray(plain @ vectors[:, ::-1]), values[::-1].copy()
+
+    @cached_property
+    def reduced(self) -> Float:
+        """Gram matrix of the centered workload in these coordinates, divided by `size`."""
+        return np.diag(self._directions[1] / self.size)
+
+    @cached_property
+    def centered(self) -> Float:
+        """Gram matrix of the workload with its average over the weights taken off every row."""
+        mean = self.gram @ self.weights
+        return np.asarray(self.gram - mean - mean[:, None] + self.weights @ mean)
+
+    @cached_property
+    def size(self) -> float:
+        """Trace of the Gram matrix of the centered workload.
+
+        Raises
+        ------
+        StatementError
+            If it is 0: the workload is the same for all answers.
+        """
+        found = float(self._directions[1].sum())
+        if not found > CONSTANT * float(np.trace(self.gram)):
+            raise StatementError(
+                "every number of the workload is the same for all answers: it is known without asking",
+                do="state a workload that depends on the answer",
+            )
+        return found
+
+    @cached_property
+    def spread(self) -> float:
+        """``sum_x r_x |W_x - W r|^2``: what the value exceeds the average variance by."""
+        return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
+
+    def atoms(self, columns: Columns) -> Float:
+        """Coordinates of columns, one a row."""
+        return np.asarray(columns.said(self.weights) @ self.basis / self.unit)
+
+    def whole(self, matrix: Float) -> Float:
+        """Form over all answers of a form in these coordinates; vectors likewise."""
+        if matrix.ndim == 1:
+            return np.asarray(self.basis @ matrix / self.unit)
+        return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)
+
+    def needed(self, inverse: Float) -> Float:
+        """``S`` over all answers, without the rows that the workload does not need: they may be huge."""
+        kept = self._directions[1] > 0
+        return np.asarray(self.basis[:, kept] @ inverse[kept] @ self.basis.T / self.unit**2)
+
+    def value(self, reduced_value: float) -> float:
+        """``tr(W_c I^-1 W_c^T)`` in the workload's own unit."""
+        return reduced_value * self.size / self.unit**2
+
+    def turned(self, permutations: NDArray[np.int64]) -> Float:
+        """Orthogonal matrices by which permutations of the answers move the coordinates (acting from the right)."""
+        return np.array([self.basis[order].T @ self.basis for order in permutations])

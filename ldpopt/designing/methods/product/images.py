@@ -1,0 +1,70 @@
+"""Images of a set under the symmetries of a product alphabet.
+
+Values of each attribute are permuted by a group that moves any two of them to any two others, attributes that the
+workload does not tell apart are exchanged. Averaged over such a group every form sees only in which attributes two
+answers differ; the group may be much smaller than that of all permutations.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpopt.certificate.scheme import Permutation, Scheme, value_generators
+from ldpopt.foundation.checks import Float
+
+
+def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
+    """Permutations of all answers that generate the group; attributes of a class are exchanged."""
+    cube = np.arange(scheme.n, dtype=np.int64).reshape(scheme.sizes)
+    found = [
+        np.take(cube, order, axis=axis).ravel()
+        for axis, size in enumerate(scheme.sizes)
+        for order in value_generators(size)
+    ]
+    last: dict[int, int] = {}
+    for axis, kind in enumerate(classes):
+        if kind in last:
+            found.append(np.swapaxes(cube, last[kind], axis).ravel())
+        last[kind] = axis
+    return found
+
+
+def orbit(indicator: Float, moves: Sequence[Permutation], most: int) -> Float | None:
+    """All images of a set, None where there are more than ``most``."""
+    first = indicator.astype(np.int8)
+    seen = {first.tobytes()}
+    found, place = [first], 0
+    while place < len(found):
+        for move in moves:
+            image = found[place][move]
+            key = image.tobytes()
+            if key not in seen:
+                seen.add(key)
+                found.append(image)
+        if len(found) > most:
+            return None
+        place += 1
+    return np.array(found, dtype=np.float64)
+
+
+def placements(places: Sequence[int], classes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Sets of attributes that a set's own may be exchanged for, in the order of the classes of ``places``."""
+    wanted = [classes[place] for place in places]
+    members = {kind: [place for place, own in enumerate(classes) if own == kind] for kind in dict.fromkeys(wanted)}
+    choices = [itertools.combinations(members[kind], wanted.count(kind)) for kind in members]
+    found = []
+    for chosen in itertools.product(*choices):
+        left = {kind: iter(part) for kind, part in zip(members, chosen, strict=True)}
+        found.append(tuple(next(left[kind]) for kind in wanted))
+    return found
+
+
+def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
+    """Sets of the values of some attributes as sets of whole answers."""
+    where = np.zeros(scheme.n, dtype=np.int64)
+    for place in places:
+        where = where * scheme.sizes[place] + scheme.digits[place]
+    return np.asarray(indicators[:, where])

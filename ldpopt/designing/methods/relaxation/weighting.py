@@ -1,0 +1,130 @@
+r"""Probabilities of given columns by first-order steps: cheap for tens of thousands of columns.
+
+With ``q = w^2 / |w|^2`` nothing is constrained but the center. Its multipliers are moved a few times, and L-BFGS
+minimises
+
+.. math:: \log \operatorname{tr}(G M^{-1}) + \lambda \cdot c + \tfrac{\rho}{2} |c|^2,
+          \quad M = \sum_A q_A g_A g_A^T, \quad c = \sum_A q_A g_A .
+
+What is left of the center is taken out by a factor near 1 for each column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.designing.methods.relaxation.coordinates import Coordinates
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
+
+STEPS = 100
+"""Limit on steps of L-BFGS for each choice of multipliers."""
+
+TRIES = 3
+"""Choices of multipliers."""
+
+CURVATURE = 30.0
+"""Of the penalty of the center."""
+
+CENTERED = 1e-4
+"""Center, relative to the largest column's coordinate, that is small enough to be taken out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """A design on given columns.
+
+    Attributes
+    ----------
+    q : ndarray, shape (m,)
+        Probabilities, with center 0.
+    value : float
+        ``tr(G M^-1)`` at them.
+    price : list of ndarray
+        ``M^-1 G M^-1`` for each block.
+    slope : ndarray
+        Multipliers of the center in the first block's coordinates.
+    """
+
+    q: Float
+    value: float
+    price: list[Float]
+    slope: Float
+
+
+class Weighting:
+    """The program on some columns."""
+
+    def __init__(self, coordinates: Coordinates, atoms: list[Float], lift: float) -> None:
+        total = float(sum(np.trace(gram) for gram in coordinates.grams))
+        n = sum(len(gram) for gram in coordinates.grams)
+        self.atoms, self.plain = atoms, coordinates.grams
+        self.grams = [gram + lift * total / n * np.eye(len(gram)) for gram in coordinates.grams]
+        self.fixed = atoms[0] if coordinates.has_fixed else np.zeros((len(atoms[0]), 0))
+        self.unit = max(float(np.abs(self.fixed).max(initial=0.0)), 1e-300)
+        self.multipliers = np.zeros(self.fixed.shape[1])
+
+    def solve(self, q: Float, slope: Float | None, tolerance: float, deadline: Deadline) -> Weighted:
+        """Minimise from given probabilities and multipliers."""
+        from scipy.optimize import minimize
+
+        def stop(_: Float) -> None:
+            if deadline.is_over:
+                raise StopIteration
+
+        root, (value, price) = np.sqrt(q), self.objective(q, self.grams)
+        if slope is not None:
+            self.multipliers = slope * self.unit / value
+        for _ in range(TRIES):
+            found = minimize(  # type: ignore[call-overload]
+                self._evaluate,
+                root,
+                jac=True,
+                method="L-BFGS-B",
+                callback=stop,
+                options={"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 10, "ftol": tolerance, "gtol": 1e-12},
+            )
+            root = found.x / np.linalg.norm(found.x)
+            center = (root**2) @ self.fixed / self.unit
+            self.multipliers = self.multipliers + CURVATURE * center
+            if np.abs(center).max(initial=0.0) <= CENTERED or deadline.is_over:
+                break
+        q = self.centered(root**2)
+        value, price = self.objective(q, self.grams)
+        return Weighted(q, self.objective(q, self.plain)[0], price, self.multipliers / self.unit * value)
+
+    def centered(self, q: Float) -> Float:
+        """Probabilities times factors near 1, so that the center is 0."""
+        rows = np.column_stack([np.ones(len(q)), self.fixed])
+        for _ in range(3):
+            off = np.eye(rows.shape[1])[0] - q @ rows
+            change = rows @ np.linalg.lstsq((rows.T * q) @ rows, off, rcond=1e-13)[0]
+            q = q * np.maximum(1 + change, 0.1)
+        return np.asarray(q / q.sum())
+
+    def objective(self, q: Float, grams: list[Float]) -> tuple[float, list[Float]]:
+        """``tr(G M^-1)`` and ``M^-1 G M^-1`` by blocks."""
+        value, price = 0.0, []
+        for atoms, gram in zip(self.atoms, grams, strict=True):
+            inverse = np.linalg.inv((atoms.T * q) @ atoms)
+            value += float(np.sum(inverse * gram))
+            price.append(inverse @ gram @ inverse)
+        return value, price
+
+    def costs(self, price: list[Float]) -> Float:
+        """``g N g`` of every column."""
+        parts = [np.einsum("ad,ad->a", atoms @ form, atoms) for atoms, form in zip(self.atoms, price, strict=True)]
+        return np.asarray(np.sum(parts, axis=0))
+
+    def _evaluate(self, root: Float) -> tuple[float, Float]:
+        """Objective with the penalty of the center, and its gradient."""
+        total = float(root @ root)
+        q = root**2 / total
+        value, price = self.objective(q, self.grams)
+        center = q @ self.fixed / self.unit
+        by_center = self.multipliers + CURVATURE * center
+        gradient = self.fixed @ (by_center / self.unit) - self.costs(price) / value
+        gradient = 2 * root / total * (gradient - q @ gradient)
+        return float(np.log(value) + self.multipliers @ center + CURVATURE / 2 * (center @ center)), gradient

@@ -1,0 +1,158 @@
+"""Integer masses with exactly the right means.
+
+Report values are whole multiples of a small step. Two common reports take up what rounding changes in the sum and the
+mean of a row, up to one remainder; a few rare reports, whose values differ by powers of 256 steps, take up that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.designing.methods.single_mean.program import MeanProgram
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+
+MASSES = 1 << 53
+"""Sum of a row's masses."""
+
+FINE = 22
+"""Bits of the grid of report values, relative to the largest."""
+
+LARGEST = 44
+"""Most bits of a report value in steps."""
+
+DIGIT = 256
+"""Steps of the values of rare reports are its powers."""
+
+ROOM = 64
+"""Masses by which each common report may move, in multiples of the number of reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """A private channel with masses ``counts / 2**53`` and the report values whose mean is exact."""
+
+    counts: NDArray[np.int64]
+    values: Float
+
+
+def steps_of(numbers: Float, largest: float) -> int | None:
+    """Bits after the point of the grid of report values; None where the numbers do not fit on it."""
+    _, exponent = np.frexp(largest)
+    bits = FINE - int(exponent)
+    needed = Exactly.of(numbers).denominator.bit_length() - 1 - 53
+    bits = max(bits, needed)
+    return bits if bits + int(exponent) <= LARGEST else None
+
+
+def exact_channel(
+    numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float
+) -> Exact | None:
+    """Solve for report values on the grid, and round so that every mean is exact; None where that fails.
+
+    Parameters
+    ----------
+    numbers : ndarray, shape (n,)
+        ``w``.
+    values, largest : ndarray, shape (m,)
+        Report values and their largest probabilities.
+    epsilon : Budget
+        How private.
+    r : ndarray, shape (n,) or None
+        Weights, or none for the worst case.
+    gap : float
+        Relative gap of the program.
+    """
+    bits = steps_of(numbers, float(np.abs(values).max()))
+    if bits is None:
+        return None
+    steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
+    weight: Float = np.bincount(place, weights=largest).astype(np.float64)
+    pair = _common(steps, weight)
+    ratio = 1 / epsilon.enclosure()[0]
+    rare = _Rare(abs(int(steps[pair[0]] - steps[pair[1]])), int(np.rint(np.ldexp(numbers.mean(), bits))), ratio)
+    room = ROOM * (len(steps) + 1)
+    base = float(ratio) + 3 * room / (float(weight[list(pair)].min()) * 2.0**53)
+    if not base < 1:
+        return None
+    scale, middle = float(np.abs(values).max()), float(numbers.mean())
+    spent = rare.mass * len(rare.steps) / 2.0**53
+    moment = float(np.ldexp(rare.steps.astype(np.float64), -bits).sum() * rare.mass / 2.0**53)
+    # Numbers near 1 around the middle; the reports that are kept for rounding have their share already.
+    moved = (np.ldexp(steps.astype(np.float64), -bits) - middle) / scale
+    program = MeanProgram((numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale))
+    found = program.solve(gap)
+    return _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+
+
+def _common(steps: NDArray[np.int64], weight: Float) -> tuple[int, int]:
+    """Two reports that are common and far apart."""
+    score = np.minimum.outer(weight, weight) * np.abs(np.subtract.outer(steps, steps))
+    low, high = np.unravel_index(int(score.argmax()), score.shape)
+    return int(low), int(high)
+
+
+class _Rare:
+    """Reports that take up remainders: values ``first``, ``first + 1``, ``first + 256``, ..."""
+
+    def __init__(self, remainder: int, first: int, ratio: Fraction) -> None:
+        self.digits = 1
+        while DIGIT**self.digits < 2 * remainder + 2:
+            self.digits += 1
+        self.steps = np.array([first, *(first + DIGIT**power for power in range(self.digits))], dtype=np.int64)
+        most = DIGIT * (self.digits + 1)
+        self.high = int(2 * most / (1 - ratio)) + 2
+        self.low = -int(-(self.high * ratio) // 1)
+        self.mass = (self.high + self.low) // 2
+
+    def counts(self, remainder: int) -> list[int] | None:
+        """Masses whose mean differs from the middle ones by the remainder, in steps."""
+        found, total = [], 0
+        for _ in range(self.digits):
+            digit = (remainder + DIGIT // 2) % DIGIT - DIGIT // 2
+            remainder = (remainder - digit) // DIGIT
+            found.append(self.mass + digit)
+            total += digit
+        found.insert(0, self.mass - total)
+        inside = all(self.low <= count <= self.high for count in found)
+        return found if inside and remainder == 0 else None
+
+
+def _rounded(
+    numbers: Float,
+    steps: NDArray[np.int64],
+    bits: int,
+    largest: Float,
+    channel: Float,
+    ratio: Fraction,
+    room: int,
+    rare: _Rare,
+) -> Exact | None:
+    pair = _common(steps, largest)
+    high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
+    high[list(pair)] += room
+    low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
+    counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
+    w = Exactly.of(numbers)
+    # In steps over 2**53: exact, since the grid is fine enough.
+    wanted = (w.whole << (53 + bits)) // w.denominator
+    missing = MASSES - rare.mass * len(rare.steps) - counts.sum(axis=1)
+    off = wanted - counts.astype(object) @ steps.astype(object) - rare.mass * int(rare.steps.sum())
+    one, two = pair
+    apart = int(steps[one] - steps[two])
+    rows = []
+    for x, (mass, mean) in enumerate(zip(missing.tolist(), off.tolist(), strict=True)):
+        more = (2 * (mean - mass * int(steps[two])) + apart) // (2 * apart)
+        counts[x, one] += more
+        counts[x, two] += mass - more
+        rows.append(rare.counts(mean - more * int(steps[one]) - (mass - more) * int(steps[two])))
+    if any(row is None for row in rows) or (counts < low).any() or (counts > high).any():
+        return None
+    whole = np.column_stack([counts, np.array(rows, dtype=np.int64)])
+    values = np.ldexp(np.concatenate([steps, rare.steps]).astype(np.float64), -bits)
+    return Exact(whole, values)

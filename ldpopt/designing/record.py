@@ -1,0 +1,205 @@
+"""A design: mechanism, estimator, errors and proof in one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.answer_classes import AnswerClasses, merged_by
+from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
+from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.checks import Float, frozen, require_memory
+from ldpopt.foundation.labels import codes
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.statement.workloads import Workload
+
+LARGEST_COVARIANCE = 1000
+"""Most numbers whose covariance matrix is kept in an estimate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design(ReportSource):
+    """The mechanism that estimates a workload best, with its estimator and a proof.
+
+    Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
+    the number of respondents.
+
+    Attributes
+    ----------
+    workload : Workload
+        What is estimated.
+    mechanism : Mechanism
+        What is sampled: exactly private. Its outputs are 0, 1, 2, ...
+    certificate : DesignCertificate
+        Value and bound in rationals; it can be saved and checked again.
+    notes : tuple of str
+        What was done, and why.
+    """
+
+    workload: Workload
+    mechanism: Mechanism
+    certificate: DesignCertificate
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Sizes, errors and gap."""
+        return (
+            f"Design({self.workload.shape[0]} numbers of {self.workload.shape[1]} answers, {self.n_reports} reports, "
+            f"{self.objective.replace('_', '-')} variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
+        )
+
+    @property
+    def objective(self) -> str:
+        """``"average"`` or ``"worst_case"``."""
+        return self.certificate.objective
+
+    @property
+    def weights(self) -> Float:
+        """Weights of the answers; for the worst case, the hardest ones."""
+        return self.certificate.weights
+
+    @property
+    def privacy(self) -> Any:
+        """The notion."""
+        return self.certificate.privacy
+
+    @cached_property
+    def _merged(self) -> AnswerClasses:
+        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
+
+    @cached_property
+    def estimator(self) -> Float:
+        """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
+        require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
+        rows = self.workload.matrix[:, self._merged.first]
+        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
+        constant = rows[:, :1]
+        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
+
+    @cached_property
+    def _variances(self) -> Float:
+        """Total variance of a report, for every answer."""
+        merged, inverse = self._merged, self.certificate.left_inverse
+        r = np.bincount(merged.classes, weights=self.weights)
+        gram = self.workload.contrast_gram[np.ix_(merged.first, merged.first)]
+        # Around the weights' average, where little cancels.
+        moved = inverse - r[:, None]
+        moment = np.einsum("xy,xy->y", gram @ moved, moved)
+        mean = gram @ r
+        square = np.diag(gram) - 2 * mean + r @ mean
+        second = self.mechanism.channel[merged.first] @ moment
+        return np.asarray((second - square)[merged.classes])
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's unbiased values, summed over the workload.
+
+        Parameters
+        ----------
+        x : sequence of labels, optional
+            True answers; default: every answer in order.
+
+        Returns
+        -------
+        ndarray
+            One for each answer.
+        """
+        places = slice(None) if x is None else codes(x, self.workload.inputs, "answer")
+        return np.asarray(self._variances[places])
+
+    @property
+    def value(self) -> float:
+        """Average or largest variance, whichever was minimised; rounded up from the certificate."""
+        return round_up(self.certificate.achieved)
+
+    @property
+    def average_variance(self) -> float:
+        """Average over the weights."""
+        return self.value if self.objective == "average" else float(self.weights @ self._variances / self.weights.sum())
+
+    @property
+    def worst_variance(self) -> float:
+        """Largest over the answers."""
+        return self.value if self.objective == "worst_case" else float(self._variances.max())
+
+    @property
+    def bound(self) -> float:
+        """Proved lower bound on `value`, for every private mechanism with any number of reports."""
+        return round_down(self.certificate.bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """``1 - bound / value``."""
+        return self.certificate.relative_gap
+
+    @property
+    def exact(self) -> bool:
+        """Whether value and bound are proved in rationals."""
+        return self.certificate.exact
+
+    @property
+    def n_reports(self) -> int:
+        """Number of different reports."""
+        return len(self.mechanism.outputs)
+
+    @property
+    def bits(self) -> int:
+        """Bits that a report takes."""
+        return max(1, (self.n_reports - 1).bit_length())
+
+    @property
+    def digest(self) -> str:
+        """Digest of the mechanism."""
+        return self.mechanism.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count reports; see `Counts.of`."""
+        return Counts.of(self.mechanism, reports, weights=weights)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+        r"""Estimate the workload from reports, without bias.
+
+        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
+
+        Parameters
+        ----------
+        reports : Counts, or sequence of labels, shape (N,), or mapping label -> count
+            Outputs of the mechanism, as `Counts.of` takes them.
+        confidence : float
+            Coverage of each score interval on its own. Default: ``0.95``.
+        simultaneous : bool
+            Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
+
+        Returns
+        -------
+        Estimate
+            One number for each row of the workload, with its name. Intervals are score intervals: they have every value
+            that the estimate does not contradict, and are not of width 0 where all reports count the same.
+
+        Raises
+        ------
+        StatementError
+            If there are no reports, or one is no output.
+        """
+        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
+        counts = self.count(reports).require_some()
+        share = counts.values / counts.total
+        values = self.estimator @ share
+        if len(values) <= LARGEST_COVARIANCE:
+            covariance = covariance_of_mean(self.estimator, values, counts)
+            spread = np.diag(covariance)
+        else:
+            covariance = None
+            spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+        first = self._merged.first
+        frequencies = norm_sub(self.certificate.left_inverse @ share)
+        wanted, channel = np.asarray(self.workload.matrix[:, first]), self.mechanism.channel[first]
+        interval = score_intervals(values, wanted, self.estimator, channel, frequencies, counts.scale, z)
+        error = np.sqrt(np.maximum(spread, 0.0))
+        names = self.workload.names
+        return Estimate(values, error, counts.n_reports, float(confidence), "design", names, covariance, interval)

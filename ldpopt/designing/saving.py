@@ -1,0 +1,79 @@
+"""Designs as files: one file has the mechanism, the estimator and the proof.
+
+A design that lists its reports is saved as its certificate, which holds all of these. A design for the frequencies of
+many answers is saved as its statement and the size of its sets; value and bound are computed again from these.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.designing.frequency_certificate import FrequencyCertificate, best_size, is_frequency_design
+from ldpopt.designing.record import Design
+from ldpopt.designing.subsets import FrequencyDesign
+from ldpopt.errors import ModelFileError, StatementError
+
+FORMAT = "ldpopt frequency design 1"
+
+
+def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
+    """Write a design with its proof as JSON; atomic.
+
+    Parameters
+    ----------
+    found : Design or FrequencyDesign
+        What `design` returned.
+    path : path-like
+        `load_design`, `Mechanism.load` and the command line read it.
+    title : str
+        What the design is for; default: ``""``. Notion, epsilon, digest and version are written with it.
+
+    Raises
+    ------
+    StatementError
+        If it is another object.
+    MechanismError
+        If a label is neither text nor a number.
+    ModelFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ldpopt import PureLDP, Workload, design
+    >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
+    >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
+    """
+    if not isinstance(found, (Design, FrequencyDesign)):
+        raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
+    found.certificate.save(path, title=title)
+
+
+def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
+    """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON file.
+
+    Returns
+    -------
+    Design or FrequencyDesign
+        What it claims is not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing or no design.
+    """
+    if is_frequency_design(path):
+        claim = FrequencyCertificate.load(path)
+        best = best_size(claim.workload.shape[1], claim.privacy.epsilon)
+        if claim.size != best:
+            what = f"the file has sets of {claim.size}; the best are of {best}"
+            raise ModelFileError(what, where=f"{os.fspath(path)}: size", do="design again")
+        return FrequencyDesign(claim)
+    proof = DesignCertificate.load(path)
+    return Design(proof.workload, proof.mechanism, proof)

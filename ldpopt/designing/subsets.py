@@ -1,0 +1,160 @@
+r"""Frequencies with equal weights, of any number of answers: subset selection is optimal, in closed form.
+
+With all permutations as symmetries every information matrix is a multiple of the identity on contrasts, and a set of
+``k`` answers tells the share
+
+.. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
+
+so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`. The largest ``t`` is at one of the two
+whole numbers next to :math:`n / (e^\epsilon + 1)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.designing.frequency_certificate import FrequencyCertificate
+from ldpopt.designing.realize import left_inverse
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.inversion import Estimate
+from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.deprecation import renamed
+from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
+from ldpopt.privacy import PureLDP
+from ldpopt.statement.workloads import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyDesign(ReportSource):
+    """The optimal design for the frequencies of many answers, drawn by its own sampler.
+
+    Made by `design` where the channel would be too large to list. It has what a `Design` has, but no matrix.
+
+    Attributes
+    ----------
+    certificate : FrequencyCertificate
+        Statement, size of the sets, value and bound; it can be saved and checked again.
+    notes : tuple of str
+        What was done, and why.
+    """
+
+    certificate: FrequencyCertificate
+    notes = ("closed form: subset selection is optimal for frequencies, weighted alike",)
+    objective = "average"
+    exact = True
+
+    @property
+    def workload(self) -> Workload:
+        """Frequencies, perhaps times a number."""
+        return self.certificate.workload
+
+    @property
+    def privacy(self) -> PureLDP:
+        """How private."""
+        return self.certificate.privacy
+
+    @property
+    def protocol(self) -> SubsetSelection:
+        """What is drawn: a report is a set of answers."""
+        return self.certificate.protocol
+
+    @property
+    def achieved(self) -> Fraction:
+        """Average variance of what is drawn, exactly."""
+        return self.certificate.achieved
+
+    def __repr__(self) -> str:
+        """Sizes, error and gap."""
+        return (
+            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
+            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
+        )
+
+    @property
+    def value(self) -> float:
+        """Average variance, which is the same for every distribution; rounded up."""
+        return round_up(self.achieved)
+
+    average_variance = value
+    worst_variance = value
+
+    @property
+    def bound(self) -> float:
+        """Proved lower bound for every private mechanism, rounded down."""
+        return round_down(self.certificate.bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """``1 - bound / value``."""
+        return self.certificate.relative_gap
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel, where its reports are few enough to list."""
+        return self.protocol.mechanism
+
+    @property
+    def estimator(self) -> Float:
+        """``V``, shape ``(n, m)``: what each report counts for, where the reports are few enough to list."""
+        channel = self.mechanism.channel
+        r = np.full(len(channel), 1.0 / len(channel))
+        return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
+
+    @property
+    def n_reports(self) -> int:
+        """Number of different reports."""
+        return comb(self.workload.shape[1], self.protocol.size)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a report: the logarithm of the number of sets."""
+        from math import lgamma, log
+
+        n, k = self.workload.shape[1], self.protocol.size
+        return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    def audit(self) -> Audit:
+        """Tell the exact privacy of what is drawn."""
+        return self.protocol.audit()
+
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+        """Draw one report, a row of positions of answers, for each answer."""
+        return self.protocol.privatize(x, rng=rng)
+
+    randomize = renamed("randomize", "privatize")
+
+    @property
+    def digest(self) -> str:
+        """Digest of the protocol."""
+        return self.protocol.digest
+
+    def count(self, reports: Any, *, weights: Any = None) -> Counts:
+        """Count the reports that name each answer."""
+        return self.protocol.count(reports, weights=weights)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+        """Estimate the workload from reports or `Counts`, without bias."""
+        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+        unit, names = self.workload.unit or 1.0, self.workload.names
+        interval = np.sort(unit * found.interval, axis=1)
+        error = abs(unit) * found.std_error
+        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
+
+
+def frequency_design(workload: Workload, privacy: PureLDP) -> FrequencyDesign:
+    """Design for the frequencies of all answers, weighted alike."""
+    return FrequencyDesign(FrequencyCertificate.of(workload, privacy))

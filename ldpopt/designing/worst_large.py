@@ -1,0 +1,141 @@
+"""Designs for the worst case of many answers: columns for the average at the hardest weights, then the saddle on them.
+
+Weights and columns are improved in turn. The bound is that of the elliptope for the weights found, which bounds the
+worst case as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.designing.column_generation import Optimum
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.methods.relaxation import generate_large
+from ldpopt.designing.pricing import Staircases
+from ldpopt.designing.saddle import Saddle, solve_saddle
+from ldpopt.designing.symmetry import group
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.privacy.cones.columns import Columns
+
+ROUNDS = 5
+"""Limit on rounds."""
+
+FIRST = 3.0
+"""Gap of the first round's columns, in multiples of the gap that is aimed at; later ones have half of it."""
+
+KEPT = 1e-6
+"""Share of the largest multiple below which a column is dropped between rounds."""
+
+RARE = 0.01
+"""Share of the average probability below which a column of the average's design is not taken over."""
+
+USED = 1e-9
+"""Probability below which a column is left out of the mechanism."""
+
+LEAST = 1e-6
+"""Smallest weight of an answer, in multiples of the average, for which columns are sought."""
+
+
+def generate_worst_large(
+    gram: Float,
+    cone: Staircases,
+    hints: Sequence[NDArray[np.int64]] = (),
+    *,
+    gap: float = 1e-3,
+    deadline: Deadline = NO_LIMIT,
+    candidates: Float | None = None,
+) -> tuple[Optimum, float]:
+    """Design for the largest variance over many answers.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (n, n)
+        ``W^T W``; no two answers are alike.
+    cone : Staircases
+        The columns.
+    hints : sequence of permutations
+        Possible symmetries. Default: ``()``.
+    gap : float
+        Relative gap that is aimed at. Default: ``1e-3``.
+    deadline : Deadline
+        When to stop anyway. Default: ``NO_LIMIT``.
+    candidates : ndarray, shape (m, n), optional
+        Sets to begin with.
+
+    Returns
+    -------
+    Optimum
+        The design for its own weights, and multipliers that prove a bound for theirs.
+    float
+        Largest variance of the design.
+    """
+    n = len(gram)
+    r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap
+    best: tuple[Optimum, float] | None = None
+    dual: Optimum | None = None
+    while True:
+        rounds += 1
+        contrasts = Contrasts(gram, r)
+        found = generate_large(contrasts, cone, hints, gap=own, deadline=deadline, candidates=candidates)
+        if dual is None or _bound(found) > _bound(dual):
+            dual = found
+        if best is not None and 1 - _bound(dual) / best[1] <= gap:
+            break
+        columns = _pool(cone, found, candidates)
+        theta = np.full(len(columns), 1 / columns.vectors.sum(axis=0).max())
+        unit = gram / np.trace(gram)
+        saddle = solve_saddle(columns.vectors, unit, theta, 0.9 * r + 0.1 / n, gap=gap / 100, deadline=deadline)
+        now = _finished(gram, columns, saddle, rounds)
+        best = now if best is None or now[1] < best[1] else best
+        if 1 - _bound(dual) / best[1] <= gap or rounds == ROUNDS or deadline.is_over:
+            break
+        candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
+        r = _symmetric(contrasts, cone, saddle.r, hints)
+        own = gap / 2
+    return replace(best[0], dual=dual.dual), best[1]
+
+
+def _bound(optimum: Optimum) -> float:
+    return optimum.dual.bound - optimum.contrasts.spread
+
+
+def _pool(cone: Staircases, found: Optimum, candidates: Float | None) -> Columns:
+    """Columns of the average's design with the ones so far, and single answers, which tell all directions."""
+    shapes = [found.columns.shapes[found.q > RARE / len(found.q)], np.eye(cone.n)]
+    if candidates is not None:
+        shapes.append(candidates)
+    return cone.columns(np.unique(np.vstack(shapes), axis=0))
+
+
+def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
+    """Weights averaged over the symmetries of the workload, none of them 0."""
+    n = len(r)
+    plain = replace(contrasts, weights=np.full(n, 1.0 / n))
+    r = np.mean([r[order] for order in group(plain, hints, cone)], axis=0)
+    r = np.maximum(r / r.sum(), LEAST / n)
+    return np.asarray(r / r.sum())
+
+
+def _finished(gram: Float, columns: Columns, saddle: Saddle, rounds: int) -> tuple[Optimum, float]:
+    """Design of a saddle point, and its largest variance."""
+    contrasts = Contrasts(gram, saddle.r / saddle.r.sum())
+    contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
+    mass = columns.mass(contrasts.weights)
+    q = saddle.theta * mass
+    used = np.flatnonzero(q > USED * q.sum())
+    columns, q = columns.take(used), q[used] / q[used].sum()
+    atoms = contrasts.atoms(columns)
+    inverse = np.linalg.inv((atoms.T * q) @ atoms)
+    estimator = contrasts.basis / contrasts.unit @ (inverse @ atoms.T)
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    theta = q / mass[used]
+    vectors = columns.vectors
+    variance = (vectors.T @ (theta * moments)) / (vectors.T @ theta) - np.diag(contrasts.centered)
+    value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
+    # The dual is that of the relaxation; it is put in by the caller.
+    return Optimum(contrasts, columns, q, value, None, rounds), float(variance.max())  # type: ignore[arg-type]

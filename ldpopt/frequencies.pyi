@@ -1,1 +1,0 @@
-from ldpopt.estimation.frequencies import *

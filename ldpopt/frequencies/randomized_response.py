@@ -1,0 +1,96 @@
+r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.closed_forms import randomized_response
+from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.errors import StatementError
+from ldpopt.estimation.reports import chunks_of, counted
+from ldpopt.foundation.checks import Float, require_memory
+from ldpopt.foundation.labels import label_array
+from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
+
+
+class RandomizedResponse(FrequencyProtocol):
+    r"""Frequency protocol GRR (k-RR, direct encoding): truth with probability ``p``, each other label with ``q``.
+
+    .. math:: p = \frac{E}{E + d - 1}, \quad q = \frac{1}{E + d - 1}, \quad V(0) = \frac{d - 2 + E}{(E-1)^2},
+              \quad E = e^\epsilon
+
+    Parameters
+    ----------
+    inputs : int or sequence of hashable
+        The ``d`` labels.
+    epsilon : float or str
+        Budget in nats, positive.
+
+    Notes
+    -----
+    A report is a label. It is optimal for the probability of truth under a uniform prior, at every epsilon. For
+    frequencies it is better than unary encoding and hashing only if ``d < 3 E + 2``. O(1) per report.
+
+    References
+    ----------
+    Kairouz, Bonawitz and Ramage 2016 (k-RR); Wang, Blocki, Li and Jha 2017, section 4.1; Warner 1965 for ``d = 2``.
+
+    Examples
+    --------
+    >>> response = RandomizedResponse(["a", "b", "c"], "log(4)")
+    >>> round(float(response.p), 12), response.audit().verdict
+    (0.666666666667, 'certified')
+    """
+
+    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
+        super().__init__(inputs, epsilon)
+        require_memory(16 * len(self.inputs), f"the letters of {len(self.inputs)} labels")
+        letters = np.arange(len(self.inputs))
+        self._sampler = ResponseSampler(self.inputs, letters, letters, self.epsilon)
+        self.p, self.q = kept_and_other(self._sampler)
+        self._require_distinguishable()
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The channel, ``(d, d)``: the optimum that `solve` finds for ``identity`` utility and a uniform prior."""
+        size = len(self.inputs)
+        require_memory(40 * size * size, f"the {size} x {size} channel")
+        form = randomized_response(size, self.epsilon)
+        return self._channel(form.channel, self.inputs)
+
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
+        drawn = self._sampler.draw(answers, rng=rng)
+        return drawn if isinstance(self.inputs, range) else label_array(self.inputs)[drawn]
+
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
+        seen = counted(reports, self.inputs)
+        if seen is not None:
+            if weights is not None:
+                raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
+            return seen, int(seen.sum())
+        positions = np.concatenate([chunk.codes for chunk in chunks_of(reports, self.inputs)])
+        return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
+
+    def _ratio(self) -> Fraction:
+        return self.p / self.q
+
+    def _delta(self, alpha: Fraction) -> Fraction:
+        return self.p - alpha * self.q
+
+    def _witness(self) -> Any:
+        return self.inputs[0]
+
+
+def kept_and_other(sampler: ResponseSampler) -> tuple[Fraction, Fraction]:
+    """Exact probabilities of the true letter and of each other one, without listing the letters."""
+    size = len(sampler.members)
+    kept = Fraction(1, size) if sampler.is_uniform else Fraction(sampler.truth_mass, TOTAL)
+    return kept, (1 - kept) / (size - 1)

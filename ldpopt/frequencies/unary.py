@@ -1,0 +1,137 @@
+r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR) or optimized."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float, loose_array, require_memory, short_repr
+from ldpopt.foundation.labelled import distinct_labels, places
+from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random, bit_source
+
+MAX_LISTED_LABELS = 12
+"""Largest number of labels for which the channel with ``2**d`` reports is listed."""
+
+
+class UnaryEncoding(FrequencyProtocol):
+    r"""One bit per label, independent: 1 with probability ``p`` for the true label, ``q`` for the others.
+
+    .. math:: \text{optimized (OUE): } p = \frac12,\ q = \frac{1}{E + 1},\ V(0) = \frac{4E}{(E-1)^2}; \qquad
+              \text{symmetric (SUE): } p = \frac{s}{s + 1},\ q = 1 - p,\ V(0) = \frac{s}{(s-1)^2}
+
+    with ``E = exp(epsilon)`` and ``s = exp(epsilon / 2)``.
+
+    Parameters
+    ----------
+    inputs : int or sequence of hashable
+        The ``d`` labels.
+    epsilon : float or str
+        Budget in nats, positive.
+    kind : {"optimized", "symmetric"}
+        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR, permanent response);
+        default: ``"optimized"``.
+
+    Notes
+    -----
+    A report is a row of ``d`` bits. Two labels differ in two bits, so the true budget is the logarithm of the
+    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) per report.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova 2014 (RAPPOR); Wang, Blocki, Li and Jha 2017, section 4.2.
+
+    Examples
+    --------
+    >>> bits = UnaryEncoding(4, "log(3)")
+    >>> float(bits.p), float(bits.q), round(bits.variance(), 9)
+    (0.5, 0.25, 3.0)
+    """
+
+    def __init__(
+        self,
+        inputs: int | Sequence[Hashable],
+        epsilon: float | str,
+        *,
+        kind: Literal["optimized", "symmetric"] = "optimized",
+    ) -> None:
+        super().__init__(inputs, epsilon)
+        if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
+            raise StatementError(f"kind {short_repr(kind)} is unknown", do="use 'optimized' or 'symmetric'")
+        self.kind = kind
+        # (1 - q) / q <= root. The other factor is 1 for p = 1/2, and the same for p = 1 - q.
+        root = self.epsilon.enclosure(1 if kind == "optimized" else Fraction(1, 2))[0]
+        rare = math.ceil(TOTAL / (root + 1))
+        self._masses = (TOTAL // 2 if kind == "optimized" else TOTAL - rare), rare
+        self.p, self.q = Fraction(self._masses[0], TOTAL), Fraction(rare, TOTAL)
+        self._require_distinguishable()
+
+    def __repr__(self) -> str:
+        """Kind, number of labels and budget."""
+        return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The channel to all ``2**d`` reports, each the tuple of labels whose bit is 1; for ``d <= 12``."""
+        size = len(self.inputs)
+        if size > MAX_LISTED_LABELS:
+            return super().mechanism
+        bits = np.array(list(itertools.product((0, 1), repeat=size)), dtype=bool)
+        p, q = float(self.p), float(self.q)
+        ones = bits.sum(axis=1)[None, :] - bits.T
+        rest = q**ones * (1 - q) ** (size - 1 - ones)
+        outputs = [tuple(itertools.compress(self.inputs, row)) for row in bits.tolist()]
+        return self._channel(np.where(bits.T, p, 1 - p) * rest, outputs)
+
+    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
+        size, width = len(answers), len(self.inputs)
+        require_memory(size * width, f"{size} reports of {width} bits")
+        source, reports = bit_source(rng), np.empty((size, width), dtype=bool)
+        true_mass, other_mass = (np.uint64(mass) for mass in self._masses)
+        for part in chunks(size, width):
+            own = answers[part]
+            drawn = source(len(own) * width).reshape(len(own), width)
+            bits = drawn < other_mass
+            rows = np.arange(len(own))
+            bits[rows, own] = drawn[rows, own] < true_mass
+            reports[part] = bits
+        return reports
+
+    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
+        array = loose_array(self._columns(reports), "list of reports")
+        if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
+            raise StatementError(
+                f"reports are {array.dtype} of shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
+                do="pass what privatize returned",
+            )
+        if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
+            raise StatementError(
+                "a report contains a number that is neither 0 nor 1", do="pass what privatize returned"
+            )
+        return array.sum(axis=0) if weights is None else weights @ array, len(array)
+
+    def _columns(self, reports: Any) -> Any:
+        """Bits in the order of the inputs: a DataFrame has them by label."""
+        if not hasattr(reports, "columns"):
+            return reports
+        labels = distinct_labels(reports.columns, "reports", "input")
+        return reports.to_numpy()[:, places(labels, self.inputs, "reports", "input")]
+
+    def _ratio(self) -> Fraction:
+        return self.p * (1 - self.q) / (self.q * (1 - self.p))
+
+    def _delta(self, alpha: Fraction) -> Fraction:
+        # All other bits have the same law. Of the four values of these two bits only (1, 0) is likelier.
+        return self.p * (1 - self.q) - alpha * self.q * (1 - self.p)
+
+    def _witness(self) -> Any:
+        return (self.inputs[0],)

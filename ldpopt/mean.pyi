@@ -1,1 +1,0 @@
-from ldpopt.estimation.mean import *

@@ -1,0 +1,48 @@
+"""Mean estimation under local privacy, one protocol per file, each with its true privacy in closed form.
+
+In: bounded answers of users. Out: private reports, and an unbiased `Estimate` of the mean with its standard error.
+"""
+
+from ldpopt.mean.designed import Designed, designed
+from ldpopt.mean.duchi import Duchi
+from ldpopt.mean.duchi_vector import DuchiVector
+from ldpopt.mean.hybrid import Hybrid
+from ldpopt.mean.laplace import Laplace
+from ldpopt.mean.literature import (
+    harmony,
+    hybrid_vector,
+    piecewise_vector,
+    rcp_multiple,
+    rcp_multiple_opt,
+    rcp_opt,
+)
+from ldpopt.mean.no_privacy import NoPrivacy
+from ldpopt.mean.piecewise import Piecewise
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mean.randomizer import VectorProtocol
+from ldpopt.mean.sampled import Sampled, sampled
+from ldpopt.mean.square_wave import SquareWave
+
+__all__ = [
+    "Designed",
+    "Duchi",
+    "DuchiVector",
+    "Hybrid",
+    "Laplace",
+    "NoPrivacy",
+    "Piecewise",
+    "Protocol",
+    "RandomCensoring",
+    "Sampled",
+    "SquareWave",
+    "VectorProtocol",
+    "designed",
+    "harmony",
+    "hybrid_vector",
+    "piecewise_vector",
+    "rcp_multiple",
+    "rcp_multiple_opt",
+    "rcp_opt",
+    "sampled",
+]

@@ -1,0 +1,93 @@
+r"""Reports on a grid that are likely in a band around the answer: the common law of Piecewise and Square Wave."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Verdict
+from ldpopt.closed_forms.samplers import Source, uniform_below
+from ldpopt.foundation.checks import Float
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.randomizer import below, uniforms
+from ldpopt.mean.two_level import TwoLevel
+from ldpopt.mechanism.sampling import BITS
+
+
+class Banded(Protocol):
+    r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else uniform in all.
+
+    .. math:: P(y \mid i) = \frac{p}{W} [i \le y < i + W] + \frac{1 - p}{N}, \qquad i = 0, \dots, N - W, \qquad
+              \frac{p N}{(1 - p) W} \le e^\epsilon - 1
+
+    with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy for every two answers.
+    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Budget in nats, positive.
+    fraction : float
+        The band's share ``W / N``, at most 1/2.
+    """
+
+    cell_bits: int = 40
+    """Binary digits of ``N``."""
+
+    _is_ternary = True
+
+    def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
+        self.cells = 1 << self.cell_bits
+        self.band_cells = min(max(round(fraction * self.cells), 1), self.cells // 2)
+        self.law = TwoLevel(self.epsilon, Fraction(self.band_cells, self.cells))
+        self.band, self.rest = self.law.likely, self.law.rest
+        self.steps = self.cells - self.band_cells
+
+    def _scale(self, gain: float) -> None:
+        """Place the cells' centers: answers scaled by ``gain`` around the middle of the domain."""
+        low, high = self.natural_domain
+        self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
+        self.slope = self.band * gain
+        self.offset = self.middle * (1 - self.slope)
+        reach = (self.cells - 1) * self.half_cell
+        self.report_range = (self.middle - reach, self.middle + reach)
+
+    @property
+    def _bias(self) -> float:
+        """Half the distance between two adjacent points to which answers are rounded."""
+        return (self.natural_domain[1] - self.natural_domain[0]) / (2 * self.steps)
+
+    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        low, high = self.natural_domain
+        start = np.rint((x - low) * (self.steps / (high - low))).astype(np.int64)
+        start += uniform_below(self.band_cells, x.size, source)
+        anywhere = (source(x.size) >> np.uint64(BITS - self.cell_bits)).view(np.int64)
+        cell = np.where(below(self.law.mass, x.size, source), start, anywhere)
+        return np.asarray(self.middle + (2 * cell - (self.cells - 1)) * self.half_cell)
+
+    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
+        low, high = self.natural_domain
+        position, in_band = uniforms(source, x.size), below(self.law.mass, x.size, source)
+        fraction = self.band_cells / self.cells
+        start = (x - low) / (high - low) * (1 - fraction)
+        position = np.where(in_band, start + fraction * position, position)
+        return np.asarray(self.middle + (2 * position - 1) * (self.cells * self.half_cell))
+
+    def _variance(self, x: Any) -> Any:
+        # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.
+        band, rest, half = self.band, self.rest, (self.natural_domain[1] - self.natural_domain[0]) / 2
+        noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (3 * (band * self.steps) ** 2)
+        return (x - self.middle) ** 2 * (rest / band) + half**2 * noise
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        low, high = self.natural_domain
+        epsilon, verdict = self.law.privacy()
+        return epsilon, (high, low, "the largest reports"), verdict
+
+    def _delta(self, epsilon: float) -> float:
+        # The bands of the least and the largest answer are disjoint.
+        return self.law.delta(epsilon)

@@ -1,0 +1,86 @@
+r"""Duchi, Jordan and Wainwright's two-point mechanism, which is Harmony in one dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Verdict
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mechanism.mechanism import Mechanism
+
+
+class Duchi(Protocol):
+    r"""Report ``C`` or ``-C`` for a number in [-1, 1].
+
+    .. math:: \Pr(C \mid t) = \frac12 + \frac{t}{2C}, \qquad C = \coth\frac{\epsilon}{2}, \qquad V(t) = C^2 - t^2
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Budget in nats, positive.
+
+    Attributes
+    ----------
+    bit : RandomCensoring
+        The protocol of the underlying bit.
+    size : float
+        ``C``.
+
+    Notes
+    -----
+    The same bit as symmetric random censoring of ``(t + 1) / 2``, coded as ``+-C``. Its delta at a smaller budget
+    ``e`` is ``(exp(epsilon) - exp(e)) / (exp(epsilon) + 1)``. O(1) per report, drawn in integers, exactly private.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright 2018; Nguyen et al. 2016 (Harmony); Liu and Zhou 2023, section 2.
+
+    Examples
+    --------
+    >>> round(Duchi(1.0).worst_case_variance, 9)
+    4.682694377
+    """
+
+    _is_ternary = True
+
+    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+        super().__init__(epsilon, domain)
+        self.bit = RandomCensoring(self.epsilon)
+        self.size = 1 / self.bit.slope
+        self.report_range = (-self.size, self.size)
+
+    @property
+    def _bias(self) -> float:
+        """Half the distance between two adjacent points to which answers are rounded."""
+        return 2 * self.bit.bias
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel from the ends -1 and 1 to the reports ``-C`` and ``C``, exactly private."""
+        return Mechanism(self.bit.mechanism.channel, [-1.0, 1.0], [-self.size, self.size])
+
+    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        return np.where(self.bit._randomize((x + 1) / 2, source), self.size, -self.size)
+
+    def _reports(self, reports: Any) -> Float:
+        array = super()._reports(reports)
+        if not (np.abs(np.abs(array) - self.size) <= 1e-9 * self.size).all():
+            raise StatementError(f"a report is neither {self.size!r} nor its negative")
+        return array
+
+    def _variance(self, x: Any) -> Any:
+        return (self.size - x) * (self.size + x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        epsilon, _, verdict = self.bit._privacy()
+        return epsilon, (1.0, -1.0, self.size), verdict
+
+    def _delta(self, epsilon: float) -> float:
+        return self.bit._delta(epsilon)

@@ -1,0 +1,70 @@
+"""The baseline without privacy: the censored bit itself, "No-DP" in the paper's tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.foundation.checks import Float
+from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.randomizer import read_domain, uniforms
+
+
+class NoPrivacy(Protocol):
+    r"""Report whether a number in [0, 1] exceeds a uniform threshold: one bit, and no privacy.
+
+    .. math:: \Pr(1 \mid x) = x, \qquad V(x) = x (1 - x)
+
+    Notes
+    -----
+    Its true epsilon is infinite and its delta is 1: report 1 proves ``x != 0``, report 0 proves ``x != 1``. It is a
+    baseline of protocols that send a bit, and no lower bound for others: for fixed answers the error of bits is
+    ``sum x (1 - x) / N**2``, which reports of real numbers undercut.
+
+    References
+    ----------
+    Liu and Zhou 2023, equations (3)-(7) and Theorem 3.
+
+    Examples
+    --------
+    >>> NoPrivacy().worst_case_variance, NoPrivacy().audit().delta_at(5.0)
+    (0.25, 1.0)
+    """
+
+    natural_domain = (0.0, 1.0)
+    report_range = (0.0, 1.0)
+
+    def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
+        """Take the domain only: there is no budget."""
+        self._stated_domain = read_domain(domain)
+
+    def __repr__(self) -> str:
+        """Name."""
+        return "NoPrivacy()" if self._stated_domain is None else f"NoPrivacy(domain={self._stated_domain})"
+
+    @property
+    def _bias(self) -> float:
+        """Bias from rounding answers to multiples of ``2**-53``."""
+        return 2.0**-54
+
+    def audit(self) -> Audit:
+        """Return epsilon ``inf`` and delta 1 at every budget: each report excludes an answer."""
+        epsilon, witness, verdict = self._privacy()
+        return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
+
+    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        return np.asarray(uniforms(source, x.size) < x, dtype=np.uint8)
+
+    def _variance(self, x: Any) -> Any:
+        return x * (1 - x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        return math.inf, (1.0, 0.0, 1), "violated"
+
+    def _delta(self, epsilon: float) -> float:
+        return 1.0

@@ -1,0 +1,167 @@
+r"""Random censoring: one bit per user, ``Pr(1 | x) = c + d x``, with the symmetric or another interval."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Verdict
+from ldpopt.closed_forms.samplers import Source
+from ldpopt.errors import PrivacyViolationError, StatementError
+from ldpopt.foundation.checks import Float, real_number, short_repr
+from ldpopt.mean.protocol import Protocol, verdict_of_ratio
+from ldpopt.mean.randomizer import TOTAL
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import PureLDP
+
+
+class RandomCensoring(Protocol):
+    r"""Report whether a number in [0, 1] exceeds a random threshold: RCP_Single, and the paper's other intervals.
+
+    .. math:: \Pr(1 \mid x) = c + d x, \quad c = \frac{1 + \delta_2}{E + 1}, \quad c + d = \frac{E + \delta_1}{E + 1},
+              \quad V(x) = \Bigl(\frac{c}{d} + x\Bigr) \Bigl(\frac{1 - c - d}{d} + 1 - x\Bigr), \quad E = e^\epsilon
+
+    Parameters
+    ----------
+    epsilon : float or str
+        Nominal budget in nats, positive.
+    delta1 : float
+        Shift of the upper end, at most 1; not a privacy parameter; default: ``0.0``.
+    delta2 : float
+        Shift of the lower end, at least -1; not a privacy parameter; default: ``0.0``.
+
+    Raises
+    ------
+    StatementError
+        If the interval is empty or leaves [0, 1].
+
+    Notes
+    -----
+    Output 1 keeps the ratio ``E`` if ``delta1 <= E delta2``, output 0 if ``delta2 >= E delta1``. The paper checks
+    output 1 only and requires ``delta1 / E <= delta2 <= delta1``, ``delta1 > 0``: **every** such point violates
+    epsilon-LDP. Its optimum ``RCP_Opt`` (``delta1 = 1``, ``delta2 = exp(-epsilon)``) has the true epsilon ``inf`` and
+    ``delta = 1 - 1/E`` at every budget, since report 0 proves ``x != 1``. It is kept for comparison; `audit` reports
+    the violation. Among the private intervals the symmetric one is best for every ``x``; theory: docs, "Means".
+
+    The true epsilon is :math:`\max(\ln\frac{E + \delta_1}{1 + \delta_2}, \ln\frac{E - \delta_2}{1 - \delta_1})`.
+    O(1) per report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so it is
+    exactly private. All properties describe the rounded law.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Masses of report 1 at both ends of the domain, over ``2**53``.
+    lower, above : float
+        The numbers ``c`` and ``1 - c - d``.
+
+    References
+    ----------
+    Liu and Zhou 2023, Algorithms 1-3, Theorems 1-2, Corollary 1.
+
+    Examples
+    --------
+    >>> round(RandomCensoring(1.0).worst_case_variance, 9)
+    1.170673594
+    >>> RandomCensoring(1.0, delta1=1.0, delta2=math.exp(-1)).audit().epsilon
+    inf
+    """
+
+    natural_domain = (0.0, 1.0)
+    report_range = (0.0, 1.0)
+
+    def __init__(
+        self,
+        epsilon: float | str,
+        delta1: float = 0.0,
+        delta2: float = 0.0,
+        *,
+        domain: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__(epsilon, domain)
+        self.delta1, self.delta2 = _shift(delta1, "delta1"), _shift(delta2, "delta2")
+        ratio = self.epsilon.enclosure()[0]
+        lower = math.ceil(TOTAL * (1 + Fraction(self.delta2)) / (ratio + 1))
+        upper = TOTAL - math.ceil(TOTAL * (1 - Fraction(self.delta1)) / (ratio + 1))
+        if not 0 <= lower < upper <= TOTAL:
+            raise StatementError(
+                f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the interval "
+                f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
+                do="state delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
+            )
+        self.counts = lower, upper
+        self.lower, self.above, self.slope = lower / TOTAL, (TOTAL - upper) / TOTAL, (upper - lower) / TOTAL
+        self.offset = self.lower
+
+    def __repr__(self) -> str:
+        """Budget, shifts, and a warning if the budget does not hold."""
+        shifts = f", delta1={self.delta1:g}, delta2={self.delta2:g}" if self.delta1 or self.delta2 else ""
+        flag = "" if self._privacy()[2] == "certified" else f", NOT {float(self.epsilon):.6g}-LDP"
+        return f"{type(self).__name__}(epsilon={self.epsilon!r}{shifts}{flag})"
+
+    @property
+    def _is_ternary(self) -> bool:  # type: ignore[override]
+        return self.counts[0] + self.counts[1] == TOTAL
+
+    @property
+    def _bias(self) -> float:
+        """Half the distance between two adjacent points to which answers are rounded."""
+        return 0.5 / (self.counts[1] - self.counts[0])
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel from the ends 0 and 1 to the two reports, exactly private.
+
+        Raises
+        ------
+        PrivacyViolationError
+            If the interval is not epsilon-LDP.
+        """
+        lower, upper = self.counts
+        mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
+        audit = mechanism.audit(PureLDP(self.epsilon))
+        if audit.verdict != "certified":
+            raise PrivacyViolationError(
+                f"this interval is not {float(self.epsilon):.6g}-LDP: epsilon {self._privacy()[0]:.6g} found",
+                where=f"report {audit.witness[2]}" if audit.witness else "",
+                do="use delta1 = delta2 = 0, which is better than every other private interval",
+            )
+        return mechanism
+
+    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        lower, upper = self.counts
+        # The rounded threshold stays between the masses of the ends, whose ratio decides privacy.
+        threshold = np.clip(lower + np.rint((upper - lower) * x).astype(np.int64), lower, upper)
+        reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
+        return reports
+
+    def _reports(self, reports: Any) -> Float:
+        array = super()._reports(reports)
+        if not ((array == 0) | (array == 1)).all():
+            raise StatementError("a report is neither 0 nor 1", do="pass the bits that privatize returned")
+        return array
+
+    def _variance(self, x: Any) -> Any:
+        return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)
+
+    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+        lower, upper = self.counts
+        one = Fraction(upper, lower) if lower else math.inf
+        zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf
+        epsilon, verdict = verdict_of_ratio(max(one, zero), self.epsilon)
+        return epsilon, (1.0, 0.0, 1) if one >= zero else (0.0, 1.0, 0), verdict
+
+    def _delta(self, epsilon: float) -> float:
+        # Uses 1 - c = (1 - c - d) + d, to avoid a difference of two numbers near 1.
+        growth = math.expm1(min(epsilon, 709.0))
+        return max(0.0, self.slope - growth * min(self.lower, self.above))
+
+
+def _shift(value: Any, name: str) -> float:
+    number = real_number(value, name)
+    if not math.isfinite(number):
+        raise StatementError(f"{name} = {short_repr(value)} is not a finite number")
+    return number

@@ -1,0 +1,142 @@
+"""The extreme rays of a notion's cone of columns, as logarithms in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.privacy import TiedNotion
+from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.lengths import Int, lengths_of
+from ldpopt.privacy.cones.vertices import MOST, vertices
+from ldpopt.privacy.ties import Ties
+
+ZERO = -1
+"""Marks an answer that does not give a report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    r"""Columns ``exp(-epsilon unit below)``, one for each extreme ray.
+
+    Attributes
+    ----------
+    budget : Budget
+        epsilon.
+    unit : Fraction
+        What ``below`` counts.
+    below : int array, shape (k, n)
+        How far each answer is below the largest one, ``ZERO`` where the column is 0.
+    nearest : int
+        Length of the shortest tie.
+    """
+
+    budget: Budget
+    unit: Fraction
+    below: Int
+    nearest: int = 1
+
+    @cached_property
+    def depth(self) -> float:
+        """Nats between the largest and the smallest positive entry."""
+        return float(self.budget) * float(self.unit) * int(self.below.max())
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns in floats, their differences without cancellation."""
+        nats = float(self.budget) * float(self.unit) * self.below
+        values = np.exp(-nats)
+        if (self.below == ZERO).any():
+            return Columns(np.where(self.below == ZERO, 0.0, values), 0.0, 1.0)
+        spread = float(-np.expm1(-self.depth))
+        return Columns(values * -np.expm1(nats - self.depth) / spread, float(np.exp(-self.depth)), spread)
+
+    @cached_property
+    def response(self) -> Float:
+        """Shapes of randomized response for the shortest tie, which keeps every other one."""
+        n, columns = self.below.shape[1], self.columns
+        low = np.exp(-float(self.budget) * float(self.unit) * self.nearest)
+        return np.asarray(((1 - low) * np.eye(n) + low - columns.base) / columns.spread)
+
+
+def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MOST, deadline: Deadline = NO_LIMIT) -> Rays:
+    """List the extreme rays of a notion, from its definition.
+
+    Raises
+    ------
+    NotRepresentableError
+        If its columns are no cone of mutual ties or of sensitive answers, or the rays are too many to list.
+    """
+    ties = definition_of(privacy, inputs)
+    if ties.capped is not None and ties.first is None:
+        return _one_sided(ties, most)
+    lengths = lengths_of(ties)
+    rows = []
+    for part in lengths.parts:
+        below = vertices(lengths.within(part), most=most, deadline=deadline)
+        whole = np.full((len(below), ties.n), ZERO, np.int64)
+        whole[:, part] = below
+        rows.append(whole)
+    nearest = int(lengths.length.min(initial=np.iinfo(np.int64).max)) if len(lengths.length) else 1
+    return Rays(ties.budget, lengths.unit, np.vstack(rows), nearest)
+
+
+def definition_of(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
+    """All ties of a notion whose columns are a cone.
+
+    Raises
+    ------
+    NotRepresentableError
+        If they are not.
+    """
+    ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
+    is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
+    if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
+        raise NotRepresentableError(
+            f"designs are not known for {short_repr(privacy)}: its columns are not one cone",
+            do="use PureLDP, GraphDP, MetricDP or OneSided",
+        )
+    return ties
+
+
+def _one_sided(ties: Ties, most: int) -> Rays:
+    """Unit columns of the answers that are not sensitive; sets of sensitive ones, the others at their least."""
+    assert ties.capped is not None
+    sensitive = np.flatnonzero(ties.capped)
+    if len(sensitive) > np.log2(most):
+        raise NotRepresentableError(
+            f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays",
+            do="join sensitive answers into at most 16",
+        )
+    sets = np.arange(1, 2 ** len(sensitive))
+    below = np.ones((len(sets), ties.n), np.int64)
+    below[:, sensitive] = 1 - ((sets[:, None] >> np.arange(len(sensitive))) & 1)
+    others = np.where(np.eye(ties.n, dtype=bool)[~ties.capped], 0, ZERO)
+    return Rays(ties.budget, Fraction(1), np.vstack([below, others]))
+
+
+def require_said(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
+    """Refuse weights of 0 for all answers that may give some report.
+
+    Raises
+    ------
+    StatementError
+        Naming one of the answers.
+    """
+    silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
+    if len(silent):
+        x = int(np.argmax(rays.below[silent[0]] != ZERO))
+        raise StatementError(
+            "the weight of the answer is 0, and so are those of all answers that it is hidden among",
+            where=f"answer {inputs[x]!r}",
+            do="give it a positive weight: reports may reveal it",
+        )

@@ -1,0 +1,176 @@
+"""Canonical form at a basis: elimination, basic solution, reduced costs, Theorem 1's test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.exact.simplex.elimination import Row, Simplify, basic_rows, solve_rows
+from ldpopt.solving.exact.simplex.form import StandardForm
+from ldpopt.solving.exact.simplex.standard import standard_form
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class CanonicalForm:
+    r"""A standard form, solved for the columns of a basis.
+
+    Attributes
+    ----------
+    form : StandardForm
+        The standard form.
+    basis : tuple of int
+        Positions of the basic columns.
+    basic_solution : dict of str to number
+        ``x`` by column, zeros outside the basis.
+    reduced_costs : dict of str to number
+        :math:`\sigma` by column, zeros in the basis.
+    multipliers : tuple, shape (rows,)
+        :math:`c_B B^{-1}`: the dual solution.
+    simplify : callable or None
+        Function applied to every number.
+    """
+
+    form: StandardForm
+    basis: tuple[int, ...]
+    basic_solution: dict[str, Any]
+    reduced_costs: dict[str, Any]
+    multipliers: tuple[Any, ...] = field(repr=False)
+    simplify: Simplify | None = field(default=None, repr=False)
+
+    @cached_property
+    def objective(self) -> Any:
+        """Value of the basic solution, in the program's own direction and unit."""
+        total = sum(c * x for c, x in zip(self.form.cost, self.basic_solution.values(), strict=True))
+        value = self.form.constant + self.form.sign * total
+        return self.simplify(value) if self.simplify else value
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether no basic variable is negative."""
+        return all(value >= 0 for value in self.basic_solution.values())
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether a basic variable is zero: then this point has several bases."""
+        names = self.form.names
+        return any(self.basic_solution[names[position]] == 0 for position in self.basis)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Theorem 1's test: feasible, and no reduced cost is positive.
+
+        True proves optimality. False disproves it only if the point is feasible and not degenerate: a degenerate vertex
+        may pass the test with another basis.
+        """
+        return self.is_feasible and all(cost <= 0 for cost in self.reduced_costs.values())
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether also all reduced costs outside the basis are negative: then no other point is optimal.
+
+        False if a cost is zero; at a degenerate vertex the optimum may be unique nevertheless.
+        """
+        inside = set(self.basis)
+        outside = (self.form.names[j] for j in range(self.form.shape[1]) if j not in inside)
+        return self.is_optimal and all(self.reduced_costs[name] < 0 for name in outside)
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """The basic solution as the program's own variables."""
+        return self.form.point(tuple(self.basic_solution.values()))
+
+    def tableau(self) -> pd.DataFrame:
+        """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row per basic column; the last row has the reduced costs.
+
+        The last entry is the objective.
+        """
+        import pandas as pd
+
+        sides = [[*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)]
+        solved = solve_rows(basic_rows(self.form, self.basis), sides, self.simplify)
+        names = self.form.names
+        table = {names[position]: solved[k] for k, position in enumerate(self.basis)}
+        table["sigma"] = [*self.reduced_costs.values(), self.objective]
+        return pd.DataFrame.from_dict(table, orient="index", columns=[*names, "b"], dtype=object)
+
+
+def canonical_form(
+    program: LinearProgram | StandardForm, basis: Iterable[int | str], *, simplify: Simplify | None = None
+) -> CanonicalForm:
+    r"""Solve a program for the columns of a basis: basic solution, reduced costs, Theorem 1's test.
+
+    Parameters
+    ----------
+    program : LinearProgram or StandardForm
+        A LinearProgram goes through `standard_form`.
+    basis : iterable of int or str
+        As many columns of the standard form as it has rows: positions from 0, or names.
+    simplify : callable, optional
+        Applied to every number computed. Symbolic entries need one that finds zeros, such as ``sympy.cancel``.
+
+    Returns
+    -------
+    CanonicalForm
+        Exact if the entries are.
+
+    Raises
+    ------
+    StatementError
+        If the basis has the wrong size or is singular (as for the binary models at ``epsilon = 0``).
+    NotRepresentableError
+        If a LinearProgram is too large for `standard_form`.
+
+    Notes
+    -----
+    Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen by sparsity, not by size:
+    with floats the accuracy depends on the condition of the basis. Mathematics: docs, "Optimality proofs by reduced
+    costs".
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, Theorem 1 and equations (5)-(9) and (16)-(18).
+
+    Examples
+    --------
+    >>> from ldpopt.simplex import MODEL_I, binary_standard_form
+    >>> table = canonical_form(binary_standard_form(["1/2", "1/2"], "log(3)"), MODEL_I["B1"].columns)
+    >>> print(table.objective, table.reduced_costs["x5"], table.is_optimal)
+    3/4 -1/8 True
+    """
+    form = program if isinstance(program, StandardForm) else standard_form(program)
+    chosen = form.positions(basis)
+    basic = basic_rows(form, chosen)
+    solved = solve_rows(basic, [[right] for right in form.right], simplify)
+    prices = [row[0] for row in solve_rows(_transposed(basic), [[form.cost[j]] for j in chosen], simplify)]
+    x = [0 * cost for cost in form.cost]
+    for k, position in enumerate(chosen):
+        x[position] = solved[k][0]
+    sigma = _reduced_costs(form, prices, set(chosen), simplify)
+    by_name = [dict(zip(form.names, values, strict=True)) for values in (x, sigma)]
+    return CanonicalForm(form, chosen, by_name[0], by_name[1], tuple(prices), simplify)
+
+
+def _transposed(rows: list[Row]) -> list[Row]:
+    """Transpose a square sparse matrix."""
+    columns: list[Row] = [{} for _ in rows]
+    for r, entries in enumerate(rows):
+        for k, value in entries.items():
+            columns[k][r] = value
+    return columns
+
+
+def _reduced_costs(form: StandardForm, prices: list[Any], basic: set[int], simplify: Simplify | None) -> list[Any]:
+    r""":math:`c - y A` for the multipliers ``y``; zero for basic columns."""
+    sigma = list(form.cost)
+    for price, row in zip(prices, form.matrix, strict=True):
+        for j, value in enumerate(row):
+            if value != 0 and price != 0:
+                sigma[j] = sigma[j] - price * value
+    reduced = [0 * cost if j in basic else cost for j, cost in enumerate(sigma)]
+    return [simplify(cost) for cost in reduced] if simplify else reduced

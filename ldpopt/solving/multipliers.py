@@ -1,0 +1,63 @@
+"""The multipliers of a bound, translated from a solver's duals; nothing here is trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import may_be_worst
+from ldpopt.solving.solution import Solution
+from ldpopt.statement.problem import Problem
+
+
+def multipliers_of(solution: Solution) -> Multipliers:
+    """Read a solver's duals.
+
+    Raises
+    ------
+    CertificateError
+        If it returned none.
+    """
+    program, outcome = solution.program, solution.outcome
+    if program is None or outcome is None or outcome.row_duals is None:
+        raise CertificateError(f"{solution.solver} gave no duals", do="solve with highs, cbc or cvxpy")
+    return read_multipliers(solution.problem, program, outcome.row_duals)
+
+
+def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
+    """Read the duals of a program's rows."""
+    duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
+    if problem.utility.sense == "loss":
+        duals = -duals
+    named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
+    written = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
+    pairs, blocks = _split_blocks(written, is_tied=bool(written) and problem.ties() is not None)
+    form = program.structure.form
+    row_sums = named["row_sum"] if form == "compact" else None
+    worst_case = _worst_case(problem, np.abs(named["worst_case"])) if "worst_case" in named else None
+    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), tuple(blocks))
+
+
+def _worst_case(problem: Problem, found: Float) -> Float:
+    """Weights of inputs that may be the worst case; a solver's noise on others would count with their true gains."""
+    counted = np.where(may_be_worst(problem), found, 0.0)
+    return counted if counted.any() else found
+
+
+def _split_blocks(
+    written: list[tuple[str, RowBlock, Float]], *, is_tied: bool
+) -> tuple[list[PairRows], list[tuple[RowBlock, Float]]]:
+    """Separate privacy rows that a tied notion implies from all other blocks with their multipliers."""
+    pairs: list[PairRows] = []
+    blocks: list[tuple[RowBlock, Float]] = []
+    for name, block, values in written:
+        tied = PairRows.of(block, values) if is_tied and name == "privacy" else None
+        if tied is None:
+            blocks.append((block, values))
+        else:
+            pairs.append(tied)
+    return pairs, blocks

@@ -1,0 +1,116 @@
+"""Surveys as files: one file has the statement, and the mechanism or design of each question."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.certificate import design_files as designs
+from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.designing.frequency_certificate import FrequencyCertificate, is_frequency_design
+from ldpopt.designing.record import Design
+from ldpopt.designing.saving import load_design
+from ldpopt.designing.subsets import FrequencyDesign
+from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.estimation.set_tables import SetRule
+from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.mechanism.files import plain_labels, require_digest
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.origins import finite, made_by
+from ldpopt.mechanism.privatizing import Rule
+
+if TYPE_CHECKING:
+    from ldpopt.surveys.survey import Survey
+
+FORMAT = "ldpopt survey 1"
+
+MAX_FILE_BYTES = 2**30
+
+
+def save(survey: Survey, path: str | os.PathLike[str]) -> None:
+    """Write a survey; see `Survey.save`."""
+    data = {
+        "format": FORMAT,
+        "title": survey.title,
+        "made_by": made_by(),
+        "scheme": survey.scheme,
+        "epsilon": finite(survey.epsilon),
+        "stated_epsilon": None if survey.stated is None else survey.stated.text,
+        "weights": survey.weights,
+        "questions": {name: _question(survey, name) for name in survey.rules},
+    }
+    with replacing(path) as stream:
+        stream.write(json.dumps(data, indent=1) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> Survey:
+    """Read a survey; see `Survey.load`."""
+    from ldpopt.surveys.survey import Survey
+
+    name = os.fspath(path)
+    try:
+        data = strict_json(path, MAX_FILE_BYTES)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            stated = data.get("format") if isinstance(data, dict) else data
+            raise ValueError(f"the format is {short_repr(stated)}, not {FORMAT!r}")
+        questions = {key: _read(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
+        options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
+        return Survey(questions, epsilon=data["stated_epsilon"], **options)
+    except OSError as error:
+        what = f"cannot read the survey: {error.strerror or error}"
+        raise ModelFileError(what, where=name, do="check the path") from None
+    except LdpoptError as error:
+        raise ModelFileError(error.what, where=error.where or name, do=error.do) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
+        raise ModelFileError(f"not a survey in JSON: {error}", where=name, do=do) from None
+
+
+def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
+    """Read the mechanism or design of a question.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is neither.
+    """
+    if is_frequency_design(path) or designs.is_design(path):
+        found: Design | FrequencyDesign = load_design(path)
+        return found
+    mechanism: Mechanism = Mechanism.load(path)
+    return mechanism
+
+
+def _question(survey: Survey, name: str) -> dict[str, Any]:
+    rule, design = survey.rules[name], survey.designs.get(name)
+    answer = None if rule.missing_answer is None else plain_labels([rule.missing_answer])[0]
+    data: dict[str, Any] = {"missing": rule.missing, "missing_answer": answer, "digest": rule.mechanism.digest}
+    if isinstance(design, FrequencyDesign):
+        return data | {"sets": design.certificate.to_dict()}
+    if design is not None:
+        return data | {"design": designs.to_dict(design.certificate)}
+    return data | {"mechanism": rule.mechanism.to_dict()}
+
+
+def _read(entry: Any, where: str) -> Any:
+    """A question with its rule."""
+    source: Any
+    if "sets" in entry:
+        source = FrequencyDesign(FrequencyCertificate.from_dict(entry["sets"], where))
+    elif "design" in entry:
+        proof = DesignCertificate(**vars(designs.from_dict(entry["design"], where)))
+        source = Design(proof.workload, proof.mechanism, proof)
+    else:
+        stated = entry["mechanism"]
+        labels = [
+            [tuple(one) if isinstance(one, list) else one for one in stated[key]] for key in ("inputs", "outputs")
+        ]
+        source = Mechanism(stated["channel"], *labels)
+    answer = entry["missing_answer"]
+    policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
+    sets = isinstance(source, FrequencyDesign)
+    rule = SetRule(source.protocol, *policy) if sets else Rule(getattr(source, "mechanism", source), *policy)
+    require_digest(entry["digest"], rule.mechanism.digest, where)
+    return (source, rule) if not isinstance(source, Mechanism) else rule

@@ -1,0 +1,126 @@
+r"""Which questions a person's reports should be about: all of them, one, or one hidden among fake data.
+
+Per person, and for a frequency ``f`` of a question with the best protocol ``(p, q)`` for its labels, the variance is
+
+.. math:: d^a \, \frac{s (1 - s)}{(p - q)^2}, \qquad s = q + f (p - q),
+
+with the budget :math:`\epsilon / d` and ``a = 0`` where ``d`` questions are answered by everybody, with the budget
+:math:`\epsilon` and ``a = 1`` where one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
+:math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.statement.prior import read_prior
+
+SCHEMES = ("split", "one_question", "fake_data")
+
+
+@dataclass(frozen=True)
+class SchemeComparison:
+    """Variances of the schemes for the same budget of a person.
+
+    Made by `compare_schemes`.
+
+    Attributes
+    ----------
+    epsilon : Budget
+        Of a person, over everything that he or she reports.
+    variances : dict scheme -> dict question -> float
+        Average variance of a frequency, of one person's contribution; divide by the number of people.
+    """
+
+    epsilon: Budget
+    variances: dict[str, dict[str, float]]
+
+    @property
+    def average(self) -> dict[str, float]:
+        """Average over the questions, for each scheme."""
+        return {scheme: float(np.mean(list(found.values()))) for scheme, found in self.variances.items()}
+
+    @property
+    def best(self) -> str:
+        """The scheme with the smallest average; of equal ones the simplest."""
+        return min(self.average, key=self.average.__getitem__)
+
+    @property
+    def why(self) -> str:
+        """The reason, in a sentence."""
+        average, best = self.average, self.best
+        others = ", ".join(f"{average[name] / average[best]:.3g} times for {name}" for name in SCHEMES if name != best)
+        count = len(self.variances[best])
+        return f"{best}: at epsilon {float(self.epsilon):.3g} a person and {count} questions the variance is {others}"
+
+
+def compare_schemes(
+    questions: Mapping[str, int | Sequence[Hashable]],
+    epsilon: float | str,
+    *,
+    priors: Mapping[str, Any] | None = None,
+) -> SchemeComparison:
+    """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
+
+    Parameters
+    ----------
+    questions : mapping name -> labels, or their number
+        At least one question.
+    epsilon : float or str
+        Budget of a person in nats, positive.
+    priors : mapping name -> prior, optional
+        Guesses of the frequencies, as `Problem` takes them; default: all answers alike.
+
+    Returns
+    -------
+    SchemeComparison
+        Variances, the best scheme, and why.
+
+    Raises
+    ------
+    StatementError
+        If there are no questions, a question has fewer than two labels, or a prior does not fit.
+
+    Notes
+    -----
+    Respondents are drawn at random. The claim that fake data amplify privacy is about one attribute that changes while
+    all others stay; for a person there is none, and fake data are never better than one question. Proof: docs,
+    "Surveys".
+
+    Examples
+    --------
+    >>> compare_schemes({"smokes": 2, "drinks": 2, "party": 7}, 1.0).best
+    'one_question'
+    """
+    if not isinstance(questions, Mapping) or not questions:
+        raise StatementError("there are no questions", do='pass {"name": labels, ...}')
+    budget, count = Budget(epsilon), len(questions)
+    found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES}
+    for name, labels in questions.items():
+        whole, part = SubsetSelection(labels, budget), SubsetSelection(labels, float(budget) / count)
+        given = None if priors is None else priors.get(name)
+        size = len(whole.inputs)
+        shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(whole.inputs))[0]
+        found["split"][name] = _variance(part, shares, 1, False)
+        found["one_question"][name] = _variance(whole, shares, count, False)
+        found["fake_data"][name] = _variance(whole, shares, count, True)
+    return SchemeComparison(budget, found)
+
+
+def _variance(protocol: SubsetSelection, frequencies: Float, count: int, fake: bool) -> float:
+    """Average variance over the labels of a question."""
+    p, q = float(protocol.p), float(protocol.q)
+    share = q + frequencies * (p - q)
+    if fake:
+        random = (p + (len(frequencies) - 1) * q) / len(frequencies)
+        share = share / count + (1 - 1 / count) * random
+    factor = count**2 if fake else count
+    return float(np.mean(factor * share * (1 - share) / (p - q) ** 2))
