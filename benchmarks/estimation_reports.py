@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt import PureLDP, Workload, design
 from ldpopt.designing import peers
-from ldpopt.designing.frequency_certificate import best_size
+from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.methods.block_design import block_design
 from ldpopt.foundation.budget import Budget
 

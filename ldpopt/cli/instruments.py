@@ -107,16 +107,12 @@ def read_instrument(path: str) -> Instrument:
         If the file is neither.
     """
     from ldpopt.certificate.design_files import is_design
-    from ldpopt.designing.frequency_certificate import is_frequency_design
-    from ldpopt.designing.saving import load_design
+    from ldpopt.designing import FrequencyDesign, load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
-    if is_frequency_design(path):
-        found: Any = load_design(path)
-        return Sets(found)
     if is_design(path):
-        design: Any = load_design(path)
-        return Listed(design.mechanism, design)
+        found: Any = load_design(path)
+        return Sets(found) if isinstance(found, FrequencyDesign) else Listed(found.mechanism, found)
     return Listed(Mechanism.load(path))
 
 
@@ -130,11 +126,11 @@ def read_mechanism(path: str) -> Mechanism:
     NotRepresentableError
         If the design's reports are too many to list.
     """
-    from ldpopt.designing.frequency_certificate import is_frequency_design
-    from ldpopt.designing.saving import load_design
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
-    return load_design(path).mechanism if is_frequency_design(path) else Mechanism.load(path)
+    return load_design(path).mechanism if is_design(path) else Mechanism.load(path)
 
 
 def _require_unbiased(method: str) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.certificate.answer_classes import is_pure
-from ldpopt.certificate.columns import budget_of
-from ldpopt.certificate.design_bound import Statement, value_above
+from ldpopt.certificate.design_bound import Statement, budget_of
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.design_value import value_above
 from ldpopt.designing.allowed import Allowed, allowed_by
 from ldpopt.designing.column_generation import Optimum, generate
 from ldpopt.designing.coordinates import Contrasts
@@ -31,10 +31,9 @@ from ldpopt.designing.task import Method, Task
 from ldpopt.designing.worst import generate_worst
 from ldpopt.designing.worst_large import generate_worst_large
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, frozen, normalized, positive_seconds, real_number, require_kind, short_repr
+from ldpopt.foundation.checks import Float, normalized, positive_seconds, real_number, require_kind, short_repr
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.statement.workloads import Workload
 
@@ -206,22 +205,19 @@ def _designed(
     """Mechanism, estimator and proof of an optimum."""
     (optimum, dual), merged = found, allowed.merged
     statement = Statement.of(workload.matrix, r, merged)
-    multipliers, bound = bounded(statement, dual, allowed)
-    bound = max(bound, Fraction(0))
+    multipliers = bounded(statement, dual, allowed)
+    bound = max(multipliers.below(statement), Fraction(0))
     share = gap * (1 - optimum.contrasts.spread / optimum.value)
     if has_more(optimum, allowed, outputs):
         optimum = with_outputs(optimum, allowed, outputs, deadline)
         real = realize(optimum.contrasts, optimum.columns, optimum.q, allowed, share, lift=False)
-        achieved = value_above(statement, real.channel, real.left_inverse, "average")
     else:
-        achieved, real = _best_realized(statement, optimum, allowed, share, bound / Fraction(1 - gap))
-    mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
-    certificate = DesignCertificate(
-        workload, privacy, frozen(r), "average", mechanism, frozen(real.left_inverse), multipliers, achieved, bound
+        real = _best_realized(statement, optimum, allowed, share, bound / Fraction(1 - gap))[1]
+    certificate = DesignCertificate.of(
+        workload, privacy, r, "average", real.channel, real.left_inverse, multipliers, merged
     )
-    return Design(
-        workload, mechanism, certificate, (*_notes(optimum.rounds, certificate, gap, statement.spread), *optimum.notes)
-    )
+    notes = (*_notes(optimum.rounds, certificate, gap, statement.spread), *optimum.notes)
+    return Design(workload, certificate.mechanism, certificate, notes)
 
 
 def _worst(
@@ -244,18 +240,18 @@ def _worst(
     r = np.zeros(workload.shape[1])
     r[merged.first] = optimum.dual.weights
     statement = Statement.of(workload.matrix, r, merged)
-    multipliers, bound = bounded(statement, optimum.dual, allowed)
+    multipliers = bounded(statement, optimum.dual, allowed)
+    bound = multipliers.below(statement)
     real = realize(made.contrasts, made.columns, made.q, allowed, gap, lift=lift)
     achieved = value_above(statement, real.channel, real.left_inverse, "worst_case")
     if lift and achieved > bound / Fraction(1 - gap) and float(budget_of(privacy, workload.inputs)) >= LARGE:
         other = _responding(statement, made.contrasts, allowed, gap, "worst_case")
         achieved, real = min((achieved, real), other, key=lambda pair: pair[0])
-    mechanism = Mechanism(real.channel[merged.classes], workload.inputs, range(real.channel.shape[1]))
-    certificate = DesignCertificate(
-        *(workload, privacy, frozen(r), "worst_case", mechanism, frozen(real.left_inverse), multipliers, achieved),
-        max(bound, Fraction(0)),
+    certificate = DesignCertificate.of(
+        workload, privacy, r, "worst_case", real.channel, real.left_inverse, multipliers, merged
     )
-    return Design(workload, mechanism, certificate, _notes(optimum.rounds, certificate, gap, statement.spread))
+    notes = _notes(optimum.rounds, certificate, gap, statement.spread)
+    return Design(workload, certificate.mechanism, certificate, notes)
 
 
 def _notes(rounds: int, certificate: DesignCertificate, gap: float, spread: Fraction) -> tuple[str, ...]:

@@ -8,16 +8,14 @@ from typing import Protocol
 import numpy as np
 
 from ldpopt.certificate.answer_classes import AnswerClasses
-from ldpopt.certificate.columns import holds
-from ldpopt.certificate.design_bound import Proof, Statement
+from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.designing.allowed import Allowed
 from ldpopt.designing.pricing import Staircases
 from ldpopt.designing.record import Design
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Notion
 from ldpopt.statement.workloads import Workload
 
@@ -84,19 +82,12 @@ class Task:
         found[self.merged.first] = class_weights
         return found
 
-    def finish(self, channel: Float, left_inverse: Float, proof: Proof, weights: Float, note: str) -> Design:
+    def finish(self, channel: Float, left_inverse: Float, multipliers: Bound, weights: Float, note: str) -> Design:
         """Design of a private channel for the classes, with value and bound in rationals."""
-        statement = Statement.of(self.workload.matrix, weights, self.merged)
-        is_proved = holds(statement, proof, self.allowed.privacy, self.allowed.inputs, self.allowed.rays)
-        assert is_proved, "multipliers are rounded so that they hold"
-        bound = max(proof.bound_below(statement), 0 * statement.spread)
-        achieved = proof.value_above(statement, channel, left_inverse, self.objective)
-        mechanism = Mechanism(channel[self.merged.classes], self.workload.inputs, range(channel.shape[1]))
-        certificate = DesignCertificate(
-            *(self.workload, self.privacy, frozen(weights), self.objective, mechanism, frozen(left_inverse), proof),
-            *(achieved, bound),
+        certificate = DesignCertificate.of(
+            self.workload, self.privacy, weights, self.objective, channel, left_inverse, multipliers, self.merged
         )
-        return Design(self.workload, mechanism, certificate, (note,))
+        return Design(self.workload, certificate.mechanism, certificate, (note,))
 
 
 class Method(Protocol):

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
@@ -227,15 +227,8 @@ class FrequencyProtocol(ReportSource):
             The smallest epsilon (rounded up), the verdict on the stated budget (decided in rationals for the real
             ``e**epsilon``), and ``delta_at``.
         """
-        ratio, (low, high) = self._ratio(), self.epsilon.enclosure()
-        verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
-        epsilon = round_up(log_enclosure(ratio)[1])
-        if verdict == "certified":
-            epsilon = min(epsilon, self.epsilon.rounded_up)
-        delta = 0.0 if verdict == "certified" else max(0.0, round_up(self._delta(low)))
         witness = (self.inputs[0], self.inputs[1], self._witness())
-        claim = f"{float(self.epsilon):.6g}-LDP"
-        return Audit(epsilon, delta, witness, verdict, claim, curve=lambda at: self._delta_at(at))
+        return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)
 
     @property
     def odds(self) -> Fraction:
@@ -268,9 +261,6 @@ class FrequencyProtocol(ReportSource):
                 f"{kind} {array[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
             )
         return array.astype(np.int64, copy=False)
-
-    def _delta_at(self, budget: Budget) -> float:
-        return max(0.0, round_up(self._delta(budget.enclosure()[0])))
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""

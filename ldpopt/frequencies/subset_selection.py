@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.certificate.frequency_certificate import SubsetLaw
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
@@ -67,10 +68,9 @@ class SubsetSelection(FrequencyProtocol):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        found = [(self._law(k), k) for k in candidates]
-        usable = [(_total_variance(p, q, d), k) for (p, q), k in found if p > q]
-        self.size = min(usable)[1] if usable else candidates[0]
-        self.p, self.q = self._law(self.size)
+        laws = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
+        self.law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
+        self.size, self.p, self.q = self.law.size, self.law.p, self.law.q
         self._require_distinguishable()
 
     def __repr__(self) -> str:
@@ -89,12 +89,6 @@ class SubsetSelection(FrequencyProtocol):
         p = float(self.p)
         channel = np.where(inside.T, p / math.comb(d - 1, k - 1), (1 - p) / math.comb(d - 1, k))
         return self._channel(channel, [tuple(self.inputs[place] for place in row) for row in sets])
-
-    def _law(self, k: int) -> tuple[Fraction, Fraction]:
-        """Support probabilities: the mass of the truth is rounded down, which keeps the ratio."""
-        d, alpha = len(self.inputs), self.epsilon.enclosure()[0]
-        p = Fraction(int(TOTAL * k * alpha / (k * alpha + d - k)), TOTAL)
-        return p, (p * (k - 1) + (1 - p) * k) / (d - 1)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         source = bit_source(rng)
@@ -149,18 +143,10 @@ class SubsetSelection(FrequencyProtocol):
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
     def _ratio(self) -> Fraction:
-        d, k = len(self.inputs), self.size
-        return self.p * (d - k) / ((1 - self.p) * k)
+        return self.law.odds
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        d, k = len(self.inputs), self.size
-        # There are C(d-2, k-1) sets with x and without x', of C(d-1, k-1) with x and of C(d-1, k) without x'.
-        return self.p * Fraction(d - k, d - 1) - alpha * (1 - self.p) * Fraction(k, d - 1)
+        return self.law.delta(alpha)
 
     def _witness(self) -> Any:
-        return (self.inputs[0], *(self.inputs[place] for place in range(2, self.size + 1)))
-
-
-def _total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
-    """Total variance of a report, as `FrequencyProtocol.total_variance`."""
-    return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
+        return self.law.witness(self.inputs)[2]

@@ -11,7 +11,7 @@ import pytest
 
 from ldpopt.certificate import design_bound_elliptope as signs
 from ldpopt.certificate import ray_bound as check
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.inequalities import Inequalities
 from ldpopt.certificate.sizes import hold_by_size
 from ldpopt.foundation.budget import Budget

@@ -18,7 +18,7 @@ from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.columns import least_ratio
 from ldpopt.certificate.design_bound_mean import _holds, _sign
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.allowed import allowed_by
 from ldpopt.designing.methods.product.images import orbit, value_generators

@@ -12,7 +12,7 @@ from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.columns import least_ratio
 from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, price_form
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.sizes import hold_by_size
 from ldpopt.designing.methods.block_design import block_design
 from ldpopt.designing.methods.finite_field import field

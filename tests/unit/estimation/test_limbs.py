@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders import cases
-from ldpopt.certificate.exact_products import TERMS, Digits, product
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import TERMS, Digits, product
+from ldpopt.certificate.integers import Exactly
 
 edges = st.sampled_from([0, -1, 2**18, -(2**18)])
 wholes = st.one_of(st.integers(-(2**400), 2**400), st.integers(-(2**20), 2**20), edges)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.certificate.columns import least_ratio
-from ldpopt.certificate.design_bound import Statement
-from ldpopt.certificate.design_bound_product import best_multipliers
+from ldpopt.certificate.design_bound import Statement, least_ratio
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.generation import Reduced
 from ldpopt.designing.methods.product.realize import left_inverse_of, masses
@@ -55,7 +54,9 @@ class Products:
             return None
         channel = np.ldexp(masses(orbits, epsilon).astype(np.float64), -53)
         statement = Statement.of(task.workload.matrix, task.weights, task.merged)
-        proof = best_multipliers(statement, sizes, least_ratio(epsilon))
+        spectrum = Spectrum.of(statement, scheme)
+        assert spectrum is not None
+        proof = ProductBound.best(spectrum, least_ratio(epsilon))
         inverse = left_inverse_of(scheme, channel, eigenvalues)
         note = f"{len(orbits.images)} sets with all their images, {orbits.rounds} rounds of pricing"
         return task.finish(channel, inverse, proof, task.weights, note)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.certificate.columns import least_ratio
-from ldpopt.certificate.design_bound import Statement
-from ldpopt.certificate.design_bound_mean import MeanMultipliers
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.design_bound import Bound, NoBound, Statement, least_ratio
+from ldpopt.certificate.design_bound_mean import MeanBound
+from ldpopt.certificate.integers import Exactly
 from ldpopt.designing.methods.single_mean.pricing import pieces, raised, slack_at
 from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
 from ldpopt.designing.methods.single_mean.rounding import exact_channel, steps_of
@@ -94,9 +93,7 @@ class Means:
         if exact is None:
             return None
         weights = task.weights if r is not None else task.hardest(found.r)
-        proof = _proof(
-            task, weights, numbers, exact.values, (found.share * found.slope, found.share**2 * found.line), scale
-        )
+        proof = _proof(task, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
         mean = float(found.r @ numbers)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
@@ -180,17 +177,16 @@ def _proof(
     task: Task,
     weights: Float,
     numbers: Float,
-    values: Float,
     multipliers: tuple[Float, Float],
     scale: float,
-) -> MeanMultipliers:
+) -> Bound:
     """Multipliers in the unit of the numbers, raised until they hold in rationals."""
     statement = Statement.of(task.workload.matrix, weights, task.merged)
     slope, line = scale * multipliers[0], scale**2 * multipliers[1]
     r = np.bincount(task.merged.classes, weights=weights).astype(np.float64)
-    proof = MeanMultipliers(numbers, values, slope, line)
+    proof = MeanBound(numbers, slope, line)
     for margin in (0.0, *MARGINS):
         proof = replace(proof, line=line + margin * abs(line.sum()) * r)
-        if proof.costs_hold(statement, least_ratio(task.epsilon)):
+        if proof.holds(statement, least_ratio(task.epsilon)):
             return proof
-    return replace(proof, slope=0 * slope, line=0 * line)
+    return NoBound()
