@@ -22,6 +22,7 @@ from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
 from ldpopt.foundation.checks import positive_seconds, real_number
 from ldpopt.foundation.clock import Deadline, OutOfTimeError
 from ldpopt.foundation.log import LOG
+from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.solving.step import Step
 from ldpopt.statement.design_problem import DesignProblem, Objective
@@ -114,7 +115,8 @@ def design(
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
-    return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
+    with few_threads(form.problem.workload.shape[1]):
+        return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
 
 
 def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Design | FrequencyDesign:
