@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.mechanism import Mechanism
 
 MOST = 2048
 """Largest number of questions, and of answers to one: a product with 53 bits fits into 64."""
@@ -73,7 +75,7 @@ class Asking:
         channel = mechanism.counts / mechanism.denominator
         share = 1 / self.questions
         mixed = share * channel + (1 - share) * channel.mean(axis=0)
-        return Mechanism(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
+        return type(mechanism)(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
 
 
 def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:

@@ -1,4 +1,4 @@
-"""Mechanisms as JSON: labels in their plain form, and the numbers of a file."""
+"""How a mechanism leaves Python: as JSON, labels in their plain form; as a table; as a picture."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.files import replacing, require_path, strict_json
+from ldpopt.mechanism.origins import of_law
 from ldpopt.mechanism.sampling import BITS
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
@@ -45,26 +50,99 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
+class Written:
+    """A channel with labels, written as others read it.
+
+    Attributes
+    ----------
+    channel : ndarray, shape (n, m)
+        Probabilities.
+    inputs, outputs : tuple
+        Labels.
+    """
+
+    channel: Float
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The channel as a labelled table: inputs as rows, outputs as columns."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.channel,
+            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+        )
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
+        return html
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
+        """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
+
+        Parameters
+        ----------
+        path : path-like
+            A JSON file.
+        title : str
+            What the mechanism is for; default: ``""``.
+        privacy : privacy notion, optional
+            Audited and named in the file; default: none, the smallest pure epsilon is.
+
+        Raises
+        ------
+        MechanismError
+            If a label is neither text nor a number nor a tuple of them.
+        ModelFileError
+            If the file cannot be written; an existing file stays unchanged.
+        """
+        mechanism: Any = self
+        save(mechanism, path, title, mechanism.audit(privacy))
+
+    to_json = renamed("to_json", "save")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys inputs, outputs and channel, with plain Python values."""
+        return {
+            "inputs": plain_labels(self.inputs),
+            "outputs": plain_labels(self.outputs),
+            "channel": self.channel.tolist(),
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Mechanism:
+        """Read what `save` wrote (or ``ldpopt solve MODEL --json -``), or a file of ``ldpopt design MODEL -o FILE``.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain a mechanism.
+        """
+        try:
+            channel, inputs, outputs, stated = read(path)
+            found: Any = cls(channel, inputs, outputs)  # type: ignore[call-arg]
+        except (MechanismError, StatementError) as error:
+            raise ModelFileError(error.what, where=str(path), do=error.do) from None
+        require_digest(stated, found.digest, str(path))
+        mechanism: Mechanism = found
+        return mechanism
+
+    from_json = classmethod(renamed("from_json", "load"))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
+        import ldpopt
+
+        return ldpopt.plot.mechanism(self, ax)  # type: ignore[arg-type]
+
+
 def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
     """Write a mechanism and where it comes from; see `Mechanism.save`."""
-    from ldpopt.mechanism.origins import of_law
-
     data = {**mechanism.to_dict(), **of_law(mechanism.digest, title, audit)}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
-
-
-def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read a mechanism, and compare it with the digest that is stated; see `Mechanism.load`."""
-    from ldpopt.mechanism.mechanism import Mechanism
-
-    try:
-        channel, inputs, outputs, stated = read(path)
-        found = Mechanism(channel, inputs, outputs)
-    except (MechanismError, StatementError) as error:
-        raise ModelFileError(error.what, where=str(path), do=error.do) from None
-    require_digest(stated, found.digest, str(path))
-    return found
 
 
 def require_digest(stated: Any, found: str, where: str) -> None:

@@ -20,7 +20,9 @@ from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
-from ldpopt.mechanism.written import Written
+from ldpopt.mechanism.files import Written
+from ldpopt.mechanism.keyed import Keyed
+from ldpopt.mechanism.privatizing import Rule, privatize_frame
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
@@ -184,8 +186,6 @@ class Mechanism(AdversaryMeasures, Written):
         -----
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
-        from ldpopt.mechanism.keyed import Keyed
-
         places, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
         if keyed is None:
             drawn = self.sampler.draw(places, rng=rng)
@@ -242,9 +242,6 @@ class Mechanism(AdversaryMeasures, Written):
         -----
         `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
         """
-        from ldpopt.mechanism.keyed import Keyed
-        from ldpopt.mechanism.privatizing import Rule, privatize_frame
-
         if columns is None:
             return self._privatize_list(table, rng, key, id, missing, missing_answer)
         names = list(columns) if isinstance(columns, list) else [columns]

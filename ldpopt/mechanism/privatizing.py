@@ -137,7 +137,7 @@ def privatize_frame(
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
-        return privatize_partitions(table, rules, rng, keyed, asking)
+        return privatize_partitions(privatize_frame, table, rules, rng, keyed, asking)
     frame = as_frame(table)
     drawn = {}
     sources: list[Draws] = list(generators(rng, len(rules) + (asking is not None)))

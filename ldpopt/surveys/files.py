@@ -45,10 +45,8 @@ def save(survey: Survey, path: str | os.PathLike[str]) -> None:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def load(path: str | os.PathLike[str]) -> Survey:
+def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    from ldpopt.surveys.survey import Survey
-
     name = os.fspath(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)
@@ -57,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Survey:
             raise ValueError(f"the format is {short_repr(stated)}, not {FORMAT!r}")
         questions = {key: _read(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
-        return Survey(questions, epsilon=data["stated_epsilon"], **options)
+        return survey(questions, epsilon=data["stated_epsilon"], **options)
     except OSError as error:
         what = f"cannot read the survey: {error.strerror or error}"
         raise ModelFileError(what, where=name, do="check the path") from None

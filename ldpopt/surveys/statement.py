@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -29,7 +29,9 @@ from ldpopt.statement.utility import NAMED
 from ldpopt.statement.workloads import Workload
 from ldpopt.surveys.files import read_question
 from ldpopt.surveys.schemes import compare_schemes
-from ldpopt.surveys.survey import Survey
+
+if TYPE_CHECKING:
+    from ldpopt.surveys.survey import Survey
 
 WORKLOADS = ("frequencies", "prefix", "ranges", "mean")
 """What may be estimated of a question, by name."""
@@ -88,8 +90,8 @@ class SurveyStatement:
     budgets: dict[str, Budget] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
 
-    def solve(self) -> Survey:
-        """Find the best mechanism for each question.
+    def solve(self, survey: type[Survey]) -> Survey:
+        """Find the best mechanism for each question, and put them together.
 
         Raises
         ------
@@ -103,7 +105,7 @@ class SurveyStatement:
                 questions[name] = (source, _rule(source, asked))
         stated = self.stated
         with self.page.at("epsilon"):
-            return Survey(
+            return survey(
                 questions, epsilon=stated.epsilon, scheme=self.scheme, title=stated.title, weights=stated.weights
             )
 

@@ -144,7 +144,7 @@ class Survey:
         """
         from ldpopt.surveys.statement import read_survey
 
-        return read_survey(path).solve()
+        return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
@@ -157,7 +157,7 @@ class Survey:
         """
         from ldpopt.surveys.files import load
 
-        return load(path)
+        return load(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write questions, mechanisms and budgets as JSON; atomic.
