@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ldpopt.certificate.answer_classes import AnswerClasses, merged_by
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
 from ldpopt.foundation.budget import round_down, round_up
@@ -24,7 +25,7 @@ LARGEST_COVARIANCE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Design(ReportSource):
+class Design(ListedSource):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -74,7 +75,7 @@ class Design(ReportSource):
         return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
-    def estimator(self) -> Float:
+    def estimator(self) -> Float:  # type: ignore[override]
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows = self.workload.matrix[:, self._merged.first]
@@ -153,13 +154,14 @@ class Design(ReportSource):
         return max(1, (self.n_reports - 1).bit_length())
 
     @property
-    def digest(self) -> str:
-        """Digest of the mechanism."""
-        return self.mechanism.digest
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the workload's rows."""
+        return self.workload.names
 
-    def count(self, reports: Any, *, weights: Any = None) -> Counts:
-        """Count reports; see `Counts.of`."""
-        return Counts.of(self.mechanism, reports, weights=weights)
+    @property
+    def wanted(self) -> Float:
+        """The workload's matrix."""
+        return np.asarray(self.workload.matrix)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the workload from reports, without bias.

@@ -11,6 +11,7 @@ whole numbers next to :math:`n / (e^\epsilon + 1)`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -27,11 +28,13 @@ from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.deprecation import renamed
+from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
 from ldpopt.statement.workloads import Workload
+from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +145,36 @@ class FrequencyDesign(ReportSource):
         """Digest of the protocol."""
         return self.protocol.digest
 
-    def count(self, reports: Any, *, weights: Any = None) -> Counts:
-        """Count the reports that name each answer."""
-        return self.protocol.count(reports, weights=weights)
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the workload's rows."""
+        return self.workload.names
+
+    @property
+    def law(self) -> SubsetSelection:
+        """The protocol."""
+        return self.protocol
+
+    @property
+    def codec(self) -> SetCodec:
+        """Sets of positions."""
+        return self.protocol.codec
+
+    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of the sets that have each answer."""
+        return self.protocol.tally(reports, weights)
+
+    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
+        """Counts of what `privatize` gave."""
+        return self.protocol.tally_given(reports, weights, missing)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances of the protocol's frequencies, in the unit of the workload."""
+        return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
+
+    def fits(self, counts: Counts) -> float:
+        """That of the protocol."""
+        return self.protocol.fits(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""

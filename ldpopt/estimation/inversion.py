@@ -14,6 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.likelihood import most_likely
+from ldpopt.estimation.linear import left_inverse, weighted_left_inverse
 from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
 from ldpopt.foundation.display import table_html
 from ldpopt.mechanism.mechanism import Mechanism
@@ -279,18 +280,6 @@ def why_not_estimable(mechanism: Mechanism) -> str:
     return ""
 
 
-def left_inverse(mechanism: Mechanism) -> Float:
-    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers.
-
-    Raises
-    ------
-    StatementError
-        If the rows of the channel are linearly dependent; the message has the rank.
-    """
-    channel = mechanism.counts / mechanism.denominator
-    return _left_inverse(channel, channel.mean(axis=0))
-
-
 def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
     """Refuse reports that no input can cause."""
     impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
@@ -317,7 +306,7 @@ def _maximize_likelihood(channel: Float, counts: Counts) -> tuple[Float, Float]:
     values = most_likely(channel, counts.values / counts.total)
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-    efficient = _left_inverse(channel, expected, tolerance=0.0)
+    efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
     spread = (efficient * expected) @ efficient.T - np.outer(values, values)
     return values, (spread + spread.T) / 2 * counts.scale
 
@@ -349,24 +338,3 @@ def interval_quantile(confidence: float, count: int, simultaneous: bool) -> floa
     """
     alone = normal_quantile(confidence)
     return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
-
-
-def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
-    r"""Return ``A`` with ``A P^T = I`` with weights ``1 / expected[y]`` of the outputs, shape ``(n, m)``.
-
-    Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
-    """
-    n, m = channel.shape
-    root = np.zeros(m)
-    np.divide(1.0, np.sqrt(expected), out=root, where=expected > 0)
-    # The singular values of the scaled channel itself; its Gram matrix would square the condition number.
-    left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
-    rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
-    if rank < n:
-        raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
-            where=f"channel of shape ({n}, {m})",
-            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
-        )
-    inverse: Float = (left / singular) @ right * root
-    return inverse

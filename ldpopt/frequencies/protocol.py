@@ -2,6 +2,7 @@ r"""The interface of frequency protocols: reports that support labels, the unbia
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
@@ -23,9 +24,12 @@ from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, s
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
+from ldpopt.mechanism.codec import Law
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.prior import read_prior
+from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
@@ -122,6 +126,16 @@ class FrequencyProtocol(ReportSource):
         """SHA-256 of kind, labels, ``p`` and ``q``: what counts are checked against."""
         return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
 
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The labels, whose frequencies are estimated."""
+        return tuple(self.inputs)
+
+    @property
+    def law(self) -> Law:
+        """The channel, where it can be listed: its reports have a form in tables."""
+        return self.mechanism
+
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count the reports that support each label, so that the reports need not be kept.
 
@@ -142,8 +156,14 @@ class FrequencyProtocol(ReportSource):
         StatementError
             If the protocol cannot produce a report, or a weight does not fit.
         """
-        if isinstance(reports, Counts):
-            return Counts.of(self, reports, weights=weights)
+        return Counts.of(self, reports, weights=weights)
+
+    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of the reports that support each label, without and with the squares of weights, shape (N,)."""
+        return self.tally_given(reports, weights, "refuse")
+
+    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
+        """Counts of what `privatize` gave; no report is missing."""
         support, size = self._support(reports, None)
         total: tuple[float, float] = (size, size)
         squares = support = support.astype(np.int64)
@@ -152,6 +172,24 @@ class FrequencyProtocol(ReportSource):
             support, squares = (self._support(reports, power)[0] for power in (numbers, numbers**2))
             total = (float(numbers.sum()), float((numbers**2).sum()))
         return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances ``s (1 - s) / (p - q)^2`` of the labels, with ``s`` the share of reports that support one."""
+        p, q = float(self.p), float(self.q)
+        if prior is None:
+            share = np.full(len(self.inputs), min(p, max(q, 0.5)))
+        else:
+            share = q + read_prior(prior, tuple(self.inputs))[0] * (p - q)
+        return np.asarray(share * (1 - share) / (p - q) ** 2)
+
+    def fits(self, counts: Counts) -> float:
+        """Chance of shares of supporting reports as far outside ``[q, p]`` (Chernoff), over all labels."""
+        share = counts.values / counts.total
+        nearest = np.clip(share, float(self.q), float(self.p))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one = np.where(share > 0, share * np.log(share / nearest), 0.0)
+            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+        return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.

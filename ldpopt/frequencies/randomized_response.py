@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.estimation.reports import chunks_of, counted
+from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.labels import label_array
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
@@ -76,7 +76,7 @@ class RandomizedResponse(FrequencyProtocol):
             if weights is not None:
                 raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
             return seen, int(seen.sum())
-        positions = np.concatenate([chunk.codes for chunk in chunks_of(reports, self.inputs)])
+        positions, _ = codes_in(reports, self.inputs)
         return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
 
     def _ratio(self) -> Fraction:

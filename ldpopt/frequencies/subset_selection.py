@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
+from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source
 
@@ -89,6 +90,11 @@ class SubsetSelection(FrequencyProtocol):
         p = float(self.p)
         channel = np.where(inside.T, p / math.comb(d - 1, k - 1), (1 - p) / math.comb(d - 1, k))
         return self._channel(channel, [tuple(self.inputs[place] for place in row) for row in sets])
+
+    @property
+    def codec(self) -> SetCodec:
+        """What reports look like in a table: positions with spaces between them."""
+        return SetCodec(self)
 
     def _law(self, k: int) -> tuple[Fraction, Fraction]:
         """Support probabilities: the mass of the truth is rounded down, which keeps the ratio."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from ldpopt.errors import StatementError
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes
-
-if TYPE_CHECKING:
-    from ldpopt.mechanism.mechanism import Mechanism
 
 MOST = 2048
 """Largest number of questions, and of answers to one: a product with 53 bits fits into 64."""
@@ -68,7 +65,7 @@ class Asking:
             raise StatementError(f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget")
         return np.where(asked, codes, _uniform(inputs, len(codes), source, FAKE))
 
-    def law(self, mechanism: Mechanism) -> Mechanism:
+    def law(self, mechanism: Any) -> Any:
         """Channel from the answer to what a column shows: the mechanism itself where there are no fakes."""
         if not self.fake:
             return mechanism

@@ -20,6 +20,7 @@ from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
+from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import Written
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import Rule, privatize_frame
@@ -137,6 +138,17 @@ class Mechanism(AdversaryMeasures, Written):
     def sampler(self) -> sampling.AliasTable:
         """The integer alias tables that `sample` draws from."""
         return sampling.AliasTable(self.counts)
+
+    @property
+    def odds(self) -> Fraction | None:
+        """Largest ratio of the probabilities of a report under two inputs, exactly; None where it is unbounded."""
+        ratios = [(int(column.max()), int(column.min())) for column in self.counts.T if column.any()]
+        return None if not all(least for _, least in ratios) else max(Fraction(*pair) for pair in ratios)
+
+    @property
+    def codec(self) -> LabelCodec:
+        """What reports look like in a table: labels."""
+        return LabelCodec(self)
 
     def audit(self, privacy: Any = None) -> Audit:
         """Recompute the privacy of the integer masses, in exact arithmetic.

@@ -13,7 +13,7 @@ from ldpopt.designing.record import Design
 from ldpopt.designing.saving import load_design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.estimation.set_tables import SetRule
+from ldpopt.estimation.counts import source_of
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.files import plain_labels, require_digest
@@ -89,7 +89,8 @@ def _question(survey: Survey, name: str) -> dict[str, Any]:
         return data | {"sets": design.certificate.to_dict()}
     if design is not None:
         return data | {"design": designs.to_dict(design.certificate)}
-    return data | {"mechanism": rule.mechanism.to_dict()}
+    mechanism: Any = rule.mechanism
+    return data | {"mechanism": mechanism.to_dict()}
 
 
 def _read(entry: Any, where: str) -> Any:
@@ -108,7 +109,6 @@ def _read(entry: Any, where: str) -> Any:
         source = Mechanism(stated["channel"], *labels)
     answer = entry["missing_answer"]
     policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
-    sets = isinstance(source, FrequencyDesign)
-    rule = SetRule(source.protocol, *policy) if sets else Rule(getattr(source, "mechanism", source), *policy)
+    rule = Rule(source_of(source, where).law, *policy)
     require_digest(entry["digest"], rule.mechanism.digest, where)
     return (source, rule) if not isinstance(source, Mechanism) else rule

@@ -14,8 +14,8 @@ from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
+from ldpopt.estimation.counts import source_of
 from ldpopt.estimation.inversion import why_not_estimable
-from ldpopt.estimation.set_tables import SetRule
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
@@ -113,7 +113,8 @@ class SurveyStatement:
         """What somebody has to know before the field work."""
         found = []
         for name, rule in survey.rules.items():
-            useless = why_not_estimable(rule.mechanism) if name not in survey.designs else ""
+            drawn: Any = rule.mechanism
+            useless = why_not_estimable(drawn) if name not in survey.designs else ""
             if useless:
                 found.append(f"question {name}: {useless}")
         return found
@@ -245,7 +246,7 @@ def _budgets(
     nats = _nats(total)
     shared = {name: nats * Fraction(share) for name in waiting if (share := asked[name].share) is not None}
     spent = sum((_nats(budget) for budget in found.values()), Fraction(0)) + sum(shared.values(), Fraction(0))
-    spent += sum((Fraction(_audited(source)) for source in sources.values()), Fraction(0))
+    spent += sum((Fraction(_law(source).audit().epsilon) for source in sources.values()), Fraction(0))
     rest = [name for name in waiting if name not in shared]
     if spent > nats or (rest and spent == nats):
         left = f"nothing is left for {', '.join(rest)}" if rest else f"epsilon is {float(total):.6g}"
@@ -260,13 +261,9 @@ def _nats(budget: Budget) -> Fraction:
     return log_enclosure(budget.ratio)[0] if budget.ratio is not None else Fraction(budget.nats or 0)
 
 
-def _audited(source: Any) -> float:
-    return float((source.protocol if isinstance(source, FrequencyDesign) else _mechanism(source)).audit().epsilon)
-
-
-def _mechanism(source: Any) -> Mechanism:
-    found: Mechanism = source if isinstance(source, Mechanism) else source.mechanism
-    return found
+def _law(source: Any) -> Any:
+    """What draws the reports of a mechanism or design."""
+    return source_of(source, "the survey").law
 
 
 def _prior(asked: StatedQuestion, labels: list[Any]) -> Any:
@@ -288,7 +285,4 @@ def _workload(asked: StatedQuestion, labels: list[Any]) -> Workload:
 
 def _rule(source: Any, asked: StatedQuestion) -> Rule:
     missing: Any = "leave_out" if asked.missing == "leave" else "refuse"
-    answer = _missing_label(asked)
-    if isinstance(source, FrequencyDesign):
-        return SetRule(source.protocol, missing, answer)
-    return Rule(_mechanism(source), missing, answer)
+    return Rule(_law(source), missing, _missing_label(asked))
