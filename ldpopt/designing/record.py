@@ -12,16 +12,12 @@ import numpy as np
 from ldpopt.certificate.answer_classes import AnswerClasses, merged_by
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.estimation.counts import ListedSource
-from ldpopt.estimation.intervals import norm_sub, score_intervals
-from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
+from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.statement.workloads import Workload
-
-LARGEST_COVARIANCE = 1000
-"""Most numbers whose covariance matrix is kept in an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,18 +186,6 @@ class Design(ListedSource):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
-        share = counts.values / counts.total
-        values = self.estimator @ share
-        if len(values) <= LARGEST_COVARIANCE:
-            covariance = covariance_of_mean(self.estimator, values, counts)
-            spread = np.diag(covariance)
-        else:
-            covariance = None
-            spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
-        first = self._merged.first
-        frequencies = norm_sub(self.certificate.left_inverse @ share)
-        wanted, channel = np.asarray(self.workload.matrix[:, first]), self.mechanism.channel[first]
-        interval = score_intervals(values, wanted, self.estimator, channel, frequencies, counts.scale, z)
-        error = np.sqrt(np.maximum(spread, 0.0))
-        names = self.workload.names
-        return Estimate(values, error, counts.n_reports, float(confidence), "design", names, covariance, interval)
+        first, facts = self._merged.first, (float(confidence), "design", self.workload.names)
+        wanted, inverse = self.wanted[:, first], self.certificate.left_inverse
+        return linear_estimate(counts, self.estimator, wanted, self.mechanism.channel[first], inverse, z, facts)

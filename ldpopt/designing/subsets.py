@@ -28,7 +28,6 @@ from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.deprecation import renamed
-from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
@@ -141,11 +140,6 @@ class FrequencyDesign(ReportSource):
     randomize = renamed("randomize", "privatize")
 
     @property
-    def digest(self) -> str:
-        """Digest of the protocol."""
-        return self.protocol.digest
-
-    @property
     def names(self) -> tuple[Hashable, ...]:
         """Names of the workload's rows."""
         return self.workload.names
@@ -155,18 +149,9 @@ class FrequencyDesign(ReportSource):
         """The protocol."""
         return self.protocol
 
-    @property
-    def codec(self) -> SetCodec:
-        """Sets of positions."""
-        return self.protocol.codec
-
-    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of the sets that have each answer."""
-        return self.protocol.tally(reports, weights)
-
-    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
-        """Counts of what `privatize` gave."""
-        return self.protocol.tally_given(reports, weights, missing)
+        return self.protocol.tally(reports, weights, missing)
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of the protocol's frequencies, in the unit of the workload."""

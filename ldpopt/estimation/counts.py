@@ -22,7 +22,7 @@ from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted
 from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
-from ldpopt.mechanism.codec import Codec, Law
+from ldpopt.mechanism.codec import LabelCodec, Law
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.statement.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -122,7 +122,7 @@ class Counts:
                 raise StatementError("counts take no weights", do="pass the reports, with their weights")
             return reports.require(source.digest)
         if column is None:
-            return source.tally_given(reports, weights, missing)
+            return source.tally(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
             return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
         return count_frame(source, reports, column, weights, missing)
@@ -263,11 +263,6 @@ class ReportSource(ABC):
 
     @property
     @abstractmethod
-    def digest(self) -> str:
-        """Digest of the law of the reports."""
-
-    @property
-    @abstractmethod
     def names(self) -> tuple[Hashable, ...]:
         """The numbers that are estimated."""
 
@@ -277,21 +272,26 @@ class ReportSource(ABC):
         """What draws the reports of a column of a table."""
 
     @property
-    def codec(self) -> Codec:
+    def digest(self) -> str:
+        """Digest of the law of the reports."""
+        return self.law.digest
+
+    @property
+    def codec(self) -> LabelCodec:
         """What reports look like in a column of a table."""
-        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
+        return self.law.codec
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
         return Counts.of(self, reports, weights=weights)
 
     @abstractmethod
-    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
-
-    @abstractmethod
-    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of reports in the forms that users have, but for tables."""
+
+    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
+        return self.tally(reports, weights)
 
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
@@ -317,42 +317,23 @@ class ListedSource(ReportSource):
     estimator: Float
 
     @property
-    def digest(self) -> str:
-        """Digest of the mechanism."""
-        return self.mechanism.digest
-
-    @property
     def law(self) -> Law:
         """The mechanism."""
         return self.mechanism
-
-    @property
-    def codec(self) -> Codec:
-        """Labels."""
-        return self.mechanism.codec
 
     @property
     @abstractmethod
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
-    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of positions of outputs."""
-        size = len(self.mechanism.outputs)
-        if weights is None:
-            seen = np.bincount(reports, minlength=size).astype(np.int64)
-            return self._counts(seen, seen, len(reports))
-        values, squares = (np.bincount(reports, power, minlength=size) for power in (weights, weights**2))
-        return self._counts(values, squares, len(reports))
-
-    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of labels, of a stream of them, or of counts by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum((self.tally_given(part, None, missing) for part in parts), self.tally(self.codec.none))
+            return sum((self.tally(part, None, missing) for part in parts), self.tally_read(self.codec.none))
         if is_partitioned(reports):
             do = "state column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
@@ -363,7 +344,16 @@ class ListedSource(ReportSource):
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
-        return self.tally(found, None if numbers is None else numbers[there])
+        return self.tally_read(found, None if numbers is None else numbers[there])
+
+    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of positions of outputs."""
+        size = len(self.mechanism.outputs)
+        if weights is None:
+            seen = np.bincount(reports, minlength=size).astype(np.int64)
+            return self._counts(seen, seen, len(reports))
+        values, squares = (np.bincount(reports, power, minlength=size) for power in (weights, weights**2))
+        return self._counts(values, squares, len(reports))
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of the linear estimates; the worst prior is found exactly."""
@@ -373,10 +363,8 @@ class ListedSource(ReportSource):
 
     def fits(self, counts: Counts) -> float:
         """Distance of the shares from the nearest law that some answers give."""
-        mechanism = self.mechanism
-        return likelihood_p_value(
-            mechanism.counts / mechanism.denominator, counts.values / counts.total, counts.n_reports
-        )
+        channel = self.mechanism.counts / self.mechanism.denominator
+        return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
         total, total_squares = values.sum().item(), squares.sum().item()
@@ -406,13 +394,7 @@ class Drawn(ListedSource):
 
 
 def source_of(given: Any, where: str) -> ReportSource:
-    """A mechanism, protocol or design as a source of reports; anything else is refused.
-
-    Raises
-    ------
-    StatementError
-        If it draws no reports.
-    """
+    """A mechanism, protocol or design as a source of reports; anything else is refused."""
     if isinstance(given, ReportSource):
         return given
     if not isinstance(given, Mechanism):

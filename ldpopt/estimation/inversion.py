@@ -22,6 +22,9 @@ from ldpopt.mechanism.mechanism import Mechanism
 if TYPE_CHECKING:
     import pandas as pd
 
+LARGEST_COVARIANCE = 1000
+"""Most numbers of a workload whose covariance matrix is kept in an estimate."""
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -240,20 +243,41 @@ def estimate_frequencies(
     counts = Counts.of(mechanism, reports).require_some()
     _require_possible(counts.values, channel, mechanism)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
+    names, share = mechanism.inputs, float(confidence)
+    if method == "inversion" and intervals == "score":
+        wanted = np.eye(len(names))
+        return linear_estimate(counts, inverse, wanted, channel, inverse, z, (share, method, names))
     if method == "inversion":
         values = inverse @ (counts.values / counts.total)
         covariance = covariance_of_mean(inverse, values, counts)
     else:
         values, covariance = _maximize_likelihood(channel, counts)
     std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if method == "inversion" and intervals == "score":
-        frequencies = norm_sub(values)
-        found = score_intervals(values, np.eye(len(values)), inverse, channel, frequencies, counts.scale, z)
-    else:
-        found = np.stack([values - z * std_error, values + z * std_error], axis=-1)
+    found = np.stack([values - z * std_error, values + z * std_error], axis=-1)
     if method == "maximum_likelihood":
         found = np.clip(found, 0.0, 1.0)
-    return Estimate(values, std_error, counts.n_reports, float(confidence), method, mechanism.inputs, covariance, found)
+    return Estimate(values, std_error, counts.n_reports, share, method, names, covariance, found)
+
+
+def linear_estimate(
+    counts: Counts, estimator: Float, wanted: Float, channel: Float, inverse: Float, z: float, facts: tuple[Any, ...]
+) -> Estimate:
+    """Estimate ``wanted @ p``, shape (k,), from ``estimator``, shape (k, m), with score intervals of quantile ``z``.
+
+    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken; ``facts`` are
+    confidence, method and names. Of many numbers the covariance is not kept.
+    """
+    share = counts.values / counts.total
+    values = estimator @ share
+    if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
+        covariance = covariance_of_mean(estimator, values, counts)
+        spread = np.diag(covariance)
+    else:
+        covariance = None
+        spread = (estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+    error = np.sqrt(np.maximum(spread, 0.0))
+    interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
+    return Estimate(values, error, counts.n_reports, *facts, covariance, interval)
 
 
 def _where_it_is(given: Any) -> str:
@@ -329,12 +353,6 @@ def normal_quantile(confidence: float) -> float:
 
 
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
-    """Return ``z`` of each of so many intervals, alone or all at once (Bonferroni).
-
-    Raises
-    ------
-    StatementError
-        If the confidence is not between 0 and 1.
-    """
+    """Return ``z`` of each of so many intervals, alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
     return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone

@@ -12,13 +12,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 
 def left_inverse(mechanism: Mechanism) -> Float:
-    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers.
-
-    Raises
-    ------
-    StatementError
-        If the rows of the channel are linearly dependent; the message has the rank.
-    """
+    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers."""
     channel = mechanism.counts / mechanism.denominator
     return weighted_left_inverse(channel, channel.mean(axis=0))
 

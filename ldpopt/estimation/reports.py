@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | None:
-    """Counts by label in the order of an alphabet; None where reports are labels themselves.
-
-    Raises
-    ------
-    StatementError
-        If a label is unknown, or a count is not a whole number.
-    """
+    """Counts by label in the order of an alphabet; None where reports are labels themselves."""
     tally = as_counts(reports, alphabet, "report")
     if tally is None:
         return None
@@ -46,13 +40,7 @@ def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | N
 def codes_in(
     reports: Any, alphabet: Sequence[Hashable], missing: Missing = "refuse"
 ) -> tuple[Codes, NDArray[np.bool_]]:
-    """Positions of labels in a vector of any library, and which entries are labels, not missing.
-
-    Raises
-    ------
-    StatementError
-        If an entry is unknown, or missing and must not be.
-    """
+    """Positions of labels in a vector of any library, and which entries are labels, not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):
         do = "state column=, and weights= by name"
@@ -70,19 +58,13 @@ def codes_in(
 
 
 def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, missing: Missing) -> Counts:
-    """Count the reports in a column of a dataframe of any library.
-
-    Raises
-    ------
-    StatementError
-        If an entry is no report, or missing and must not be, or a weight does not fit.
-    """
+    """Count the reports in a column of a dataframe of any library."""
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             do = "state column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
         parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
-        return sum(parts, source.tally(source.codec.none))
+        return sum(parts, source.tally_read(source.codec.none))
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -94,22 +76,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
 def count_file(
     path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
 ) -> dict[str, Counts]:
-    """Count the reports in columns of a file, CSV or Parquet, in one pass.
-
-    Parameters
-    ----------
-    path : str
-        A table.
-    columns : mapping name -> (source, missing)
-        What drew the reports of each column, and what is done where one is missing.
-    weights : str, optional
-        Column of the weights.
-
-    Raises
-    ------
-    StatementError
-        If a column is not there, or an entry is no report.
-    """
+    """Count in one pass columns of a CSV or Parquet file: what drew each, and what is done where reports are missing."""
     if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
         raise StatementError(
             "a file needs the names of its columns", where=path, do="state column=, and weights= by name"
@@ -140,14 +107,14 @@ class _Column:
         self.source, self.keeps_all, self.where = source, missing == "refuse", where
         self.absent = MissingAnswers(where, "report")
         self.read = source.codec.reader(as_text)
-        self.counts = source.tally(source.codec.none)
+        self.counts = source.tally_read(source.codec.none)
 
     def add(self, column: Any, weights: Float | None, first_row: int) -> None:
         """Count those of a batch, whose weights are given, shape (N,)."""
         reports, there = self.read(column, self.where, first_row)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
-        self.counts += self.source.tally(reports, None if weights is None else weights[there])
+        self.counts += self.source.tally_read(reports, None if weights is None else weights[there])
 
     def finished(self) -> Counts:
         """All counts, where no report is missing that must not be."""
@@ -156,24 +123,12 @@ class _Column:
 
 
 def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
-    """Weights in a column of a file.
-
-    Raises
-    ------
-    StatementError
-        If one is not a finite number ``>= 0``.
-    """
+    """Weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
 def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
-    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers.
-
-    Raises
-    ------
-    StatementError
-        If one is no number.
-    """
+    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers."""
     import pyarrow as pa
 
     try:
@@ -189,13 +144,7 @@ def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Flo
 
 
 def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
-    """Weights in the order of the reports: a Series is aligned with the index of the reports, else with 0, 1, 2, ...
-
-    Raises
-    ------
-    StatementError
-        If the labels differ, there are too few or many, or one is not a finite number ``>= 0``.
-    """
+    """Weights in the order of the reports: a Series is aligned with the index of the reports, else with 0, 1, 2, ..."""
     if weights is None:
         return None
     if is_labelled(weights):

@@ -24,7 +24,7 @@ from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, s
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
-from ldpopt.mechanism.codec import Law
+from ldpopt.mechanism.codec import LabelCodec, Law
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
@@ -136,6 +136,16 @@ class FrequencyProtocol(ReportSource):
         """The channel, where it can be listed: its reports have a form in tables."""
         return self.mechanism
 
+    @property
+    def codec(self) -> LabelCodec:
+        """Refused, but for protocols whose own reports have a form in tables."""
+        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
+
+    @property
+    def bits(self) -> int:
+        """Least length of a report that is coded in as few bits as possible."""
+        return len(self.inputs)
+
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count the reports that support each label, so that the reports need not be kept.
 
@@ -158,12 +168,8 @@ class FrequencyProtocol(ReportSource):
         """
         return Counts.of(self, reports, weights=weights)
 
-    def tally(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of the reports that support each label, without and with the squares of weights, shape (N,)."""
-        return self.tally_given(reports, weights, "refuse")
-
-    def tally_given(self, reports: Any, weights: Any, missing: Missing) -> Counts:
-        """Counts of what `privatize` gave; no report is missing."""
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of what `privatize` gave, without and with the squares of weights; no report is missing."""
         support, size = self._support(reports, None)
         total: tuple[float, float] = (size, size)
         squares = support = support.astype(np.int64)
@@ -254,7 +260,7 @@ class FrequencyProtocol(ReportSource):
     @property
     def total_variance(self) -> float:
         """Sum of `variance` over all labels; it does not depend on their frequencies."""
-        return len(self.inputs) * float(self.variance(0.0)) + float((1 - self.p - self.q) / (self.p - self.q))
+        return float(total_variance(self.p, self.q, len(self.inputs)))
 
     def audit(self) -> Audit:
         """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
@@ -344,6 +350,11 @@ class FrequencyProtocol(ReportSource):
     @abstractmethod
     def _witness(self) -> Any:
         """A report that attains the ratio for the first two labels."""
+
+
+def total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
+    """Sum of the variances of the frequencies of ``d`` labels, of one report, whatever the frequencies are."""
+    return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
 
 
 def chunks(size: int, width: int) -> list[slice]:

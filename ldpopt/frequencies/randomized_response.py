@@ -2,6 +2,7 @@ r"""Generalized randomized response as a frequency protocol: the true label, or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -65,6 +66,11 @@ class RandomizedResponse(FrequencyProtocol):
         require_memory(40 * size * size, f"the {size} x {size} channel")
         form = randomized_response(size, self.epsilon)
         return self._channel(form.channel, self.inputs)
+
+    @property
+    def bits(self) -> int:
+        """Logarithm of the number of labels."""
+        return math.ceil(math.log2(len(self.inputs)))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         drawn = self._sampler.draw(answers, rng=rng)

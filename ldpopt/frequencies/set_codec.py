@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.mechanism.codec import Reader
+from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.tables.coding import MISSING, Codes, is_missing
 from ldpopt.tables.frames import as_arrow
@@ -21,24 +21,22 @@ if TYPE_CHECKING:
     from ldpopt.frequencies.subset_selection import SubsetSelection
 
 
-class SetCodec:
+class SetCodec(LabelCodec):
     """Reports of subset selection in a column: texts there, rows of positions, shape (N, k), in arrays."""
 
     form: ClassVar[str] = "sets"
-
-    def __init__(self, protocol: SubsetSelection) -> None:
-        self.protocol = protocol
+    mechanism: SubsetSelection
 
     @property
     def none(self) -> NDArray[np.int64]:
         """No reports at all."""
-        return np.empty((0, self.protocol.size), dtype=np.int64)
+        return np.empty((0, self.mechanism.size), dtype=np.int64)
 
     def labels(self, as_text: bool) -> pa.Array:
         """Positions as texts."""
         import pyarrow as pa
 
-        return pa.array([str(place) for place in range(len(self.protocol.inputs))], pa.string())
+        return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Sets of positions as texts, one for each entry that is not missing."""
@@ -50,7 +48,7 @@ class SetCodec:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        protocol, answered = self.protocol, np.flatnonzero(codes != MISSING)
+        protocol, answered = self.mechanism, np.flatnonzero(codes != MISSING)
         if isinstance(source, KeyedDraws):
             streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
             rows = protocol.choose(codes[answered], streams)
@@ -68,7 +66,7 @@ class SetCodec:
 
     def _read(self, column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Sets in a column, shape (N, k), and which entries are sets, not missing."""
-        texts, size = column if (found := as_arrow(column)) is None else found.to_pylist(), self.protocol.size
+        texts, size = column if (found := as_arrow(column)) is None else found.to_pylist(), self.mechanism.size
         is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
         rows = np.flatnonzero(is_report).tolist()
         sets = np.empty((len(rows), size), dtype=np.int64)

@@ -29,20 +29,7 @@ FAKE = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
 
 @dataclass(frozen=True)
 class Asking:
-    """One question for each person.
-
-    Parameters
-    ----------
-    questions : int
-        How many there are.
-    fake : bool
-        Whether the other questions get reports of random answers; else they get none.
-
-    Raises
-    ------
-    StatementError
-        If there are too many questions.
-    """
+    """One of ``questions`` for each person; with ``fake`` the others get reports of random answers, else none."""
 
     questions: int
     fake: bool

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ldpopt.auditing.divergence import Audit
-    from ldpopt.mechanism.mechanism import Mechanism
 
 Reader = Callable[[Any, str, int], tuple[NDArray[Any], NDArray[np.bool_]]]
 """From a column, its name in messages and its first row to the reports in it, and which entries are reports."""
@@ -39,61 +38,46 @@ class Law(Protocol):
         """Largest ratio of the probabilities of a report under two answers, exactly; None where it is unbounded."""
 
     @property
-    def codec(self) -> Codec:
+    def codec(self) -> LabelCodec:
         """What its reports look like in a column."""
 
     def audit(self) -> Audit:
         """Exact privacy of what is drawn."""
 
 
-class Codec(Protocol):
-    """Reports of a law as a column: drawn into a table, and read from one."""
+class LabelCodec:
+    """Reports that are labels: the outputs of a mechanism, as positions in arrays, shape (N,).
 
-    form: ClassVar[str]
+    Laws with other reports have a codec that is derived from this one.
+    """
+
+    form: ClassVar[str] = "labels"
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = mechanism
 
     @property
     def none(self) -> NDArray[np.int64]:
         """No reports at all."""
+        return np.empty(0, dtype=np.int64)
 
     def labels(self, as_text: bool) -> pa.Array:
-        """What reports are made of."""
-
-    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
-        """Reports of answers as a column; what is missing stays missing."""
-
-    def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """Reports of answers for a dataframe: labels, and the code of each entry; what is missing stays missing."""
-
-    def reader(self, as_text: bool) -> Reader:
-        """Reads reports back from the columns of a table, or from the batches of one."""
-
-
-class LabelCodec:
-    """Reports that are labels: the outputs of a mechanism, as positions in arrays."""
-
-    form: ClassVar[str] = "labels"
-    none = np.empty(0, dtype=np.int64)
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-
-    def labels(self, as_text: bool) -> pa.Array:
-        """The outputs."""
+        """What reports are made of: the outputs."""
         return label_column(self.mechanism.outputs, as_text)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
-        """Labels, dictionary-encoded."""
+        """Reports of answers as a column, dictionary-encoded; what is missing stays missing."""
         import pyarrow as pa
 
         drawn = self._draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """The outputs, and positions among them."""
+        """Reports of answers for a dataframe: labels, and the code of each entry; what is missing stays missing."""
         return self.mechanism.outputs, self._draw(codes, source)
 
     def reader(self, as_text: bool) -> Reader:
-        """Positions of labels; an entry that is none is refused."""
+        """What reads reports back, from columns or batches of them; an entry that is no report is refused."""
         coder = Coder(self.mechanism.outputs, "report", as_text=as_text)
 
         def read(column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -111,7 +95,9 @@ class LabelCodec:
             some = source.where(answered) if isinstance(source, KeyedDraws) else source
             reports[answered] = self._draw(codes[answered], some)
             return reports
-        sampler = self.mechanism.sampler
         if isinstance(source, KeyedDraws):
-            return sampler.choose(codes, source.words(self.mechanism.digest, codes))
-        return sampler.draw(codes, rng=source)
+            words = source.words(self.mechanism.digest, codes)
+            drawn: Codes = self.mechanism.sampler.choose(codes, words)
+        else:
+            drawn = self.mechanism.sampler.draw(codes, rng=source)
+        return drawn

@@ -31,13 +31,7 @@ PLAIN = (str, int, float)
 
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them: text, numbers, and lists of both.
-
-    Raises
-    ------
-    MechanismError
-        If a label is anything else.
-    """
+    """Labels as JSON has them: text, numbers, and lists of both."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
@@ -146,26 +140,14 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: 
 
 
 def require_digest(stated: Any, found: str, where: str) -> None:
-    """Refuse a file whose stated digest, if there is one, is not that of what it draws.
-
-    Raises
-    ------
-    ModelFileError
-        If labels or masses were changed after the digest was written.
-    """
+    """Refuse a file whose stated digest, if there is one, is not that of what it draws."""
     if stated not in (None, found):
         do = "take the file as it was written, or write it again"
         raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:
-    """Channel, inputs, outputs and stated digest of a file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, or does not contain a mechanism.
-    """
+    """Channel, inputs, outputs and stated digest of a file."""
     require_path(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)

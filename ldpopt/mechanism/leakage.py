@@ -51,13 +51,7 @@ class Leakage:
 
 
 def leakage(channel: Float, inputs: Labels, outputs: Labels, prior: Any, gain: Any) -> Leakage:
-    """Vulnerabilities of a channel, shape (n, m), for a gain of every input and guess.
-
-    Raises
-    ------
-    StatementError
-        If the prior or the gain does not fit the inputs, or a loss is given.
-    """
+    """Vulnerabilities of a channel, shape (n, m), for a gain of every input and guess."""
     worth, targets = read_worth(inputs, gain)
     if worth.sense != "gain":
         raise StatementError("vulnerability is a gain, and a loss is given", do="use inference_error(prior, loss)")
@@ -74,13 +68,7 @@ def leakage(channel: Float, inputs: Labels, outputs: Labels, prior: Any, gain: A
 
 
 def inference_error(channel: Float, inputs: Labels, prior: Any, loss: Any) -> float:
-    """Least expected loss of a guess from the report.
-
-    Raises
-    ------
-    StatementError
-        If the prior or the loss does not fit the inputs, or a gain is given.
-    """
+    """Least expected loss of a guess from the report."""
     given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
     worth, _ = read_worth(inputs, given)
     if worth.sense != "loss":

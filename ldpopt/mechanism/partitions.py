@@ -26,13 +26,7 @@ def privatize_partitions(
     keyed: Keyed | None = None,
     asking: Asking | None = None,
 ) -> Any:
-    """Replace columns of a dataframe of Dask by reports, lazily; ``privatize`` does so for one partition.
-
-    Raises
-    ------
-    StatementError
-        If each computation would draw anew: there is neither a key nor a seed.
-    """
+    """Replace columns of a dataframe of Dask by reports, lazily; ``privatize`` does so for one partition."""
     if keyed is None and rng is None:
         raise StatementError(
             "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn",

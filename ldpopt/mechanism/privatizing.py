@@ -173,34 +173,10 @@ def privatize_file(
     asking: Asking | None = None,
     announce: Callable[[], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches; the target appears whole or not at all.
+    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows.
 
-    Parameters
-    ----------
-    source, target : path
-        Tables, CSV or Parquet by their endings; ``-`` is stdin or stdout.
-    rules : mapping column -> Rule
-        How each column becomes reports.
-    keep : sequence of str
-        Other columns to copy, unprotected; default: ``()``.
-    rng : numpy.random.Generator, SeedSequence or int, optional
-        Makes the draws repeatable; default: the operating system's generator.
-    keyed : Keyed, optional
-        Key, and column of the ids, which make the draws repeatable person by person; default: none.
-    asking : Asking, optional
-        Which question a report is about; default: none, all of them are asked.
-    announce : callable, optional
-        Called when the columns are found, before anything is written.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    ModelFileError
-        If a file cannot be read or written, a column is missing, an entry is no answer, or answers are missing.
+    CSV or Parquet by the endings, ``-`` for stdin and stdout. Columns to ``keep`` are copied unprotected. ``announce``
+    is called when the columns are found, before anything is written. For the rest see `Survey.privatize_file`.
     """
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)

@@ -67,13 +67,7 @@ def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
 
 
 def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
-    """Read the mechanism or design of a question.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is neither.
-    """
+    """Read the mechanism or design of a question."""
     if is_frequency_design(path) or designs.is_design(path):
         found: Design | FrequencyDesign = load_design(path)
         return found

@@ -91,13 +91,7 @@ class SurveyStatement:
     sources: dict[str, Any] = field(default_factory=dict)
 
     def solve(self, survey: type[Survey]) -> Survey:
-        """Find the best mechanism for each question, and put them together.
-
-        Raises
-        ------
-        ModelFileError
-            If a question cannot be solved; the message names its key.
-        """
+        """Find the best mechanism for each question, and put them together."""
         questions: dict[str, Any] = {}
         for name, asked in self.stated.question.items():
             with self.page.at("question", name):
@@ -129,18 +123,7 @@ class SurveyStatement:
 
 
 def read_survey(path: str | os.PathLike[str]) -> SurveyStatement:
-    """Read a survey that is stated in TOML.
-
-    Parameters
-    ----------
-    path : path-like
-        A TOML file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is invalid; the message names file, key and line.
-    """
+    """Read a survey that is stated in TOML; messages name file, key and line."""
     page = Page(path)
     stated = check(page, StatedSurvey, page.data)
     for name, asked in stated.question.items():
