@@ -186,6 +186,7 @@ class Design(ListedSource):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
-        first, facts = self._merged.first, (float(confidence), "design", self.workload.names)
-        wanted, inverse = self.wanted[:, first], self.certificate.left_inverse
-        return linear_estimate(counts, self.estimator, wanted, self.mechanism.channel[first], inverse, z, facts)
+        first, inverse = self._merged.first, self.certificate.left_inverse
+        channel, wanted, names = self.mechanism.channel[first], self.wanted[:, first], self.names
+        share = float(confidence)
+        return linear_estimate(counts, self.estimator, wanted, channel, inverse, z, share, "design", names)

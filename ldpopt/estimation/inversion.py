@@ -246,7 +246,7 @@ def estimate_frequencies(
     names, share = mechanism.inputs, float(confidence)
     if method == "inversion" and intervals == "score":
         wanted = np.eye(len(names))
-        return linear_estimate(counts, inverse, wanted, channel, inverse, z, (share, method, names))
+        return linear_estimate(counts, inverse, wanted, channel, inverse, z, share, method, names)
     if method == "inversion":
         values = inverse @ (counts.values / counts.total)
         covariance = covariance_of_mean(inverse, values, counts)
@@ -260,12 +260,20 @@ def estimate_frequencies(
 
 
 def linear_estimate(
-    counts: Counts, estimator: Float, wanted: Float, channel: Float, inverse: Float, z: float, facts: tuple[Any, ...]
+    counts: Counts,
+    estimator: Float,
+    wanted: Float,
+    channel: Float,
+    inverse: Float,
+    z: float,
+    confidence: float,
+    method: str,
+    names: tuple[Hashable, ...],
 ) -> Estimate:
     """Estimate ``wanted @ p``, shape (k,), from ``estimator``, shape (k, m), with score intervals of quantile ``z``.
 
-    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken; ``facts`` are
-    confidence, method and names. Of many numbers the covariance is not kept.
+    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken. Of many
+    numbers of a workload the covariance is not kept.
     """
     share = counts.values / counts.total
     values = estimator @ share
@@ -277,7 +285,7 @@ def linear_estimate(
         spread = (estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
     error = np.sqrt(np.maximum(spread, 0.0))
     interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
-    return Estimate(values, error, counts.n_reports, *facts, covariance, interval)
+    return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 
 def _where_it_is(given: Any) -> str:

@@ -76,7 +76,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
 def count_file(
     path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
 ) -> dict[str, Counts]:
-    """Count in one pass columns of a CSV or Parquet file: what drew each, and what is done where reports are missing."""
+    """Count columns of a CSV or Parquet file in one pass: what drew each, and what becomes of missing reports."""
     if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
         raise StatementError(
             "a file needs the names of its columns", where=path, do="state column=, and weights= by name"

@@ -152,11 +152,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
     try:
         data = strict_json(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
-        inputs = _labels(data["inputs"])
+        inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
             masses = _of_masses(data["masses"])
             return masses, inputs, list(range(masses.shape[1])), data.get("about", {}).get("digest")
-        return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
+        return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
     except OSError as error:
         what = f"cannot read the mechanism: {error.strerror or error}"
         raise ModelFileError(what, where=str(path), do="check the path") from None
@@ -168,7 +168,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
         raise ModelFileError(f"not a mechanism in JSON: {missing}", where=str(path), do=asked) from None
 
 
-def _labels(values: Any) -> list[Hashable]:
+def labels_of(values: Any) -> list[Hashable]:
     """Labels of a file: what `plain_labels` wrote."""
     for value in values:
         if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, list) else [value])):

@@ -16,7 +16,7 @@ from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.estimation.counts import source_of
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
-from ldpopt.mechanism.files import plain_labels, require_digest
+from ldpopt.mechanism.files import labels_of, plain_labels, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import finite, made_by
 from ldpopt.mechanism.privatizing import Rule
@@ -97,12 +97,9 @@ def _read(entry: Any, where: str) -> Any:
         source = Design(proof.workload, proof.mechanism, proof)
     else:
         stated = entry["mechanism"]
-        labels = [
-            [tuple(one) if isinstance(one, list) else one for one in stated[key]] for key in ("inputs", "outputs")
-        ]
-        source = Mechanism(stated["channel"], *labels)
+        source = Mechanism(stated["channel"], labels_of(stated["inputs"]), labels_of(stated["outputs"]))
     answer = entry["missing_answer"]
-    policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
+    policy = (entry["missing"], None if answer is None else labels_of([answer])[0])
     rule = Rule(source_of(source, where).law, *policy)
     require_digest(entry["digest"], rule.mechanism.digest, where)
     return (source, rule) if not isinstance(source, Mechanism) else rule
