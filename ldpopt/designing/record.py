@@ -17,6 +17,7 @@ from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.solving.step import Step
 from ldpopt.statement.workloads import Workload
 
 
@@ -37,12 +38,15 @@ class Design(ListedSource):
         Value and bound in rationals; it can be saved and checked again.
     notes : tuple of str
         What was done, and why.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
     """
 
     workload: Workload
     mechanism: Mechanism
     certificate: DesignCertificate
     notes: tuple[str, ...] = ()
+    steps: tuple[Step[Any], ...] = ()
 
     def __repr__(self) -> str:
         """Sizes, errors and gap."""

@@ -32,6 +32,7 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
+from ldpopt.solving.step import Step
 from ldpopt.statement.workloads import Workload
 from ldpopt.tables.coding import Missing
 
@@ -48,9 +49,12 @@ class FrequencyDesign(ReportSource):
         Statement, size of the sets, value and bound; it can be saved and checked again.
     notes : tuple of str
         What was done, and why.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
     """
 
     certificate: FrequencyCertificate
+    steps: tuple[Step[Any], ...] = ()
     notes = ("closed form: subset selection is optimal for frequencies, weighted alike",)
     objective = "average"
     exact = True
