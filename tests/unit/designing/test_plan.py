@@ -1,4 +1,4 @@
-"""Every method of designs has a problem; the plan that is shown is the plan that runs; what fails is followed by another."""
+"""Every method of designs has a problem; the plan shown is the plan that runs; a method that fails has a follower."""
 
 from __future__ import annotations
 
