@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.reports import read_weights, report_weights
-from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.checks import Float, quoted
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.origins import require_drawn_by
@@ -121,16 +121,15 @@ def count_sets_of_frame(
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
     absent = MissingAnswers(where, "report")
-    sets, numbers = sets_of(
-        protocol, column_of(frame, column).to_arrow(), numbers, where, 0, absent, missing == "refuse"
-    )
+    texts = column_of(frame, column).to_list()
+    sets, numbers = sets_of(protocol, texts, numbers, where, 0, absent, missing == "refuse")
     absent.require_none()
     return protocol.count(sets, weights=numbers)
 
 
 def sets_of(
     protocol: SubsetSelection,
-    texts: pa.Array,
+    texts: pa.Array | list[Any],
     weights: Float | None,
     where: str,
     row: int,
@@ -144,7 +143,7 @@ def sets_of(
     StatementError
         If an entry is no set of positions.
     """
-    plain = texts.to_pylist()
+    plain = texts if isinstance(texts, list) else texts.to_pylist()
     there = np.array([not is_missing(text, True) for text in plain], dtype=bool)
     if refuse:
         absent.add(np.where(there, 0, MISSING), row)
@@ -159,7 +158,7 @@ def _positions(texts: list[Any], there: NDArray[np.bool_], size: int, where: str
         parts = str(texts[at]).split(" ")
         if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
             raise StatementError(
-                f"the report {short_repr(texts[at])} is not a set of {size} positions",
+                f"the report{quoted(texts[at])} is not a set of {size} positions",
                 where=f"{where}, row {row + at}",
                 do="pass what privatize wrote",
             )

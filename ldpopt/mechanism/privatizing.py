@@ -23,6 +23,7 @@ from ldpopt.tables.files import Rows, place_of, reading, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
 from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.kinds import kind_of, require_other_file
+from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
 from ldpopt.tables.partitions import is_partitioned
 
 if TYPE_CHECKING:
@@ -134,11 +135,14 @@ def privatize_frame(
     rng: Random = None,
     keyed: Keyed | None = None,
     asking: Asking | None = None,
+    again: bool = False,
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
         return privatize_partitions(table, rules, rng, keyed, asking)
-    frame = as_frame(table)
+    frame, before = as_frame(table), origin_of_table(table)
+    if not again:
+        require_raw(before, rules, frame.columns, "the table")
     drawn = {}
     sources: list[Draws] = list(generators(rng, len(rules) + (asking is not None)))
     if keyed is not None:
@@ -155,7 +159,8 @@ def privatize_frame(
         if asking is not None:
             codes = asking.answers(codes, chosen == place, len(rule.inputs), source)
         drawn[column] = rule.entries(codes, source)
-    return with_labels(frame, drawn)
+    keep = [name for name in frame.columns if name not in rules]
+    return with_origin(with_labels(frame, drawn), lambda: of_reports(rules, keep, keyed, asking, before))
 
 
 def _require_other_column(keyed: Keyed, rules: Mapping[Any, Rule]) -> None:
@@ -210,6 +215,7 @@ def privatize_file(
     rng: Random = None,
     keyed: Keyed | None = None,
     asking: Asking | None = None,
+    again: bool = False,
     announce: Callable[[], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches; the target appears whole or not at all.
@@ -228,6 +234,8 @@ def privatize_file(
         Key, and column of the ids, which make the draws repeatable person by person; default: none.
     asking : Asking, optional
         Which question a report is about; default: none, all of them are asked.
+    again : bool
+        Whether columns that are reports already may be privatized once more; default: ``False``.
     announce : callable, optional
         Called when the columns are found, before anything is written.
 
@@ -239,7 +247,8 @@ def privatize_file(
     Raises
     ------
     ModelFileError
-        If a file cannot be read or written, a column is missing, an entry is no answer, or answers are missing.
+        If a file cannot be read or written, a column is missing or has reports already, an entry is no answer, or
+        answers are missing.
     """
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
@@ -250,7 +259,10 @@ def privatize_file(
     if keyed is not None:
         _require_other_column(keyed, rules)
     beside = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
+    before = read_origin(name)
     with reading(name) as table:
+        if not again:
+            require_raw(before, rules, table.columns, name)
         places, others = [[place_of(table, column) for column in columns] for columns in (rules, beside)]
         streams = generators(rng, len(rules) + (asking is not None))
         columns = [
@@ -263,7 +275,7 @@ def privatize_file(
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()
-        origin = of_reports(rules, keep, keyed, asking)
+        origin = of_reports(rules, keep, keyed, asking, before)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
                 first, rest = table.first_row + rows, batch[len(columns) :]
