@@ -106,7 +106,7 @@ class Coder:
             text = value if isinstance(value, str) else _whole_text(value)
             code = None if text is None else self._texts.get(text)
         if code is None:
-            code = MISSING if is_missing(value, isinstance(value, str)) else UNKNOWN
+            code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
 
 
