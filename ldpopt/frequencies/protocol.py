@@ -20,7 +20,7 @@ from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget, round_up
-from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
+from ldpopt.foundation.checks import Float, is_whole, loose_array, quoted, real_array, short_repr
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
@@ -299,11 +299,12 @@ class FrequencyProtocol(ReportSource):
             return codes(x, self.inputs, kind)
         array = loose_array(x, f"list of {kind}s")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, not a vector of whole numbers")
+            raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
         wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
         if len(wrong):
             raise StatementError(
-                f"{kind} {array[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
+                f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
+                where=f"entry {wrong[0]}",
             )
         return array.astype(np.int64, copy=False)
 

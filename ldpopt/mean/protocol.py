@@ -16,7 +16,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget, log_enclosure
-from ldpopt.foundation.checks import Float, real_array
+from ldpopt.foundation.checks import Float, quoted, real_array
 from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
 from ldpopt.mechanism.sampling import bit_source
 
@@ -194,7 +194,7 @@ class Protocol(Randomizer):
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
-                f"report {float(array[bad])!r} cannot come from {self!r}",
+                f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
                 where=f"entry {bad}",
                 do="pass the reports of this protocol, at this epsilon",
             )

@@ -114,7 +114,12 @@ def test_weights_go_by_the_index(pairs, random):
 
 @pytest.mark.parametrize(
     ("weights", "words"),
-    [([1, 2], "4 reports"), ([1, 2, 3, -1], "weight -1.0"), ([1, 2, 3, np.inf], "inf"), (["a"] * 4, "real numbers")],
+    [
+        ([1, 2], "4 reports"),
+        ([1, 2, 3, -1], "weight is not a finite number"),
+        ([1, 2, 3, np.inf], "row 3"),
+        (["a"] * 4, "real numbers"),
+    ],
 )
 def test_bad_weights(weights, words):
     with pytest.raises(StatementError, match=words):
@@ -135,7 +140,7 @@ def test_weights_in_files(tmp_path):
     plain = Counts.of(COIN, REPORTS, weights=frame["w"])
     assert all(Counts.of(COIN, tmp_path / name, column="r", weights="w") == plain for name in ("r.csv", "r.parquet"))
     (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
-    with pytest.raises(StatementError, match=r"'heavy' is not a number(.|\n)*row 3"):
+    with pytest.raises(StatementError, match=r"the weight is not a number(.|\n)*row 3"):
         Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
 
 
