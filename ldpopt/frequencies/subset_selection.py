@@ -150,7 +150,7 @@ class SubsetSelection(FrequencyProtocol):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports are {array.dtype} of shape {array.shape}; expected positions of shape (N, {self.size})",
+                f"reports of shape {array.shape} are none; expected positions of shape (N, {self.size})",
                 do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)
