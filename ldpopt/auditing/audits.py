@@ -94,6 +94,16 @@ def audit_by(privacy: Auditor, channel: Any) -> Audit:
     return found
 
 
+def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
+    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the budget."""
+    low, high = budget.enclosure()
+    verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
+    if not isinstance(ratio, Fraction):
+        return math.inf, verdict
+    epsilon = round_up(log_enclosure(ratio)[1])
+    return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
+
+
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
@@ -110,11 +120,7 @@ def audit_by_odds(
     witness : tuple
         Two labels and a report that attain the ratio.
     """
-    low, high = epsilon.enclosure()
-    verdict: Verdict = "certified" if odds <= low else "violated" if odds > high else "undecided"
-    least = round_up(log_enclosure(odds)[1])
-    if verdict == "certified":
-        least = min(least, epsilon.rounded_up)
+    least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
         return max(0.0, round_up(delta(at.enclosure()[0])))

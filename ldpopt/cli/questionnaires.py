@@ -24,11 +24,13 @@ from ldpopt.cli.shell import app, refuse
 from ldpopt.cli.surveying import (
     DOUBTFUL,
     IMPOSSIBLE,
+    Again,
     Answers,
     Identity,
     KeyFile,
     Reports,
     Seed,
+    ShowValues,
     Tables,
     count_all,
     is_folder,
@@ -131,10 +133,11 @@ def solve(
     read it.
     """
     from ldpopt.surveys.statement import read_survey
+    from ldpopt.surveys.survey import Survey
 
     require_writable(output)
     statement = read_survey(path)
-    found = wait_for(statement.solve, f"solving {Path(path).name}")
+    found = wait_for(lambda: statement.solve(Survey), f"solving {Path(path).name}")
     if output is not None:
         found.save(output)
     report(_record(found), json, lambda: _show(found, statement.why))
@@ -189,15 +192,17 @@ def privatize(
     ] = None,
     key: KeyFile = None,
     identity: Identity = None,
+    again: Again = False,
     seed: Seed = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports, all questions in one pass.
 
     Columns that stay unprotected are named before anything is written. All others are dropped, unless --keep names
-    them.
+    them. A column that is a report already, as its file says, is refused unless --again is stated.
     """
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
@@ -207,7 +212,7 @@ def privatize(
     found = read(path)
     for note in _warnings(found, seed, keep or []):
         say(note)
-    how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
+    how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity, "again": again}
     if is_folder(answers):
         total = privatize_all(answers, output, found, jobs, dask, **how)
     else:
@@ -233,6 +238,7 @@ def estimate(
     ] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.

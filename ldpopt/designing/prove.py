@@ -1,31 +1,57 @@
-"""Multipliers in floats made a proof: costs are raised by small margins until exact arithmetic confirms the bound."""
+"""The only finish of a design: exact value, exact bound, audit. What a method found is trusted in nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 
-from ldpopt.certificate.design_bound import LISTED, Bound, NoBound, Statement, cone_of
+import numpy as np
+
+from ldpopt.certificate.design_bound import Cone, NoBound, Statement, cone_of
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.allowed import Allowed
-from ldpopt.designing.dual import Dual
-
-MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-"""Shares by which the largest cost is raised until the rationals agree that no column exceeds it."""
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.methods.method import RawDesign
+from ldpopt.errors import PrivacyViolationError
 
 
-def bounded(statement: Statement, dual: Dual, allowed: Allowed) -> Bound:
-    """Multipliers that hold in rationals.
+def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
+    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals.
 
-    If no small margin makes those of the search hold, which takes a budget at the end of the floats, they are none.
+    The last ones that are tried take all answers as alike. If none hold, the bound is 0.
     """
-    cone = cone_of(allowed.privacy, allowed.inputs) if allowed.rays is None else allowed.rays
-    if isinstance(cone, Fraction) and dual.shift is None and len(dual.weights) > LISTED:
-        # Too many answers to list their sets: that is for those that are all alike.
-        spectrum = Spectrum.of(statement, Scheme((len(dual.weights),)))
-        return NoBound() if spectrum is None else ProductBound.best(spectrum, cone)
-    for margin in MARGINS:
-        multipliers = dual.multipliers(margin)
-        if multipliers.holds(statement, cone):
-            return multipliers
-    return NoBound()
+    problem, channel = form.problem, raw.channel
+    assert isinstance(channel, np.ndarray)
+    assert raw.left_inverse is not None
+    workload = problem.workload
+    statement = Statement.of(workload.matrix, raw.weights, form.classes)
+    cone = cone_of(problem.privacy, workload.inputs) if form.allowed.rays is None else form.allowed.rays
+    candidates = chain(raw.bounds, _of_answers_alike(statement, cone))
+    multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
+    certificate = DesignCertificate.of(
+        *(workload, problem.privacy, raw.weights, problem.objective),
+        *(channel, raw.left_inverse, multipliers, form.classes),
+    )
+    if certificate.audit.verdict != "certified":
+        what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
+        raise PrivacyViolationError(what, where=f"inputs and output {certificate.audit.witness}")
+    return certificate
+
+
+def _of_answers_alike(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
+    """Multipliers for one attribute that is all answers, if their weights are alike and all sets are private."""
+    spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
+    if spectrum is not None and isinstance(cone, Fraction):
+        yield ProductBound.best(spectrum, cone)
+
+
+def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
+    """The estimator with the smaller value, and the multipliers with the larger bound."""
+    best = one if one.achieved <= two.achieved else two
+    bound = one if one.bound >= two.bound else two
+    # With an estimator whose bias is within rounding the value may be as little below the bound.
+    proved = min(bound.bound, best.achieved)
+    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)

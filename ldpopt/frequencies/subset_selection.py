@@ -16,6 +16,7 @@ from ldpopt.certificate.frequency_certificate import SubsetLaw
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
+from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source
 
@@ -69,8 +70,8 @@ class SubsetSelection(FrequencyProtocol):
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
         laws = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
-        self.law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
-        self.size, self.p, self.q = self.law.size, self.law.p, self.law.q
+        self.set_law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
+        self.size, self.p, self.q = self.set_law.size, self.set_law.p, self.set_law.q
         self._require_distinguishable()
 
     def __repr__(self) -> str:
@@ -89,6 +90,16 @@ class SubsetSelection(FrequencyProtocol):
         p = float(self.p)
         channel = np.where(inside.T, p / math.comb(d - 1, k - 1), (1 - p) / math.comb(d - 1, k))
         return self._channel(channel, [tuple(self.inputs[place] for place in row) for row in sets])
+
+    @property
+    def codec(self) -> SetCodec:
+        """What reports look like in a table: positions with spaces between them."""
+        return SetCodec(self)
+
+    @property
+    def bits(self) -> int:
+        """Logarithm of the number of sets."""
+        return math.ceil(math.log2(math.comb(len(self.inputs), self.size)))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         source = bit_source(rng)
@@ -133,7 +144,7 @@ class SubsetSelection(FrequencyProtocol):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports are {array.dtype} of shape {array.shape}; expected positions of shape (N, {self.size})",
+                f"reports of shape {array.shape} are none; expected positions of shape (N, {self.size})",
                 do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)
@@ -143,10 +154,10 @@ class SubsetSelection(FrequencyProtocol):
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
     def _ratio(self) -> Fraction:
-        return self.law.odds
+        return self.set_law.odds
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        return self.law.delta(alpha)
+        return self.set_law.delta(alpha)
 
     def _witness(self) -> Any:
-        return self.law.witness(self.inputs)[2]
+        return self.set_law.witness(self.inputs)[2]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.files import strict_json
+from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.ids import ids_of
 
@@ -105,26 +105,23 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that its owner alone may read.
+        """Write the key to a new file that its owner alone may read; the file appears whole or not at all.
 
         Raises
         ------
         ModelFileError
             If there is a file of this name, which may be the only copy of a key, or it cannot be written.
         """
-        text = json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n"
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
+            with replacing(path, new=True) as stream:
+                stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
         except FileExistsError:
             do = "name another file; reports drawn with a key that is lost cannot be repeated"
             raise ModelFileError("the file exists already; a key is never replaced", where=str(path), do=do) from None
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            raise ModelFileError(f"cannot write the key: {why}", where=str(path)) from None
+        except ValueError as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"cannot write the key: {error}", where=str(path)) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
@@ -133,7 +130,7 @@ class SecretKey:
         Raises
         ------
         ModelFileError
-            If the file is missing, has no key, or others may read it.
+            If the file is missing, has no key, or not the one of its name, or others may read it.
         """
         where = os.fspath(path)
         try:
@@ -142,17 +139,22 @@ class SecretKey:
                 what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
                 raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
             data = strict_json(path, MAX_FILE_BYTES)
-            if data["format"] != FORMAT:
-                raise ValueError(f"the format is {short_repr(data['format'])}")
-            return cls(bytes.fromhex(data["key"]))
+            found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
+            stated = data["name"]
         except OSError as error:
             what = f"cannot read the key: {error.strerror or error}"
             raise ModelFileError(what, where=where, do="check the path") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise
-            # The message must not show what may be a secret.
-            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`") from None
+            found = None
+        if found is None:  # neither message nor chain of the error has what may be a secret
+            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
+        if stated != found.name:
+            what = f"the key was changed: its name is {found.name} now, and {short_repr(stated)} is stated"
+            do = "take the file as it was written: another key draws all reports anew, and budgets add up"
+            raise ModelFileError(what, where=where, do=do)
+        return found
 
     def words(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Words:
         """Words of 53 bits that decide the reports.
@@ -206,13 +208,7 @@ class SecretKey:
 
 
 class Streams:
-    """Words of 53 bits without end for each record: SHAKE-256 of a secret of its own and the number of the request.
-
-    Parameters
-    ----------
-    secrets : list of bytes
-        One of 32 bytes for each record.
-    """
+    """Words of 53 bits without end for each record: SHAKE-256 of its 32 secret bytes and the number of the request."""
 
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
@@ -237,13 +233,7 @@ class Keyed:
 
     @classmethod
     def read(cls, key: Any, id: Any, rng: Random) -> Keyed | None:
-        """Read the arguments of a call; None where draws are not keyed.
-
-        Raises
-        ------
-        StatementError
-            If there is a key without ids, ids without a key, or a key and a seed.
-        """
+        """Read the arguments of a call; None where draws are not keyed."""
         if key is None and id is None:
             return None
         if key is None or id is None:
@@ -255,13 +245,7 @@ class Keyed:
         return cls(SecretKey.read(key), id)
 
     def words(self, question: str, digest: str, codes: Counts) -> Words:
-        """Words for answers whose ids are given as a vector; see `SecretKey.words`.
-
-        Raises
-        ------
-        StatementError
-            If the ids are no ids, or not as many as the answers.
-        """
+        """Words for answers whose ids are given as a vector; see `SecretKey.words`."""
         ids = ids_of(self.id, "the ids")
         if len(ids) != len(codes):
             raise StatementError(f"{len(ids)} ids for {len(codes)} answers")

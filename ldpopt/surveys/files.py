@@ -11,10 +11,10 @@ from ldpopt.designing.record import Design
 from ldpopt.designing.saving import design_of, load_design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.estimation.set_tables import SetRule
+from ldpopt.estimation.counts import source_of
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
-from ldpopt.mechanism.files import plain_labels, require_digest
+from ldpopt.mechanism.files import labels_of, plain_labels, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import finite, made_by
 from ldpopt.mechanism.privatizing import Rule
@@ -43,10 +43,8 @@ def save(survey: Survey, path: str | os.PathLike[str]) -> None:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def load(path: str | os.PathLike[str]) -> Survey:
+def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    from ldpopt.surveys.survey import Survey
-
     name = os.fspath(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)
@@ -55,7 +53,7 @@ def load(path: str | os.PathLike[str]) -> Survey:
             raise ValueError(f"the format is {short_repr(stated)}, not {FORMAT!r}")
         questions = {key: _read(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
-        return Survey(questions, epsilon=data["stated_epsilon"], **options)
+        return survey(questions, epsilon=data["stated_epsilon"], **options)
     except OSError as error:
         what = f"cannot read the survey: {error.strerror or error}"
         raise ModelFileError(what, where=name, do="check the path") from None
@@ -67,13 +65,7 @@ def load(path: str | os.PathLike[str]) -> Survey:
 
 
 def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
-    """Read the mechanism or design of a question.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is neither.
-    """
+    """Read the mechanism or design of a question."""
     if designs.is_design(path):
         found: Design | FrequencyDesign = load_design(path)
         return found
@@ -87,7 +79,8 @@ def _question(survey: Survey, name: str) -> dict[str, Any]:
     data: dict[str, Any] = {"missing": rule.missing, "missing_answer": answer, "digest": rule.mechanism.digest}
     if design is not None:
         return data | {"sets" if isinstance(design, FrequencyDesign) else "design": design.certificate.to_dict()}
-    return data | {"mechanism": rule.mechanism.to_dict()}
+    mechanism: Any = rule.mechanism
+    return data | {"mechanism": mechanism.to_dict()}
 
 
 def _read(entry: Any, where: str) -> Any:
@@ -97,13 +90,9 @@ def _read(entry: Any, where: str) -> Any:
         source = design_of(designs.from_dict(entry.get("sets", entry.get("design")), where))
     else:
         stated = entry["mechanism"]
-        labels = [
-            [tuple(one) if isinstance(one, list) else one for one in stated[key]] for key in ("inputs", "outputs")
-        ]
-        source = Mechanism(stated["channel"], *labels)
+        source = Mechanism(stated["channel"], labels_of(stated["inputs"]), labels_of(stated["outputs"]))
     answer = entry["missing_answer"]
-    policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
-    sets = isinstance(source, FrequencyDesign)
-    rule = SetRule(source.protocol, *policy) if sets else Rule(getattr(source, "mechanism", source), *policy)
+    policy = (entry["missing"], None if answer is None else labels_of([answer])[0])
+    rule = Rule(source_of(source, where).law, *policy)
     require_digest(entry["digest"], rule.mechanism.digest, where)
     return (source, rule) if not isinstance(source, Mechanism) else rule

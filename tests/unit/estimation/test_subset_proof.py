@@ -12,7 +12,7 @@ import pytest
 import ldpopt as lo
 from ldpopt import PureLDP, Workload
 from ldpopt.designing import frequency_certificate as subset_proof
-from ldpopt.designing.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.errors import LdpoptError
 
 
