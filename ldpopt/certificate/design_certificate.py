@@ -171,7 +171,11 @@ class DesignClaim(ABC):
         flaws: tuple[str, ...] = ()
         if given.get("format") == FORMAT:
             digest = Entry(given, name).part("digest").text()
-            if digest != digest_of(given):
+            try:
+                is_same = digest == digest_of(given)
+            except (ValueError, RecursionError):
+                raise ModelFileError("a number is not finite, or lists are nested too deep", where=name) from None
+            if not is_same:
                 flaws = ("the file was changed after it was written: its digest does not fit",)
         elif "digest" in given:
             rest["digest"] = given["digest"]  # which an old format does not know

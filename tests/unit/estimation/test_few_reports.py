@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
 from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.columns import least_ratio
+from ldpopt.certificate.design_bound import least_ratio
 from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, price_form
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.sizes import hold_by_size
