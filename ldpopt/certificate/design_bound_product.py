@@ -31,9 +31,6 @@ from ldpopt.privacy.cones.rays import Rays
 MASSES = 1 << 53
 """Sum of a row's masses."""
 
-ROUNDED = 16
-"""Eigenvalues up to this multiple of what the Gram matrix has beside the scheme are rounding of the workload."""
-
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -137,16 +134,15 @@ class ProductBound:
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> ProductBound:
         """Multipliers with all costs alike, the best in the scheme, and the least level that holds in rationals."""
-        mu = np.array([float(value) for value in spectrum.mu])
+        mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
         ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
-        needed = mu > ROUNDED * float(spectrum.beside)
+        needed = mu > 0
         needed[0] = False
-        root = np.zeros(len(mu))
-        root[needed] = np.sqrt(mu[needed])
         sigma = np.zeros(len(mu))
-        sigma[needed] = 1 / root[needed]
+        sigma[needed] = 1 / np.sqrt(mu[needed] + beside)
         least = spectrum.least_level(_fractions(sigma), base)
-        sigma *= float(Fraction(float(root @ ranks)) / (n * least))
+        if least:
+            sigma *= float(Fraction(float((sigma * mu) @ ranks)) / (n * least))
         return cls(spectrum.scheme.sizes, sigma, round_up(spectrum.least_level(_fractions(sigma), base)))
 
     def holds(self, statement: Statement, cone: Cone) -> bool:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design, load_design, save_design
-from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.design_value import with_first_row
+from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.errors import LdpoptError
 

@@ -73,9 +73,7 @@ def test_the_bound_is_the_closed_formula(epsilon):
     for n in (2, 7, 30, 200):
         privacy = PureLDP(epsilon)
         proof, b = FrequencyCertificate.of(Workload.frequencies(n), privacy), least_ratio(privacy.epsilon)
-        told = max(
-            (1 - b) ** 2 * k * (1 - Fraction(k, n)) / (b + (1 - b) * Fraction(k, n)) ** 2 for k in range(1, n)
-        )
+        told = max((1 - b) ** 2 * k * (1 - Fraction(k, n)) / (b + (1 - b) * Fraction(k, n)) ** 2 for k in range(1, n))
         formula = (n - 1) ** 2 / told - (1 - Fraction(1, n))
         assert formula * (1 - Fraction(1, 10**13)) <= proof.bound <= formula
         assert proof.recheck() == ()
@@ -87,7 +85,9 @@ def test_the_value_is_the_variance_of_the_listed_channel():
     p, q = law.p, law.q
     assert sum(p / 4 if 0 in part else (1 - p) / 6 for part in sets) == 1
     for x in (0, 3):
-        found = [(p / 4 if x in part else (1 - p) / 6, [((z in part) - q) / (p - q) for z in range(n)]) for part in sets]
+        found = [
+            (p / 4 if x in part else (1 - p) / 6, [((z in part) - q) / (p - q) for z in range(n)]) for part in sets
+        ]
         assert [sum(share * values[z] for share, values in found) for z in range(n)] == [z == x for z in range(n)]
         total = sum(share * sum((values[z] - (z == x)) ** 2 for z in range(n)) for share, values in found)
         assert total == law.total_variance
@@ -125,7 +125,9 @@ def test_files_of_the_old_format_are_read(tmp_path):
     assert lo.load_design(path).protocol.size == proof.size
 
 
-@pytest.mark.parametrize("key", ["inputs", "unit", "size", "mass", "privacy", "objective", "multipliers", "bias", "about"])
+@pytest.mark.parametrize(
+    "key", ["inputs", "unit", "size", "mass", "privacy", "objective", "multipliers", "bias", "about"]
+)
 def test_a_changed_file_is_named(key, tmp_path):
     path = tmp_path / "design.json"
     lo.save_design(lo.design(Workload.frequencies([f"a{x}" for x in range(25)]), PureLDP(1.0)), path)
