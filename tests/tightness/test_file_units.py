@@ -121,7 +121,7 @@ def test_labels_in_files_are_text_or_numbers(saved: Any) -> None:
     data["statement"]["inputs"] = data["statement"]["outputs"] = ["a", 1]
     path.write_text(json.dumps(data))
     assert Certificate.load(path).problem.inputs == ("a", 1)
-    for wrong in (True, None, [1]):
+    for wrong in (True, None, [None], {}):
         data["statement"]["inputs"] = ["a", wrong]
         path.write_text(json.dumps(data))
         with pytest.raises(ModelFileError):

@@ -290,8 +290,11 @@ def test_what_has_no_file_is_refused(tmp_path):
     with pytest.raises(CertificateError, match="Homemade cannot be written to a file"):
         proof.save(tmp_path / "proof.json")
     cells = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0, 0), (0, 1)])
+    certify(solve(cells)).save(tmp_path / "proof.json")
+    assert Certificate.load(tmp_path / "proof.json").problem.inputs == ((0, 0), (0, 1))
+    odd = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, "a"])
     with pytest.raises(CertificateError, match="neither text nor a number"):
-        certify(solve(cells)).save(tmp_path / "proof.json")
+        certify(solve(odd)).save(tmp_path / "proof.json")
     rounded = certify(solve(stated()), exact=False)
     for use in (lambda: rounded.save(tmp_path / "proof.json"), lambda: recheck(rounded)):
         with pytest.raises(CertificateError, match="floats"):
