@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
-from ldpopt.designing.methods.block_design import block_design
+from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.pricing import Staircases
 from ldpopt.designing.restricted import solve_restricted
 from ldpopt.foundation.checks import Float

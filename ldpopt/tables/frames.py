@@ -75,7 +75,7 @@ def as_arrow(values: Any) -> pa.Array | None:
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def codes_of(series: Any, coder: Coder, where: str) -> Codes:
+def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
     """Codes of the labels of a column of any library; `MISSING` where there is no answer.
 
     Raises
@@ -85,12 +85,12 @@ def codes_of(series: Any, coder: Coder, where: str) -> Codes:
     """
     column = as_arrow(series)
     if column is not None:
-        return coder.codes(column, where)
+        return coder.codes(column, where, first_row)
     values = series.to_list()
     found: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
     if (found == UNKNOWN).any():
         row = int(np.argmax(found == UNKNOWN))
-        raise coder.unknown(values[row], f"{where}, row {row}")
+        raise coder.unknown(values[row], f"{where}, row {first_row + row}")
     return found
 
 
