@@ -262,6 +262,8 @@ def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
     )  # from here on a LdpoptError is a failure
     result.value, result.bound, result.gap = made.value, made.bound, made.relative_gap
     result.notes = list(made.notes)
+    if not np.isfinite(made.value):
+        result.failures.append("the value is not finite")
     result.failures += [f"recheck: {text}" for text in made.certificate.recheck()]
     if not plain_privacy(drawn, made.mechanism):
         result.failures.append("plain check: the mechanism is not private")
@@ -356,8 +358,10 @@ def plain_estimator(made: Any) -> tuple[float, float]:
 
 
 def normalized(text: str) -> str:
-    """A message without its numbers and labels, for counting."""
-    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"'[^']*'", "'...'", text))[:170]
+    """A message without its numbers, labels and paths, for counting."""
+    text = re.sub(r"/\S*/", "", re.sub(r"'[^']*'", "'...'", text))
+    text = re.sub(r"\[.*\]+|\[.*\.\.\.", "[...]", re.sub(r"do: did you mean.*|\([#\d, ]+\)", "", text))
+    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", text)[:170]
 
 
 def counted(title: str, texts: list[tuple[str, int]]) -> list[str]:
