@@ -2,13 +2,13 @@
 
     python benchmarks/designs.py limits                 # hard cases with limits of 1, 5 and 20 s: overruns and gaps
     python benchmarks/designs.py threads                # CPU and wall seconds of prefix 7 to 256, 1 and 2 BLAS threads
-    python benchmarks/designs.py gaps [--only WORD]     # the designs of estimation*.md: gaps and seconds
+    python benchmarks/designs.py gaps [--only WORD]     # designs of many kinds: gaps and seconds
     python benchmarks/designs.py methods                # every method's case: plan printed by `ldpopt check`, plan run
 
 ``--keep FILE`` stores figures as JSON lines, and a stopped run continues; ``--before FILE`` prints the kept figures of
 another state beside them and ends with 1 where a gap is larger than both the earlier one and the one asked for;
-``-o FILE`` writes the table. Every case runs in a process of its own, with one BLAS thread if threads are not the
-question; seconds are those of `design` after a first small design.
+``-o benchmarks/designs.md`` writes the part's section of that page. Every case runs in a process of its own, with one
+BLAS thread if threads are not the question; seconds are those of `design` after a first small design.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIZES = (7, 16, 32, 64, 128, 256)
 REPEATED = 64
 """Most answers for which three runs are measured."""
 
-PATIENCE = 900.0
+PATIENCE = 3600.0
 """Seconds after which a case is killed."""
 
 EXAMINED = 2.0
@@ -100,19 +100,17 @@ def _prefix(n: int) -> Case:
 
 
 def gaps() -> dict[str, Callable[[], Case]]:
-    """The designs of estimation.md, estimation_large.md, estimation_structured.md and estimation_reports.md."""
+    """The designs of estimation.md, of workloads with structure, of many answers, and with few reports."""
     import estimation
     import estimation_reports
-    import estimation_structured
 
     found: dict[str, Callable[[], Case]] = {}
     for name, workload, epsilon, r in estimation.cases(estimation.SIZES):
         kind = "equal weights" if np.ptp(r) == 0 else "weights 1/x"
         options = {"weights": r, "gap": 1e-9}
         found[f"{name} {len(r)}, epsilon {epsilon}, {kind}"] = _known(workload, lo.PureLDP(epsilon), options)
-    for part, rows in estimation_structured.PARTS.items():
-        for name, workload, epsilon, options in rows():
-            found[f"{part}: {name}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), options)
+    for name, workload, epsilon, options in structured():
+        found[f"{name}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), options)
     for n, epsilon in estimation_reports.CASES:
         for most in (max(n, n * (n - 1) // 2 + 1), n):
             options = {"outputs": most, "gap": 1e-9}
@@ -123,11 +121,44 @@ def gaps() -> dict[str, Callable[[], Case]]:
         for most in (24, 16, 12, 10, 8):
             options = {"outputs": most, "gap": 1e-9}
             found[f"{kind} {n}, epsilon {epsilon}, outputs {most}"] = _known(make(n), lo.PureLDP(epsilon), options)
-    for name, n, epsilon, gap in estimation.LARGE:
+    for name, n, epsilon, gap in LARGE:
         weights = {"weights": 1.0 / np.arange(1, n + 1)} if name == "falling weights" else {}
         workload = lo.Workload.ranges(n) if name == "ranges" else lo.Workload.prefix(n)
         found[f"large: {name} {n}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), weights | {"gap": gap})
     return found
+
+
+LARGE = [
+    *(("prefix", n, epsilon, gap) for n, gap in ((64, 1e-3), (128, 3e-4)) for epsilon in (0.5, 1.0, 2.0)),
+    *(("ranges", n, epsilon, 1e-3) for n in (64, 128) for epsilon in (0.5, 1.0, 2.0)),
+    *(("falling weights", 64, epsilon, 1e-3) for epsilon in (0.5, 1.0, 2.0)),
+    *(("prefix", 256, epsilon, 1e-3) for epsilon in (1.0, 2.0, 0.5)),
+]
+"""Cases for many answers: workload, answers, epsilon, relative gap aimed at. Falling weights: prefixes, 1/x."""
+
+
+def structured() -> Iterator[tuple[str, lo.Workload, float | str, dict[str, Any]]]:
+    """Marginals, single means, worst cases of many answers, very small and very large budgets."""
+    worst = {"objective": "worst_case"}
+    shapes = [((2,) * 5, 2), ((2,) * 8, 1), ((2,) * 8, 2), ((2,) * 8, 3), ((3, 4, 5), 2), ((4,) * 4, 2), ((2,) * 10, 2)]
+    for sizes, k in shapes:
+        for epsilon in (0.5, 1.0, "log(3)", 2.0):
+            name = f"marginals: {k}-way marginals of {' x '.join(map(str, sizes))}"
+            yield name, lo.Workload.marginals(sizes, k), epsilon, {}
+    for n in (24, 64):
+        for epsilon in (0.5, 1.0, 4.0):
+            yield f"means: mean of 0..{n - 1}", lo.Workload.mean(np.arange(n)), epsilon, {}
+    skewed = {"weights": 1.0 / np.arange(1, 65)}
+    yield "means: mean of 0..63, weights 1/x", lo.Workload.mean(np.arange(64)), 1.0, skewed
+    yield "means: mean of 0..23, worst case", lo.Workload.mean(np.arange(24)), 1.0, worst
+    yield "means: mean of 0..999", lo.Workload.mean(np.arange(1000)), 1.0, {}
+    for n in (24, 32):
+        for epsilon in (0.5, 1.0, 2.0):
+            yield f"worst_case: prefix of {n}, worst case", lo.Workload.prefix(n), epsilon, worst | {"gap": 1e-3}
+    for epsilon in (1e-6, 1e-3, 10.0, 30.0, 100.0):
+        for objective in ("average", "worst_case"):
+            yield f"budgets: prefix of 9, {objective}", lo.Workload.prefix(9), epsilon, {"objective": objective}
+        yield "budgets: frequencies of 9", lo.Workload.frequencies(9), epsilon, {}
 
 
 def _known(*case: Any) -> Callable[[], Case]:
@@ -287,6 +318,14 @@ def printed(problem: Any) -> list[str]:
     return [part[1].strip() for part in parts]
 
 
+def write(path: Path, part: str, text: str) -> None:
+    """Write one section of the page; the others stay as they were."""
+    old = path.read_text().split("\n## ")[1:] if path.exists() else []
+    sections = {section.split("\n")[0]: section.split("\n", 1)[1].strip() for section in old} | {part: text.strip()}
+    told = "\n".join(f"\n## {one}\n\n{sections[one]}" for one in (*PARTS, "methods") if one in sections)
+    path.write_text(f"# Designs measured\n\nMade by `python benchmarks/designs.py`.\n{told}\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=[*PARTS, "methods"])
@@ -322,9 +361,7 @@ def main() -> int:
         missed = any(is_larger(row, old[name]) for name, row in rows.items() if name in old)
     text = "\n".join(lines) + "\n"
     if options.output:
-        options.output.write_text(
-            f"# Designs: {options.part}\n\nMade by `python benchmarks/designs.py {options.part}`.\n\n{text}"
-        )
+        write(options.output, options.part, text)
     print(text)
     return 1 if missed else 0
 
