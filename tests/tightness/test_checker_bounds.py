@@ -266,7 +266,7 @@ def test_a_report_of_an_owner_is_worth_nothing_to_others() -> None:
 def plain_compact(problem: Problem, costs: Any, duals: list[int]) -> int:
     """The compact bound by its definition, at the least whole shift for which no column is worth more than nothing."""
     notion, n = problem.notion, problem.n
-    b = notion.powers[notion.unit][2]
+    b = power(notion.epsilon, notion.unit)[2]
     duals = list(duals)
     for x, y in product(range(n), range(problem.m)):
         if notion.owner[y] == x or (notion.owner[y] is None and x not in notion.capped):
