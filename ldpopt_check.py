@@ -396,9 +396,9 @@ def check_program(data):
     off = [(name, stated, problem.residual(rows, name)) for name, stated in residuals.items()]
     claims += [(f"residual of {name!r}", found, Fraction(double(stated), S) >= found) for name, stated, found in off]
     for name, found, holds in claims:
-        need(holds, f"{name}: {float(found):.17g} was proved, not what is claimed", ClaimError)
-    told = "".join(f", off {name!r} by {float(found):.2g}" for name, _, found in off if found)
-    return f"{problem.objective} {problem.sense} {float(value):.15g}{told}", proved, sign * (proved - value)
+        need(holds, f"{name}: {told(found, 17)} was proved, not what is claimed", ClaimError)
+    more = "".join(f", off {name!r} by {told(found, 2)}" for name, _, found in off if found)
+    return f"{problem.objective} {problem.sense} {told(value)}{more}", proved, sign * (proved - value)
 
 
 # Designs. Matrices are lists of rows of integers, each with one factor that they share.
