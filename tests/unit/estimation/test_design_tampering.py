@@ -196,7 +196,7 @@ def test_a_file_of_the_old_format_is_refused_by_its_name(small, tmp_path):
     path.write_text(json.dumps(changed(small, "format", "ldpopt design certificate 1")))
     with pytest.raises(ModelFileError, match="old format"):
         DesignCertificate.load(path)
-    for options in ((), ("--independent",)):
+    for options in ((),):
         told = run_cli("certify", path, *options)
         assert told.exit_code == 2
         assert "old format" in told.stderr
