@@ -102,3 +102,28 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
         return math.inf, verdict
     epsilon = round_up(log_enclosure(ratio)[1])
     return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
+
+
+def audit_by_odds(
+    odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
+) -> Audit:
+    """Audit of a law whose largest ratio of two probabilities of a report is known exactly.
+
+    Parameters
+    ----------
+    odds : Fraction
+        The ratio.
+    epsilon : Budget
+        The claim.
+    delta : callable
+        Hockey-stick divergence at a ratio, before it is clipped at 0.
+    witness : tuple
+        Two labels and a report that attain the ratio.
+    """
+    least, verdict = verdict_of_ratio(odds, epsilon)
+
+    def curve(at: Budget) -> float:
+        return max(0.0, round_up(delta(at.enclosure()[0])))
+
+    found = 0.0 if verdict == "certified" else curve(epsilon)
+    return Audit(least, found, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.auditing.audits import Audit, verdict_of_ratio
+from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.budget import Budget, round_up
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, is_whole, loose_array, quoted, real_array, short_repr
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
@@ -269,11 +269,8 @@ class FrequencyProtocol(ReportSource):
             The smallest epsilon (rounded up), the verdict on the stated budget (decided in rationals for the real
             ``e**epsilon``), and ``delta_at``.
         """
-        epsilon, verdict = verdict_of_ratio(self._ratio(), self.epsilon)
-        delta = 0.0 if verdict == "certified" else self._delta_at(self.epsilon)
         witness = (self.inputs[0], self.inputs[1], self._witness())
-        claim = f"{float(self.epsilon):.6g}-LDP"
-        return Audit(epsilon, delta, witness, verdict, claim, curve=lambda at: self._delta_at(at))
+        return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)
 
     @property
     def odds(self) -> Fraction:
@@ -307,9 +304,6 @@ class FrequencyProtocol(ReportSource):
                 where=f"entry {wrong[0]}",
             )
         return array.astype(np.int64, copy=False)
-
-    def _delta_at(self, budget: Budget) -> float:
-        return max(0.0, round_up(self._delta(budget.enclosure()[0])))
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""
