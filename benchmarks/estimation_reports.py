@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt import PureLDP, Workload, design
 from ldpopt.designing import peers
 from ldpopt.designing.frequency_certificate import best_size
-from ldpopt.designing.methods.block_design import block_design
+from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.foundation.budget import Budget
 
 CASES = [(7, 0.3), (7, 1.0), (11, 0.2), (12, 1.0), (13, 0.8), (16, 0.5), (21, 1.15), (31, 1.4), (57, 1.8)]

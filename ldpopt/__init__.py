@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         save_design,
     )
     from ldpopt.designing.design import design
+    from ldpopt.designing.limits import DesignLimits
+    from ldpopt.designing.plan import plan_design
     from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.estimation.inversion import Estimate, estimate_frequencies
@@ -80,7 +82,9 @@ _OBJECTS = {
     "Design": "designing",
     "DesignCertificate": "designing",
     "design": "designing",
+    "DesignLimits": "designing.limits",
     "DesignProblem": "statement.design_problem",
+    "plan_design": "designing.plan",
     "Estimate": "estimation.inversion",
     "estimate_frequencies": "estimation.inversion",
     "ExtremePoints": "polytope.vertices",
@@ -145,6 +149,7 @@ __all__ = [
     "Counts",
     "Design",
     "DesignCertificate",
+    "DesignLimits",
     "DesignProblem",
     "Estimate",
     "ExtremePoints",
@@ -194,6 +199,7 @@ __all__ = [
     "noise",
     "peers",
     "plan",
+    "plan_design",
     "plan_sample",
     "plot",
     "privacy",

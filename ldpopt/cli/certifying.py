@@ -113,14 +113,14 @@ def _refuse(given: dict[str, Any], what: str, file: str) -> None:
 def _load(file: str) -> Certificate:
     """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound, say what to do."""
     from ldpopt.certificate import Certificate
-    from ldpopt.mechanism.files import load
+    from ldpopt.mechanism.mechanism import Mechanism
 
     try:
         return Certificate.load(file)
     except ModelFileError as error:
         refused = error
     try:
-        load(file)
+        Mechanism.load(file)
     except LdpoptError:
         raise refused from None
     do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"

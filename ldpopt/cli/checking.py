@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli.output import Json, ModelPath, label, print_folded, print_table, report
 from ldpopt.cli.solving import notion
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import NotRepresentableError, StatementError
 
 if TYPE_CHECKING:
-    from ldpopt.designing.facts import DesignFacts
     from ldpopt.statement.modelfile import Model
     from ldpopt.statement.problem import Problem
 
@@ -31,10 +30,7 @@ def check(model: ModelPath, json: Json = None) -> None:
         data |= _problem_facts(stated)
         shows.append(lambda: _show_problem(stated, model, data))
     if stated.design is not None:
-        from ldpopt.designing.facts import design_facts
-
-        found = design_facts(stated.design)
-        data["workload"] = vars(found)
+        found = data["workload"] = _workload_facts(stated)
         shows.append(lambda: _show_workload(stated, model, found))
 
     def show() -> None:
@@ -79,22 +75,41 @@ def _show_problem(stated: Model, model: str, data: dict[str, Any]) -> None:
         print_folded(f"{'plan:' if not k else 'then:'} {step['method']}: {step['because']}", 6)
 
 
-def _show_workload(stated: Model, model: str, found: DesignFacts) -> None:
+def _workload_facts(stated: Model) -> dict[str, Any]:
+    """Sizes and symmetries, and the plan that `design` follows."""
+    from ldpopt.designing.design_form import LARGEST, DesignForm
+    from ldpopt.designing.plan import plan_design
+
+    asked = stated.require_design()
+    form, (rows, answers) = DesignForm(asked), asked.workload.shape
+    is_listed = form.unit is None or answers <= LARGEST
+    facts: dict[str, Any] = {"rows": rows, "answers": answers}
+    facts |= {"rank": form.rank if is_listed else answers, "distinguished": form.n if is_listed else answers}
+    try:
+        plan = [{"method": step.method.name, "because": step.because} for step in plan_design(asked)]
+    except (StatementError, NotRepresentableError) as error:
+        plan = [{"method": "none", "because": error.what}]
+        return facts | {"symmetries": 1, "is_symmetric": False, "plan": plan}
+    facts |= {"symmetries": form.symmetries if is_listed else 1}
+    return facts | {"is_symmetric": form.is_exchangeable if is_listed else True, "plan": plan}
+
+
+def _show_workload(stated: Model, model: str, found: dict[str, Any]) -> None:
     asked = stated.require_design()
     aim = "worst-case" if asked.objective == "worst_case" else "average"
-    print_folded(f"{stated.title or model}: {found.rows:,} numbers of {found.answers:,} answers, {aim} variance")
+    print_folded(f"{stated.title or model}: {found['rows']:,} numbers of {found['answers']:,} answers, {aim} variance")
     print(f"privacy: {notion(asked.privacy)}")
     weights = "for the worst case" if aim == "worst-case" else "the prior" if asked.weights is not None else "equal"
-    told = f"{found.told_apart:,}" + ("" if found.told_apart < found.answers else ", all of them")
+    count = f"{found['distinguished']:,}" + ("" if found["distinguished"] < found["answers"] else ", all of them")
     lines = [
         ("weights", weights),
-        ("rank", "not computed" if found.rank is None else f"{found.rank:,}"),
-        ("answers told apart", told),
-        ("symmetries found", f"{found.symmetries:,}" + (", all permutations" if found.is_symmetric else "")),
-        ("plan", f"{found.method}: {found.because}"),
+        ("rank", "not computed" if found["rank"] is None else f"{found['rank']:,}"),
+        ("answers distinguished", count),
+        ("symmetries found", f"{found['symmetries']:,}" + (", all permutations" if found["is_symmetric"] else "")),
+        *(("then" if k else "plan", f"{step['method']}: {step['because']}") for k, step in enumerate(found["plan"])),
     ]
     for name, text in lines:
-        print_folded(f"{name + ':':<20} {text}", 21)
+        print_folded(f"{name + ':':<23} {text}", 24)
 
 
 def _size(problem: Problem, form: Any) -> dict[str, float] | None:

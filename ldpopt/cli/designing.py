@@ -88,7 +88,7 @@ def design(
 def design_record(stated: Model, found: Any) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null where its reports are too many to list."""
     asked = stated.require_design()
-    is_listed = not hasattr(found, "protocol")
+    is_listed = found.codec.form == "labels"
     variances = found.variance()
     return {
         "title": stated.title,

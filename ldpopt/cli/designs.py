@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli.shell import refuse
-from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
     from ldpopt.statement.modelfile import Model
@@ -18,11 +16,9 @@ def run_design(stated: Model, gap: float | None, time_limit: float | None, outpu
 
     asked = stated.require_design()
     limit = stated.time_limit if time_limit is None else time_limit
-    more: dict[str, Any] = {} if outputs is None else {"outputs": outputs}
-    if outputs is not None and "outputs" not in signature(run).parameters:
-        raise StatementError("designs with a stated number of reports are not available", do="leave --outputs out")
-    how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective}
-    return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit, **more)
+    outputs = asked.outputs if outputs is None else outputs
+    how: dict[str, Any] = {"weights": asked.weights, "objective": asked.objective, "outputs": outputs}
+    return run(asked.workload, asked.privacy, **how, gap=1e-6 if gap is None else gap, time_limit=limit)
 
 
 def require_variance(stated: Model, value: float) -> None:

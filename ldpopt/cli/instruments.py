@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
-    from ldpopt.designing import Design, FrequencyDesign
     from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.inversion import Estimate
     from ldpopt.mechanism.mechanism import Mechanism
@@ -16,86 +15,38 @@ if TYPE_CHECKING:
 Missing = Literal["refuse", "leave_out"]
 
 
-class Instrument(Protocol):
-    """Draws reports into a table, counts them there, and estimates from the counts."""
+class Instrument:
+    """A mechanism, or a design with its estimator: draws reports into a table, counts them there, and estimates."""
 
-    @property
-    def source(self) -> Any:
-        """What the counts are of: a mechanism or a design."""
+    def __init__(self, source: Any, *, is_design: bool) -> None:
+        self.source, self.is_design = source, is_design
 
     def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
         """How answers become reports."""
+        from ldpopt.mechanism.privatizing import Rule
+
+        return Rule(self.source.law if self.is_design else self.source, missing, missing_answer)
 
     def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
         """Count the reports of a table."""
-
-    def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
-        """Estimate from counts of reports."""
-
-
-class Listed:
-    """A mechanism, and its design if the file is one."""
-
-    def __init__(self, mechanism: Mechanism, design: Design | None = None) -> None:
-        self.mechanism, self.design = mechanism, design
-
-    @property
-    def source(self) -> Any:
-        """The design, or the mechanism alone."""
-        return self.design or self.mechanism
-
-    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
-        """Draw by the exact sampler."""
-        from ldpopt.mechanism.privatizing import Rule
-
-        return Rule(self.mechanism, missing, missing_answer)
-
-    def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
-        """Count the outputs."""
         from ldpopt.estimation.counts import Counts
 
-        return Counts.of(self.mechanism, path, column=column, weights=weights, missing=missing)
+        return Counts.of(self.source, path, column=column, weights=weights, missing=missing)
 
     def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
-        """Estimate the frequencies of the answers, or a design's numbers."""
+        """Estimate the frequencies of the answers, or a design's numbers, from counts of reports."""
         from ldpopt.estimation.inversion import estimate_frequencies
 
-        if self.design is None:
+        if not self.is_design:
             how: Any = method
             return estimate_frequencies(
-                self.mechanism, counts, method=how, confidence=confidence, simultaneous=simultaneous
+                self.source, counts, method=how, confidence=confidence, simultaneous=simultaneous
             )
-        _require_unbiased(method)
-        return self.design.estimate(counts, confidence, simultaneous=simultaneous)
-
-
-class Sets:
-    """A design for frequencies whose reports are sets of answers: their positions, with spaces between them."""
-
-    def __init__(self, design: FrequencyDesign) -> None:
-        self.design = design
-
-    @property
-    def source(self) -> Any:
-        """The design."""
-        return self.design
-
-    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
-        """Draw by the protocol's own sampler."""
-        from ldpopt.estimation.set_tables import SetRule
-
-        return SetRule(self.design.protocol, missing, missing_answer)
-
-    def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
-        """Count the sets that have each answer."""
-        from ldpopt.estimation.set_tables import count_sets
-
-        return count_sets(self.design.protocol, path, column, weights, missing)
-
-    def estimate(self, counts: Counts, method: str, confidence: float, simultaneous: bool) -> Estimate:
-        """Estimate the frequencies."""
-        _require_unbiased(method)
-        return self.design.estimate(counts, confidence, simultaneous=simultaneous)
+        if method != "inversion":
+            what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
+            raise StatementError(what, do="leave --method out")
+        found: Estimate = self.source.estimate(counts, confidence, simultaneous=simultaneous)
+        return found
 
 
 def read_instrument(path: str) -> Instrument:
@@ -106,18 +57,11 @@ def read_instrument(path: str) -> Instrument:
     ModelFileError
         If the file is neither.
     """
-    from ldpopt.certificate.design_files import is_design
-    from ldpopt.designing.frequency_certificate import is_frequency_design
-    from ldpopt.designing.saving import load_design
     from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.surveys.files import read_question
 
-    if is_frequency_design(path):
-        found: Any = load_design(path)
-        return Sets(found)
-    if is_design(path):
-        design: Any = load_design(path)
-        return Listed(design.mechanism, design)
-    return Listed(Mechanism.load(path))
+    found = read_question(path)
+    return Instrument(found, is_design=not isinstance(found, Mechanism))
 
 
 def read_mechanism(path: str) -> Mechanism:
@@ -135,9 +79,3 @@ def read_mechanism(path: str) -> Mechanism:
     from ldpopt.mechanism.mechanism import Mechanism
 
     return load_design(path).mechanism if is_frequency_design(path) else Mechanism.load(path)
-
-
-def _require_unbiased(method: str) -> None:
-    if method != "inversion":
-        what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
-        raise StatementError(what, do="leave --method out")

@@ -131,10 +131,11 @@ def solve(
     read it.
     """
     from ldpopt.surveys.statement import read_survey
+    from ldpopt.surveys.survey import Survey
 
     require_writable(output)
     statement = read_survey(path)
-    found = wait_for(statement.solve, f"solving {Path(path).name}")
+    found = wait_for(lambda: statement.solve(Survey), f"solving {Path(path).name}")
     if output is not None:
         found.save(output)
     report(_record(found), json, lambda: _show(found, statement.why))

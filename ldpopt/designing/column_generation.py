@@ -203,6 +203,7 @@ class _Average:
 
     def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
         contrasts, symmetries, unit = self.contrasts, self.symmetries, self.contrasts.value(1.0)
+        r = contrasts.weights
         master = AverageMaster(contrasts.atoms(columns), contrasts.reduced, self.images, contrasts.spread / unit)
         found = master.solve(start=x, gap=gap, deadline=deadline)
         price = Price(contrasts.whole(found.price) * unit, contrasts.whole(found.slope) * unit, r)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.designing import peers, symmetric_peers
-from ldpopt.designing.design import design, read_weights
+from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.checks import Float, frozen
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.design_problem import DesignProblem
 from ldpopt.statement.workloads import Workload
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def compare_designs(
     if not isinstance(privacy, PureLDP):
         reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
         return DesignComparison(found, (), dict.fromkeys(NAMES, reason))
-    r = read_weights(weights, wanted)
+    r = DesignProblem(wanted, privacy, weights, objective).all_weights  # type: ignore[arg-type]
     case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
     others: list[Peer] = []
     left_out: dict[str, str] = {}

@@ -16,7 +16,7 @@ from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.masters import AverageMaster
-from ldpopt.designing.methods.block_design import block_design
+from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.pricing import Staircases
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int

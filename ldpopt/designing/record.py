@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,21 +11,18 @@ import numpy as np
 
 from ldpopt.certificate.answer_classes import AnswerClasses, merged_by
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.intervals import norm_sub, score_intervals
-from ldpopt.estimation.inversion import Estimate, covariance_of_mean, interval_quantile
+from ldpopt.estimation.counts import ListedSource
+from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.solving.step import Step
 from ldpopt.statement.workloads import Workload
-
-LARGEST_COVARIANCE = 1000
-"""Most numbers whose covariance matrix is kept in an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
-class Design(ReportSource):
+class Design(ListedSource):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -40,12 +38,15 @@ class Design(ReportSource):
         Value and bound in rationals; it can be saved and checked again.
     notes : tuple of str
         What was done, and why.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
     """
 
     workload: Workload
     mechanism: Mechanism
     certificate: DesignCertificate
     notes: tuple[str, ...] = ()
+    steps: tuple[Step[Any], ...] = ()
 
     def __repr__(self) -> str:
         """Sizes, errors and gap."""
@@ -74,7 +75,7 @@ class Design(ReportSource):
         return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
 
     @cached_property
-    def estimator(self) -> Float:
+    def estimator(self) -> Float:  # type: ignore[override]
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows = self.workload.matrix[:, self._merged.first]
@@ -153,13 +154,14 @@ class Design(ReportSource):
         return max(1, (self.n_reports - 1).bit_length())
 
     @property
-    def digest(self) -> str:
-        """Digest of the mechanism."""
-        return self.mechanism.digest
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the workload's rows."""
+        return self.workload.names
 
-    def count(self, reports: Any, *, weights: Any = None) -> Counts:
-        """Count reports; see `Counts.of`."""
-        return Counts.of(self.mechanism, reports, weights=weights)
+    @property
+    def wanted(self) -> Float:
+        """The workload's matrix."""
+        return np.asarray(self.workload.matrix)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the workload from reports, without bias.
@@ -188,18 +190,7 @@ class Design(ReportSource):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
-        share = counts.values / counts.total
-        values = self.estimator @ share
-        if len(values) <= LARGEST_COVARIANCE:
-            covariance = covariance_of_mean(self.estimator, values, counts)
-            spread = np.diag(covariance)
-        else:
-            covariance = None
-            spread = (self.estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
-        first = self._merged.first
-        frequencies = norm_sub(self.certificate.left_inverse @ share)
-        wanted, channel = np.asarray(self.workload.matrix[:, first]), self.mechanism.channel[first]
-        interval = score_intervals(values, wanted, self.estimator, channel, frequencies, counts.scale, z)
-        error = np.sqrt(np.maximum(spread, 0.0))
-        names = self.workload.names
-        return Estimate(values, error, counts.n_reports, float(confidence), "design", names, covariance, interval)
+        first, inverse = self._merged.first, self.certificate.left_inverse
+        channel, wanted, names = self.mechanism.channel[first], self.wanted[:, first], self.names
+        share = float(confidence)
+        return linear_estimate(counts, self.estimator, wanted, channel, inverse, z, share, "design", names)

@@ -11,6 +11,7 @@ whole numbers next to :math:`n / (e^\epsilon + 1)`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -31,7 +32,9 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
+from ldpopt.solving.step import Step
 from ldpopt.statement.workloads import Workload
+from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +49,12 @@ class FrequencyDesign(ReportSource):
         Statement, size of the sets, value and bound; it can be saved and checked again.
     notes : tuple of str
         What was done, and why.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
     """
 
     certificate: FrequencyCertificate
+    steps: tuple[Step[Any], ...] = ()
     notes = ("closed form: subset selection is optimal for frequencies, weighted alike",)
     objective = "average"
     exact = True
@@ -138,13 +144,26 @@ class FrequencyDesign(ReportSource):
     randomize = renamed("randomize", "privatize")
 
     @property
-    def digest(self) -> str:
-        """Digest of the protocol."""
-        return self.protocol.digest
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the workload's rows."""
+        return self.workload.names
 
-    def count(self, reports: Any, *, weights: Any = None) -> Counts:
-        """Count the reports that name each answer."""
-        return self.protocol.count(reports, weights=weights)
+    @property
+    def law(self) -> SubsetSelection:
+        """The protocol."""
+        return self.protocol
+
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of the sets that have each answer."""
+        return self.protocol.tally(reports, weights, missing)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances of the protocol's frequencies, in the unit of the workload."""
+        return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
+
+    def fits(self, counts: Counts) -> float:
+        """That of the protocol."""
+        return self.protocol.fits(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""

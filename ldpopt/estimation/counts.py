@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -15,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.estimation.reports import Chunk, chunks_of, counted
+from ldpopt.estimation.likelihood import likelihood_p_value
+from ldpopt.estimation.linear import left_inverse, linear_variances
+from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
 from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
+from ldpopt.mechanism.codec import LabelCodec, Law
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.origins import require_drawn_by
+from ldpopt.statement.prior import read_prior
 from ldpopt.tables.coding import Missing
-from ldpopt.tables.partitions import gathered, is_partitioned
+from ldpopt.tables.partitions import is_partitioned
 
 FORMAT = "ldpopt counts 1"
 
@@ -112,19 +116,16 @@ class Counts:
         StatementError
             If a report is none of this source, what is given could be read in two ways, or a weight does not fit.
         """
+        source = source_of(source, "Counts.of")
         if isinstance(reports, Counts):
             if weights is not None:
                 raise StatementError("counts take no weights", do="pass the reports, with their weights")
-            return reports.require(digest_of(source))
-        if isinstance(source, Mechanism):
-            return _of_mechanism(source, reports, column, weights, missing)
-        if not isinstance(source, ReportSource):
-            raise StatementError(
-                f"a {type(source).__name__} cannot draw reports", where="Counts.of", do="pass a mechanism or a protocol"
-            )
-        if column is not None:
-            raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
-        return source.count(reports, weights=weights)
+            return reports.require(source.digest)
+        if column is None:
+            return source.tally(reports, weights, missing)
+        if isinstance(reports, (str, os.PathLike)):
+            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
+        return count_frame(source, reports, column, weights, missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism.
@@ -258,72 +259,148 @@ class Counts:
 
 
 class ReportSource(ABC):
-    """What draws reports and counts them: a frequency protocol or a design."""
+    """What draws reports, and what estimation needs of it: a frequency protocol, a design, or a mechanism's `Drawn`."""
 
     @property
     @abstractmethod
+    def names(self) -> tuple[Hashable, ...]:
+        """The numbers that are estimated."""
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """What draws the reports of a column of a table."""
+
+    @property
     def digest(self) -> str:
         """Digest of the law of the reports."""
+        return self.law.digest
 
-    @abstractmethod
+    @property
+    def codec(self) -> LabelCodec:
+        """What reports look like in a column of a table."""
+        return self.law.codec
+
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
+        return Counts.of(self, reports, weights=weights)
+
+    @abstractmethod
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of reports in the forms that users have, but for tables."""
+
+    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
+        return self.tally(reports, weights)
+
+    @abstractmethod
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
+
+    @abstractmethod
+    def fits(self, counts: Counts) -> float:
+        """p-value of unweighted counts, whatever the answers are; see `goodness_of_fit`."""
 
 
-def digest_of(source: Mechanism | ReportSource) -> str:
-    """Digest of a mechanism or protocol."""
-    return source.digest
+class ListedSource(ReportSource):
+    """A source whose reports are the outputs of a mechanism, and whose estimates are linear in their shares.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What is sampled.
+    estimator : ndarray, shape (k, m)
+        What each report counts for.
+    """
+
+    mechanism: Mechanism
+    estimator: Float
+
+    @property
+    def law(self) -> Law:
+        """The mechanism."""
+        return self.mechanism
+
+    @property
+    @abstractmethod
+    def wanted(self) -> Float:
+        """Matrix of the numbers that are estimated, shape (k, n)."""
+
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of labels, of a stream of them, or of counts by label."""
+        if isinstance(reports, Iterator):
+            if weights is not None:
+                do = "count lists of reports with their weights, and add"
+                raise StatementError("a stream takes no weights", do=do)
+            parts = iter(lambda: list(islice(reports, STREAM)), [])
+            return sum((self.tally(part, None, missing) for part in parts), self.tally_read(self.codec.none))
+        if is_partitioned(reports):
+            do = "state column=, and weights= by name"
+            raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
+        seen = counted(reports, self.mechanism.outputs)
+        if seen is not None:
+            if weights is not None:
+                raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
+            return self._counts(seen, seen, int(seen.sum()))
+        found, there = codes_in(reports, self.mechanism.outputs, missing)
+        numbers = report_weights(weights, reports, len(there))
+        return self.tally_read(found, None if numbers is None else numbers[there])
+
+    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Counts of positions of outputs."""
+        size = len(self.mechanism.outputs)
+        if weights is None:
+            seen = np.bincount(reports, minlength=size).astype(np.int64)
+            return self._counts(seen, seen, len(reports))
+        values, squares = (np.bincount(reports, power, minlength=size) for power in (weights, weights**2))
+        return self._counts(values, squares, len(reports))
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances of the linear estimates; the worst prior is found exactly."""
+        known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
+        channel = self.mechanism.counts / self.mechanism.denominator
+        return linear_variances(channel, self.estimator, self.wanted, known)
+
+    def fits(self, counts: Counts) -> float:
+        """Distance of the shares from the nearest law that some answers give."""
+        channel = self.mechanism.counts / self.mechanism.denominator
+        return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
+
+    def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
+        total, total_squares = values.sum().item(), squares.sum().item()
+        return Counts(self.digest, self.mechanism.outputs, values, squares, total, total_squares, n_reports)
 
 
-def _of_mechanism(mechanism: Mechanism, reports: Any, column: str | None, weights: Any, missing: Missing) -> Counts:
-    """Counts of the outputs of a mechanism."""
-    if isinstance(reports, Iterator):
-        if weights is not None:
-            raise StatementError("a stream takes no weights", do="count lists of reports with their weights, and add")
-        parts = iter(lambda: list(islice(reports, STREAM)), [])
-        return sum((_of_mechanism(mechanism, part, None, None, missing) for part in parts), empty_counts(mechanism))
-    if is_partitioned(reports):
-        return _of_partitions(mechanism, reports, column, weights, missing)
-    if isinstance(reports, (str, os.PathLike)) and column is not None:
-        require_drawn_by(os.fspath(reports), column, mechanism.digest)
-    seen = None if column is not None else counted(reports, mechanism.outputs)
-    if seen is not None:
-        if weights is not None:
-            raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
-        return _counts(mechanism, seen, seen, int(seen.sum()))
-    chunks = chunks_of(reports, mechanism.outputs, column, weights, missing)
-    return sum((count_chunk(mechanism, chunk) for chunk in chunks), empty_counts(mechanism))
+class Drawn(ListedSource):
+    """A mechanism, of whose inputs the frequencies are estimated."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The inputs."""
+        return self.mechanism.inputs
+
+    @cached_property
+    def estimator(self) -> Float:  # type: ignore[override]
+        """The left inverse; channels with linearly dependent rows are refused."""
+        return left_inverse(self.mechanism)
+
+    @property
+    def wanted(self) -> Float:
+        """The unit matrix."""
+        return np.eye(len(self.mechanism.inputs))
 
 
-def _of_partitions(mechanism: Mechanism, table: Any, column: str | None, weights: Any, missing: Missing) -> Counts:
-    """Counts of each partition of a dataframe of Dask, added up."""
-    if column is None or not isinstance(weights, (str, type(None))):
-        do = "state column=, and weights= by name"
-        raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
-    parts = gathered(table, lambda part, _: _of_mechanism(mechanism, part, column, weights, missing))
-    return sum(parts, empty_counts(mechanism))
-
-
-def count_chunk(mechanism: Mechanism, chunk: Chunk) -> Counts:
-    """Counts of some reports."""
-    size = len(mechanism.outputs)
-    if chunk.weights is None:
-        seen = np.bincount(chunk.codes, minlength=size).astype(np.int64)
-        return _counts(mechanism, seen, seen, len(chunk.codes))
-    values = np.bincount(chunk.codes, chunk.weights, minlength=size)
-    squares = np.bincount(chunk.codes, chunk.weights**2, minlength=size)
-    return _counts(mechanism, values, squares, len(chunk.codes))
-
-
-def _counts(mechanism: Mechanism, values: Any, squares: Any, n_reports: int) -> Counts:
-    total, total_squares = values.sum().item(), squares.sum().item()
-    return Counts(mechanism.digest, mechanism.outputs, values, squares, total, total_squares, n_reports)
-
-
-def empty_counts(mechanism: Mechanism) -> Counts:
-    """Counts of no reports."""
-    zero = np.zeros(len(mechanism.outputs), dtype=np.int64)
-    return _counts(mechanism, zero, zero, 0)
+def source_of(given: Any, where: str) -> ReportSource:
+    """A mechanism, protocol or design as a source of reports; anything else is refused."""
+    if isinstance(given, ReportSource):
+        return given
+    if not isinstance(given, Mechanism):
+        what = f"a {type(given).__name__} cannot draw reports"
+        raise StatementError(what, where=where, do="pass a mechanism, a design or a frequency protocol")
+    return Drawn(given)
 
 
 def _numbers(values: Any, size: int) -> Any:

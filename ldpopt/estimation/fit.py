@@ -13,18 +13,10 @@ both sides of all labels.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
-from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.likelihood import most_likely
-from ldpopt.foundation.checks import Float
-from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.mechanism.mechanism import Mechanism
 
 
@@ -58,35 +50,4 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     counts = Counts.of(source, reports).require_some()
     if counts.is_weighted:
         raise StatementError("weighted counts have no p-value", do="count the reports without weights")
-    if isinstance(source, FrequencyDesign):
-        source = source.protocol
-    if isinstance(source, FrequencyProtocol):
-        return _of_supports(counts, float(source.p), float(source.q))
-    mechanism = source.mechanism if isinstance(source, Design) else source
-    assert isinstance(mechanism, Mechanism)
-    return _of_reports(counts, mechanism.counts / mechanism.denominator)
-
-
-def _of_reports(counts: Counts, channel: Float) -> float:
-    """The bound for a channel; reports that no answer causes have p-value 0."""
-    share = counts.values / counts.total
-    possible = channel.max(axis=0) > 0
-    if (share[~possible] > 0).any():
-        return 0.0
-    nearest = most_likely(channel, share) @ channel
-    seen = share > 0
-    excess = counts.n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
-    freedom = int(possible.sum()) - 1
-    if excess <= freedom or freedom == 0:
-        return 1.0
-    return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
-
-
-def _of_supports(counts: Counts, p: float, q: float) -> float:
-    """The bound for shares of supporting reports."""
-    share = counts.values / counts.total
-    nearest = np.clip(share, q, p)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(share > 0, share * np.log(share / nearest), 0.0)
-        two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
-    return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
+    return source_of(source, "goodness_of_fit").fits(counts)

@@ -14,12 +14,16 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.likelihood import most_likely
+from ldpopt.estimation.linear import left_inverse, weighted_left_inverse
 from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
 from ldpopt.foundation.display import table_html
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LARGEST_COVARIANCE = 1000
+"""Most numbers of a workload whose covariance matrix is kept in an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,20 +243,49 @@ def estimate_frequencies(
     counts = Counts.of(mechanism, reports).require_some()
     _require_possible(counts.values, channel, mechanism)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
+    names, share = mechanism.inputs, float(confidence)
+    if method == "inversion" and intervals == "score":
+        wanted = np.eye(len(names))
+        return linear_estimate(counts, inverse, wanted, channel, inverse, z, share, method, names)
     if method == "inversion":
         values = inverse @ (counts.values / counts.total)
         covariance = covariance_of_mean(inverse, values, counts)
     else:
         values, covariance = _maximize_likelihood(channel, counts)
     std_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if method == "inversion" and intervals == "score":
-        frequencies = norm_sub(values)
-        found = score_intervals(values, np.eye(len(values)), inverse, channel, frequencies, counts.scale, z)
-    else:
-        found = np.stack([values - z * std_error, values + z * std_error], axis=-1)
+    found = np.stack([values - z * std_error, values + z * std_error], axis=-1)
     if method == "maximum_likelihood":
         found = np.clip(found, 0.0, 1.0)
-    return Estimate(values, std_error, counts.n_reports, float(confidence), method, mechanism.inputs, covariance, found)
+    return Estimate(values, std_error, counts.n_reports, share, method, names, covariance, found)
+
+
+def linear_estimate(
+    counts: Counts,
+    estimator: Float,
+    wanted: Float,
+    channel: Float,
+    inverse: Float,
+    z: float,
+    confidence: float,
+    method: str,
+    names: tuple[Hashable, ...],
+) -> Estimate:
+    """Estimate ``wanted @ p``, shape (k,), from ``estimator``, shape (k, m), with score intervals of quantile ``z``.
+
+    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken. Of many
+    numbers of a workload the covariance is not kept.
+    """
+    share = counts.values / counts.total
+    values = estimator @ share
+    if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
+        covariance = covariance_of_mean(estimator, values, counts)
+        spread = np.diag(covariance)
+    else:
+        covariance = None
+        spread = (estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+    error = np.sqrt(np.maximum(spread, 0.0))
+    interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
+    return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 
 def _where_it_is(given: Any) -> str:
@@ -277,18 +310,6 @@ def why_not_estimable(mechanism: Mechanism) -> str:
             f"frequencies cannot be estimated from this mechanism: {what}; `ldpopt design` finds the best one for them"
         )
     return ""
-
-
-def left_inverse(mechanism: Mechanism) -> Float:
-    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers.
-
-    Raises
-    ------
-    StatementError
-        If the rows of the channel are linearly dependent; the message has the rank.
-    """
-    channel = mechanism.counts / mechanism.denominator
-    return _left_inverse(channel, channel.mean(axis=0))
 
 
 def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
@@ -317,7 +338,7 @@ def _maximize_likelihood(channel: Float, counts: Counts) -> tuple[Float, Float]:
     values = most_likely(channel, counts.values / counts.total)
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-    efficient = _left_inverse(channel, expected, tolerance=0.0)
+    efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
     spread = (efficient * expected) @ efficient.T - np.outer(values, values)
     return values, (spread + spread.T) / 2 * counts.scale
 
@@ -340,33 +361,6 @@ def normal_quantile(confidence: float) -> float:
 
 
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
-    """Return ``z`` of each of so many intervals, alone or all at once (Bonferroni).
-
-    Raises
-    ------
-    StatementError
-        If the confidence is not between 0 and 1.
-    """
+    """Return ``z`` of each of so many intervals, alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
     return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
-
-
-def _left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
-    r"""Return ``A`` with ``A P^T = I`` with weights ``1 / expected[y]`` of the outputs, shape ``(n, m)``.
-
-    Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
-    """
-    n, m = channel.shape
-    root = np.zeros(m)
-    np.divide(1.0, np.sqrt(expected), out=root, where=expected > 0)
-    # The singular values of the scaled channel itself; its Gram matrix would square the condition number.
-    left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
-    rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
-    if rank < n:
-        raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
-            where=f"channel of shape ({n}, {m})",
-            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
-        )
-    inverse: Float = (left / singular) @ right * root
-    return inverse

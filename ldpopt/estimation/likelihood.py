@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ldpopt.errors import LimitReachedError
@@ -64,3 +66,17 @@ def _length(point: Float, step: Float) -> float:
     """Step length that stays positive: 0.99 of the way to the first zero, at most 1."""
     shrinking = step < 0
     return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))
+
+
+def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
+    """Bound on the chance of shares as far from all laws of a channel; 0 where no answer causes a report."""
+    possible = channel.max(axis=0) > 0
+    if (share[~possible] > 0).any():
+        return 0.0
+    nearest = most_likely(channel, share) @ channel
+    seen = share > 0
+    excess = n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
+    freedom = int(possible.sum()) - 1
+    if excess <= freedom or freedom == 0:
+        return 1.0
+    return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))

@@ -12,21 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import ReportSource
-from ldpopt.estimation.inversion import interval_quantile, left_inverse
+from ldpopt.estimation.counts import ReportSource, source_of
+from ldpopt.estimation.inversion import interval_quantile
 from ldpopt.foundation.checks import Float, real_array, whole_number
 from ldpopt.foundation.labelled import is_labelled, read_labelled
-from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.prior import read_prior
 
 Source = Mechanism | ReportSource
 
@@ -113,21 +108,9 @@ def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, si
     The worst distribution of a number has at most two answers, since the variance is concave in
     :math:`(w \cdot p, b \cdot p)`, and is found exactly.
     """
-    if isinstance(source, FrequencyDesign):
-        unit = source.workload.unit or 1.0
-        names, variances = source.workload.names, unit**2 * _of_protocol(source.protocol, prior)
-    elif isinstance(source, FrequencyProtocol):
-        names, variances = tuple(source.inputs), _of_protocol(source, prior)
-    elif isinstance(source, Design):
-        names = source.workload.names
-        variances = _of_matrix(source.mechanism, source.estimator, np.asarray(source.workload.matrix), prior)
-    elif isinstance(source, Mechanism):
-        values = left_inverse(source)
-        names, variances = source.inputs, _of_matrix(source, values, np.eye(len(values)), prior)
-    else:
-        what = f"a {type(source).__name__} cannot draw reports"
-        raise StatementError(what, where="plan_sample", do="pass a mechanism, a design or a frequency protocol")
-    return Precision(names, variances, interval_quantile(confidence, len(variances), simultaneous))
+    found = source_of(source, "plan_sample")
+    variances = found.variances(prior)
+    return Precision(found.names, variances, interval_quantile(confidence, len(variances), simultaneous))
 
 
 def plan_sample(
@@ -173,54 +156,3 @@ def plan_sample(
     """
     found = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
     return int(found.people(half_width).max())
-
-
-def _of_protocol(protocol: FrequencyProtocol, prior: Any) -> Float:
-    """Variances ``s (1 - s) / (p - q)^2`` of the labels, with ``s`` the share of reports that support one."""
-    p, q = float(protocol.p), float(protocol.q)
-    if prior is None:
-        share = np.full(len(protocol.inputs), min(p, max(q, 0.5)))
-    else:
-        share = q + read_prior(prior, tuple(protocol.inputs))[0] * (p - q)
-    return np.asarray(share * (1 - share) / (p - q) ** 2)
-
-
-def _of_matrix(mechanism: Mechanism, values: Float, wanted: Float, prior: Any) -> Float:
-    """Variances of the numbers ``wanted @ p``, to which report ``y`` contributes ``values[:, y]``."""
-    second = values**2 @ (mechanism.counts / mechanism.denominator).T
-    if prior is not None:
-        p = read_prior(prior, mechanism.inputs)[0]
-        return np.asarray(np.maximum(second @ p - (wanted @ p) ** 2, 0.0))
-    return np.array([worst_variance(w, b) for w, b in zip(wanted, second, strict=True)])
-
-
-def worst_variance(means: Float, second: Float) -> float:
-    r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
-
-    The value depends on the point :math:`(w \cdot p, b \cdot p)`, which should be as high as possible: it lies on the
-    upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` the best place is ``m / 2``, or an end.
-
-    Examples
-    --------
-    >>> worst_variance(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    0.25
-    """
-    order = np.lexsort((second, means))
-    hull: list[tuple[float, float]] = []
-    for point in zip(means[order].tolist(), second[order].tolist(), strict=True):
-        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], point):
-            hull.pop()
-        if hull and hull[-1][0] == point[0]:
-            hull.pop()
-        hull.append(point)
-    best = max(b - w * w for w, b in hull)
-    for (w, b), (w2, b2) in pairwise(hull):
-        slope = (b2 - b) / (w2 - w)
-        place = min(max(slope / 2, w), w2)
-        best = max(best, b + slope * (place - w) - place * place)
-    return max(best, 0.0)
-
-
-def _turns_up(one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
-    """Whether the middle point is on or below the line between the others."""
-    return (middle[0] - one[0]) * (last[1] - one[1]) >= (middle[1] - one[1]) * (last[0] - one[0])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,37 +14,20 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, real_array, real_number, short_repr
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
+from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 from ldpopt.tables.files import place_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of
+from ldpopt.tables.partitions import gathered, is_partitioned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some reports: positions of their labels, and their weights."""
-
-    codes: Codes
-    weights: Float | None = None
-
-    def answered(self) -> Chunk:
-        """Those that are not missing."""
-        there = self.codes != MISSING
-        if there.all():
-            return self
-        return Chunk(self.codes[there], None if self.weights is None else self.weights[there])
+    from ldpopt.estimation.counts import Counts, ReportSource
 
 
 def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | None:
-    """Counts by label in the order of an alphabet; None where reports are labels themselves.
-
-    Raises
-    ------
-    StatementError
-        If a label is unknown, or a count is not a whole number.
-    """
+    """Counts by label in the order of an alphabet; None where reports are labels themselves."""
     tally = as_counts(reports, alphabet, "report")
     if tally is None:
         return None
@@ -55,82 +37,98 @@ def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | N
     return seen
 
 
-def chunks_of(
-    reports: Any, alphabet: Sequence[Hashable], column: Any = None, weights: Any = None, missing: Missing = "refuse"
-) -> Iterator[Chunk]:
-    """Read labels in chunks, as positions in an alphabet.
-
-    Raises
-    ------
-    StatementError
-        If an entry is unknown or missing, or a weight does not fit.
-    """
+def codes_in(
+    reports: Any, alphabet: Sequence[Hashable], missing: Missing = "refuse"
+) -> tuple[Codes, NDArray[np.bool_]]:
+    """Positions of labels in a vector of any library, and which entries are labels, not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):
-        yield from _file(os.fspath(reports), alphabet, column, weights, missing)
-        return
-    where, absent = "the reports", MissingAnswers("the reports", "report")
-    if column is not None:
-        frame = as_frame(reports)
-        where, absent = f"column {column!r}", MissingAnswers(f"column {column!r}", "report")
-        numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
-        reports, weights = column_of(frame, column), report_weights(numbers, reports, len(frame))
-    elif weights is not None:
-        weights = report_weights(weights, reports, len(reports))
-    chunk = Chunk(_positions(reports, alphabet, where), weights)
-    if missing == "refuse":
-        absent.add(chunk.codes, 0)
-        absent.require_none()
-    yield chunk.answered()
-
-
-def _positions(reports: Any, alphabet: Sequence[Hashable], where: str) -> Codes:
-    """Positions of labels in a vector of any library; missing ones have a code of their own."""
+        do = "state column=, and weights= by name"
+        raise StatementError("a file needs the names of its columns", where=os.fspath(reports), do=do)
     if not isinstance(reports, (list, tuple, np.ndarray)) and as_arrow(reports) is not None:
-        return codes_of(reports, Coder(alphabet, "report"), where)
-    return codes(reports.to_list() if hasattr(reports, "to_list") else reports, alphabet, "report")
+        found = codes_of(reports, Coder(alphabet, "report"), "the reports")
+    else:
+        found = codes(reports.to_list() if hasattr(reports, "to_list") else reports, alphabet, "report")
+    if missing == "refuse":
+        absent = MissingAnswers("the reports", "report")
+        absent.add(found, 0)
+        absent.require_none()
+    there = found != MISSING
+    return found[there], there
 
 
-def _file(path: str, alphabet: Sequence[Hashable], column: Any, weights: Any, missing: Missing) -> Iterator[Chunk]:
-    """Chunks of a column of a file."""
-    if not isinstance(column, str) or not isinstance(weights, (str, type(None))):
+def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, missing: Missing) -> Counts:
+    """Count the reports in a column of a dataframe of any library."""
+    if is_partitioned(table):
+        if not isinstance(weights, (str, type(None))):
+            do = "state column=, and weights= by name"
+            raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
+        parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
+        return sum(parts, source.tally_read(source.codec.none))
+    frame = as_frame(table)
+    numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
+    numbers = report_weights(numbers, table, len(frame))
+    found = _Column(source, missing, f"column {column!r}", False)
+    found.add(column_of(frame, column), numbers, 0)
+    return found.finished()
+
+
+def count_file(
+    path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
+) -> dict[str, Counts]:
+    """Count columns of a CSV or Parquet file in one pass: what drew each, and what becomes of missing reports."""
+    if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
         raise StatementError(
             "a file needs the names of its columns", where=path, do="state column=, and weights= by name"
         )
+    for name, (source, _) in columns.items():
+        require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        place = place_of(table, column)
+        places = [place_of(table, name) for name in columns]
         beside = [] if weights is None else [place_of(table, weights)]
-        where, row = f"{path}, column {column}", table.first_row
-        coder, absent = Coder(alphabet, "report", as_text=table.is_text(place)), MissingAnswers(where, "report")
-        for batch in table.batches([place], beside):
-            found = coder.codes(batch[0], where, row)
-            numbers = read_weights(batch[1], f"{path}, column {weights}", row) if beside else None
-            if missing == "refuse":
-                absent.add(found, row)
-            row += len(found)
-            yield Chunk(found, numbers).answered()
-        absent.require_none()
+        found = {
+            name: _Column(source, missing, f"{path}, column {name}", table.is_text(place))
+            for place, (name, (source, missing)) in zip(places, columns.items(), strict=True)
+        }
+        row = table.first_row
+        for batch in table.batches(places, beside):
+            numbers = read_weights(batch[-1], f"{path}, column {weights}", row) if beside else None
+            for one, part in zip(found.values(), batch, strict=False):
+                one.add(part, numbers, row)
+            row += len(batch[0])
+        return {name: one.finished() for name, one in found.items()}
+
+
+class _Column:
+    """Counts of the reports of one column so far."""
+
+    def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
+        require_policy(missing)
+        self.source, self.keeps_all, self.where = source, missing == "refuse", where
+        self.absent = MissingAnswers(where, "report")
+        self.read = source.codec.reader(as_text)
+        self.counts = source.tally_read(source.codec.none)
+
+    def add(self, column: Any, weights: Float | None, first_row: int) -> None:
+        """Count those of a batch, whose weights are given, shape (N,)."""
+        reports, there = self.read(column, self.where, first_row)
+        if self.keeps_all:
+            self.absent.add(np.where(there, 0, MISSING), first_row)
+        self.counts += self.source.tally_read(reports, None if weights is None else weights[there])
+
+    def finished(self) -> Counts:
+        """All counts, where no report is missing that must not be."""
+        self.absent.require_none()
+        return self.counts
 
 
 def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
-    """Weights in a column of a file.
-
-    Raises
-    ------
-    StatementError
-        If one is not a finite number ``>= 0``.
-    """
+    """Weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
 def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
-    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers.
-
-    Raises
-    ------
-    StatementError
-        If one is no number.
-    """
+    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers."""
     import pyarrow as pa
 
     try:
@@ -146,13 +144,7 @@ def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Flo
 
 
 def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
-    """Weights in the order of the reports: a Series is aligned with the index of the reports, else with 0, 1, 2, ...
-
-    Raises
-    ------
-    StatementError
-        If the labels differ, there are too few or many, or one is not a finite number ``>= 0``.
-    """
+    """Weights in the order of the reports: a Series is aligned with the index of the reports, else with 0, 1, 2, ..."""
     if weights is None:
         return None
     if is_labelled(weights):

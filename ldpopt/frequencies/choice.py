@@ -85,7 +85,7 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
         kinds += [SubsetSelection, UnaryEncoding]
     made = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     variances = {name: one.total_variance for name, one in made.items()}
-    bits = {name: _bits(one) for name, one in made.items()}
+    bits = {name: float(one.bits) for name, one in made.items()}
     least = min(variances.values())
     near = [name for name in made if variances[name] <= WORTH * least]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
@@ -96,15 +96,3 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     what = f"{size:,} people give a standard error of {error:.2g} a label with {bits[chosen]:.0f} bits each"
     why = f"{chosen}: {what}; {others}"
     return Choice(made[chosen], why, variances, bits)
-
-
-def _bits(protocol: FrequencyProtocol) -> float:
-    """Length of a report that is coded in as few bits as possible, at least."""
-    count = len(protocol.inputs)
-    if isinstance(protocol, RandomizedResponse):
-        return math.ceil(math.log2(count))
-    if isinstance(protocol, SubsetSelection):
-        return math.ceil(math.log2(math.comb(count, protocol.size)))
-    if isinstance(protocol, LocalHashing):
-        return 2 * 61 + math.ceil(math.log2(protocol.buckets))
-    return count

@@ -2,6 +2,7 @@ r"""Local hashing: a public random hash of the label for each user, then randomi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -83,6 +84,11 @@ class LocalHashing(FrequencyProtocol):
     def __repr__(self) -> str:
         """Number of labels, budget and buckets."""
         return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
+
+    @property
+    def bits(self) -> int:
+        """Those of the hash function and of the bucket."""
+        return 2 * PRIME_BITS + math.ceil(math.log2(self.buckets))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         # One generator for both: with one seed each, hashes and coins would use the same words.

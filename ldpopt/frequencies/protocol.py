@@ -2,6 +2,7 @@ r"""The interface of frequency protocols: reports that support labels, the unbia
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
@@ -23,9 +24,12 @@ from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, s
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
+from ldpopt.mechanism.codec import LabelCodec, Law
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
+from ldpopt.statement.prior import read_prior
+from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
@@ -122,6 +126,26 @@ class FrequencyProtocol(ReportSource):
         """SHA-256 of kind, labels, ``p`` and ``q``: what counts are checked against."""
         return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
 
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The labels, whose frequencies are estimated."""
+        return tuple(self.inputs)
+
+    @property
+    def law(self) -> Law:
+        """The channel, where it can be listed: its reports have a form in tables."""
+        return self.mechanism
+
+    @property
+    def codec(self) -> LabelCodec:
+        """Refused, but for protocols whose own reports have a form in tables."""
+        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
+
+    @property
+    def bits(self) -> int:
+        """Least length of a report that is coded in as few bits as possible."""
+        return len(self.inputs)
+
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count the reports that support each label, so that the reports need not be kept.
 
@@ -142,8 +166,10 @@ class FrequencyProtocol(ReportSource):
         StatementError
             If the protocol cannot produce a report, or a weight does not fit.
         """
-        if isinstance(reports, Counts):
-            return Counts.of(self, reports, weights=weights)
+        return Counts.of(self, reports, weights=weights)
+
+    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of what `privatize` gave, without and with the squares of weights; no report is missing."""
         support, size = self._support(reports, None)
         total: tuple[float, float] = (size, size)
         squares = support = support.astype(np.int64)
@@ -152,6 +178,24 @@ class FrequencyProtocol(ReportSource):
             support, squares = (self._support(reports, power)[0] for power in (numbers, numbers**2))
             total = (float(numbers.sum()), float((numbers**2).sum()))
         return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances ``s (1 - s) / (p - q)^2`` of the labels, with ``s`` the share of reports that support one."""
+        p, q = float(self.p), float(self.q)
+        if prior is None:
+            share = np.full(len(self.inputs), min(p, max(q, 0.5)))
+        else:
+            share = q + read_prior(prior, tuple(self.inputs))[0] * (p - q)
+        return np.asarray(share * (1 - share) / (p - q) ** 2)
+
+    def fits(self, counts: Counts) -> float:
+        """Chance of shares of supporting reports as far outside ``[q, p]`` (Chernoff), over all labels."""
+        share = counts.values / counts.total
+        nearest = np.clip(share, float(self.q), float(self.p))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one = np.where(share > 0, share * np.log(share / nearest), 0.0)
+            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+        return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
@@ -216,7 +260,7 @@ class FrequencyProtocol(ReportSource):
     @property
     def total_variance(self) -> float:
         """Sum of `variance` over all labels; it does not depend on their frequencies."""
-        return len(self.inputs) * float(self.variance(0.0)) + float((1 - self.p - self.q) / (self.p - self.q))
+        return float(total_variance(self.p, self.q, len(self.inputs)))
 
     def audit(self) -> Audit:
         """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
@@ -306,6 +350,11 @@ class FrequencyProtocol(ReportSource):
     @abstractmethod
     def _witness(self) -> Any:
         """A report that attains the ratio for the first two labels."""
+
+
+def total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
+    """Sum of the variances of the frequencies of ``d`` labels, of one report, whatever the frequencies are."""
+    return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
 
 
 def chunks(size: int, width: int) -> list[slice]:

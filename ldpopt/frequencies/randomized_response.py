@@ -2,6 +2,7 @@ r"""Generalized randomized response as a frequency protocol: the true label, or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.estimation.reports import chunks_of, counted
+from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.labels import label_array
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
@@ -66,6 +67,11 @@ class RandomizedResponse(FrequencyProtocol):
         form = randomized_response(size, self.epsilon)
         return self._channel(form.channel, self.inputs)
 
+    @property
+    def bits(self) -> int:
+        """Logarithm of the number of labels."""
+        return math.ceil(math.log2(len(self.inputs)))
+
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         drawn = self._sampler.draw(answers, rng=rng)
         return drawn if isinstance(self.inputs, range) else label_array(self.inputs)[drawn]
@@ -76,7 +82,7 @@ class RandomizedResponse(FrequencyProtocol):
             if weights is not None:
                 raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
             return seen, int(seen.sum())
-        positions = np.concatenate([chunk.codes for chunk in chunks_of(reports, self.inputs)])
+        positions, _ = codes_in(reports, self.inputs)
         return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
 
     def _ratio(self) -> Fraction:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
-from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
+from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks, total_variance
+from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source
 
@@ -68,7 +69,7 @@ class SubsetSelection(FrequencyProtocol):
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
         found = [(self._law(k), k) for k in candidates]
-        usable = [(_total_variance(p, q, d), k) for (p, q), k in found if p > q]
+        usable = [(total_variance(p, q, d), k) for (p, q), k in found if p > q]
         self.size = min(usable)[1] if usable else candidates[0]
         self.p, self.q = self._law(self.size)
         self._require_distinguishable()
@@ -89,6 +90,16 @@ class SubsetSelection(FrequencyProtocol):
         p = float(self.p)
         channel = np.where(inside.T, p / math.comb(d - 1, k - 1), (1 - p) / math.comb(d - 1, k))
         return self._channel(channel, [tuple(self.inputs[place] for place in row) for row in sets])
+
+    @property
+    def codec(self) -> SetCodec:
+        """What reports look like in a table: positions with spaces between them."""
+        return SetCodec(self)
+
+    @property
+    def bits(self) -> int:
+        """Logarithm of the number of sets."""
+        return math.ceil(math.log2(math.comb(len(self.inputs), self.size)))
 
     def _law(self, k: int) -> tuple[Fraction, Fraction]:
         """Support probabilities: the mass of the truth is rounded down, which keeps the ratio."""
@@ -159,8 +170,3 @@ class SubsetSelection(FrequencyProtocol):
 
     def _witness(self) -> Any:
         return (self.inputs[0], *(self.inputs[place] for place in range(2, self.size + 1)))
-
-
-def _total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
-    """Total variance of a report, as `FrequencyProtocol.total_variance`."""
-    return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

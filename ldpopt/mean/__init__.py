@@ -3,6 +3,7 @@
 In: bounded answers of users. Out: private reports, and an unbiased `Estimate` of the mean with its standard error.
 """
 
+from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.designed import Designed, designed
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.duchi_vector import DuchiVector
@@ -17,7 +18,6 @@ from ldpopt.mean.literature import (
     rcp_opt,
 )
 from ldpopt.mean.no_privacy import NoPrivacy
-from ldpopt.mean.piecewise import Piecewise
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mean.randomizer import VectorProtocol

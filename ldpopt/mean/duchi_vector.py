@@ -14,9 +14,9 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.checks import Float, whole_number
+from ldpopt.mean.banded import TwoLevel
 from ldpopt.mean.protocol import read_budget
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
-from ldpopt.mean.two_level import TwoLevel
 from ldpopt.mechanism.sampling import CHUNK
 
 MAX_ATTRIBUTES = 100_000

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Verdict
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.foundation.checks import Float
+from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
-from ldpopt.mean.piecewise import Piecewise
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL, below
 

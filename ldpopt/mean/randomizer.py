@@ -185,13 +185,7 @@ class VectorProtocol(Randomizer):
 
 
 def read_domain(domain: Any) -> tuple[float, float] | None:
-    """Read a stated domain; None if there is none.
-
-    Raises
-    ------
-    StatementError
-        If it is not two finite numbers, the smaller one first.
-    """
+    """Read a stated domain; None if there is none."""
     if domain is None:
         return None
     ends = real_array(domain, "domain")

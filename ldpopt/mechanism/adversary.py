@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, real_number
 from ldpopt.foundation.labelled import Labels
 from ldpopt.mechanism.capacity import ShannonCapacity, divergences, shannon_capacity
-from ldpopt.mechanism.leakage import Leakage, inference_error, leakage
-from ldpopt.mechanism.remapping import merged_counts, merged_reports, read_worth
 from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility
+from ldpopt.statement.utility import Utility, resolve
+
+
+@dataclass(frozen=True)
+class Leakage:
+    r"""Expected gain of an adversary before and after a report.
+
+    Attributes
+    ----------
+    prior_vulnerability : float
+        :math:`V(\pi) = \max_z \sum_x \pi_x g(x, z)`: the best guess without a report.
+    posterior_vulnerability : float
+        :math:`V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)`.
+    guess : hashable
+        The best guess without a report.
+    guesses : dict
+        The best guess for every report.
+    """
+
+    prior_vulnerability: float
+    posterior_vulnerability: float
+    guess: Hashable
+    guesses: dict[Hashable, Hashable] = field(repr=False)
+
+    @property
+    def additive(self) -> float:
+        """Posterior minus prior vulnerability, at least 0 up to rounding."""
+        return self.posterior_vulnerability - self.prior_vulnerability
+
+    @property
+    def multiplicative(self) -> float:
+        """Posterior over prior vulnerability, at least 1 up to rounding for gains; nan if both are 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.float64(self.posterior_vulnerability) / self.prior_vulnerability)
 
 
 class AdversaryMeasures(ABC):
@@ -69,7 +103,19 @@ class AdversaryMeasures(ABC):
         >>> coin.leakage({"no": 0.6, "yes": 0.4}).posterior_vulnerability
         0.75
         """
-        return leakage(self.channel, self.inputs, self.outputs, prior, gain)
+        worth, targets = _read_worth(self.inputs, gain)
+        if worth.sense != "gain":
+            raise StatementError("vulnerability is a gain, and a loss is given", do="use inference_error(prior, loss)")
+        weights = read_prior(prior, self.inputs)[0]
+        before = weights @ worth.matrix
+        after = (weights[:, None] * self.channel).T @ worth.matrix
+        best = after.argmax(axis=1).tolist()
+        return Leakage(
+            float(before.max()),
+            math.fsum(after.max(axis=1).tolist()),
+            targets[int(before.argmax())],
+            {report: targets[guess] for report, guess in zip(self.outputs, best, strict=True)},
+        )
 
     def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
         r"""Expected loss of an adversary's best estimate from the report.
@@ -103,7 +149,12 @@ class AdversaryMeasures(ABC):
         >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).inference_error([0.5, 0.5], [[0, 3], [3, 0]])
         0.75
         """
-        return inference_error(self.channel, self.inputs, prior, loss)
+        given: Any = loss
+        worth, _ = _read_worth(self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss"))
+        if worth.sense != "loss":
+            raise StatementError("the inference error is a loss, and a gain is given", do="use leakage(prior, gain)")
+        joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
+        return math.fsum((joint.T @ worth.matrix).min(axis=1).tolist())
 
     @property
     def bayes_capacity(self) -> float:
@@ -198,8 +249,21 @@ class AdversaryMeasures(ABC):
         >>> coin.remapped({"no": 0.9, "yes": 0.1}).channel.tolist()
         [[1.0, 0.0], [1.0, 0.0]]
         """
-        worth, targets = read_worth(self.inputs, utility, outputs)
-        best = merged_reports(self.channel, self.inputs, prior, worth)
+        worth, targets = _read_worth(self.inputs, utility, outputs)
+        joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
+        best = np.argmax(joint.T @ worth.gain, axis=1)  # of equal ones the first
+        merged = np.zeros((len(self.inputs), len(targets)), np.int64)
+        np.add.at(merged.T, best, self.counts.T)
         made: Any = type(self)
-        mechanism: Self = made(merged_counts(self.counts, best, len(targets)) / self.denominator, self.inputs, targets)
+        mechanism: Self = made(merged / self.denominator, self.inputs, targets)
         return mechanism
+
+
+def _read_worth(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:
+    """Read what guesses are worth, and their labels: those given, the utility's own, the inputs, or positions."""
+    given = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
+    targets = inputs if outputs is None else tuple(outputs)
+    if outputs is None and isinstance(given, Utility):
+        own = given.outputs if given.outputs is None or set(given.outputs) != set(inputs) else inputs
+        targets = own or (inputs if given.shape[1] == len(inputs) else tuple(range(given.shape[1])))
+    return resolve(given, inputs, targets), targets

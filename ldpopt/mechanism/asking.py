@@ -16,7 +16,6 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes
 
@@ -30,20 +29,7 @@ FAKE = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
 
 @dataclass(frozen=True)
 class Asking:
-    """One question for each person.
-
-    Parameters
-    ----------
-    questions : int
-        How many there are.
-    fake : bool
-        Whether the other questions get reports of random answers; else they get none.
-
-    Raises
-    ------
-    StatementError
-        If there are too many questions.
-    """
+    """One of ``questions`` for each person; with ``fake`` the others get reports of random answers, else none."""
 
     questions: int
     fake: bool
@@ -66,14 +52,14 @@ class Asking:
             raise StatementError(f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget")
         return np.where(asked, codes, _uniform(inputs, len(codes), source, FAKE))
 
-    def law(self, mechanism: Mechanism) -> Mechanism:
+    def law(self, mechanism: Any) -> Any:
         """Channel from the answer to what a column shows: the mechanism itself where there are no fakes."""
         if not self.fake:
             return mechanism
         channel = mechanism.counts / mechanism.denominator
         share = 1 / self.questions
         mixed = share * channel + (1 - share) * channel.mean(axis=0)
-        return Mechanism(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
+        return type(mechanism)(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
 
 
 def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:

@@ -56,12 +56,7 @@ def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
     .. math:: \pi_x \leftarrow \pi_x e^{s D_x} / Z, \quad D_x = D(P_x \| \pi P), \qquad
               \sum_x \pi_x D_x \le C \le \max_x D_x
 
-    Parameters
-    ----------
-    channel : ndarray, shape (n, m)
-        Row-stochastic.
-    gap : float
-        Nats at which to stop.
+    ``channel`` has shape (n, m); ``gap`` are the nats at which to stop.
     """
     prior = np.full(len(channel), 1.0 / len(channel))
     rows = divergences(channel, prior)

@@ -19,13 +19,7 @@ ROW_SUM_TOLERANCE = 1e-9
 def read_channel(
     channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
 ) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
-    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels.
-
-    Raises
-    ------
-    MechanismError
-        If it is not a rectangular array of numbers, or the labels do not fit.
-    """
+    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels."""
     try:
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
@@ -39,13 +33,7 @@ def read_channel(
 
 
 def require_stochastic(array: Float) -> None:
-    """Require rows of probabilities that sum to 1.
-
-    Raises
-    ------
-    MechanismError
-        Naming the entry, or the worst row and its sum.
-    """
+    """Require rows of probabilities that sum to 1."""
     if array.ndim != 2 or 0 in array.shape:
         raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
     is_probability = (array >= 0) & (array < np.inf)

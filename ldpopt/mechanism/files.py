@@ -1,4 +1,4 @@
-"""Mechanisms as JSON: labels in their plain form, and the numbers of a file."""
+"""How a mechanism leaves Python: as JSON, labels in their plain form; as a table; as a picture."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.checks import Float, short_repr
+from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.files import replacing, require_path, strict_json
+from ldpopt.mechanism.origins import of_law
 from ldpopt.mechanism.sampling import BITS
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
@@ -26,13 +31,7 @@ PLAIN = (str, int, float)
 
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them: text, numbers, and lists of both.
-
-    Raises
-    ------
-    MechanismError
-        If a label is anything else.
-    """
+    """Labels as JSON has them: text, numbers, and lists of both."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
@@ -45,58 +44,119 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     return found
 
 
+class Written:
+    """A channel with labels, written as others read it.
+
+    Attributes
+    ----------
+    channel : ndarray, shape (n, m)
+        Probabilities.
+    inputs, outputs : tuple
+        Labels.
+    """
+
+    channel: Float
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The channel as a labelled table: inputs as rows, outputs as columns."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.channel,
+            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+        )
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
+        return html
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
+        """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
+
+        Parameters
+        ----------
+        path : path-like
+            A JSON file.
+        title : str
+            What the mechanism is for; default: ``""``.
+        privacy : privacy notion, optional
+            Audited and named in the file; default: none, the smallest pure epsilon is.
+
+        Raises
+        ------
+        MechanismError
+            If a label is neither text nor a number nor a tuple of them.
+        ModelFileError
+            If the file cannot be written; an existing file stays unchanged.
+        """
+        mechanism: Any = self
+        save(mechanism, path, title, mechanism.audit(privacy))
+
+    to_json = renamed("to_json", "save")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys inputs, outputs and channel, with plain Python values."""
+        return {
+            "inputs": plain_labels(self.inputs),
+            "outputs": plain_labels(self.outputs),
+            "channel": self.channel.tolist(),
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Mechanism:
+        """Read what `save` wrote (or ``ldpopt solve MODEL --json -``), or a file of ``ldpopt design MODEL -o FILE``.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain a mechanism.
+        """
+        try:
+            channel, inputs, outputs, stated = read(path)
+            found: Any = cls(channel, inputs, outputs)  # type: ignore[call-arg]
+        except (MechanismError, StatementError) as error:
+            raise ModelFileError(error.what, where=str(path), do=error.do) from None
+        require_digest(stated, found.digest, str(path))
+        mechanism: Mechanism = found
+        return mechanism
+
+    from_json = classmethod(renamed("from_json", "load"))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
+        import ldpopt
+
+        return ldpopt.plot.mechanism(self, ax)  # type: ignore[arg-type]
+
+
 def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
     """Write a mechanism and where it comes from; see `Mechanism.save`."""
-    from ldpopt.mechanism.origins import of_law
-
     data = {**mechanism.to_dict(), **of_law(mechanism.digest, title, audit)}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read a mechanism, and compare it with the digest that is stated; see `Mechanism.load`."""
-    from ldpopt.mechanism.mechanism import Mechanism
-
-    try:
-        channel, inputs, outputs, stated = read(path)
-        found = Mechanism(channel, inputs, outputs)
-    except (MechanismError, StatementError) as error:
-        raise ModelFileError(error.what, where=str(path), do=error.do) from None
-    require_digest(stated, found.digest, str(path))
-    return found
-
-
 def require_digest(stated: Any, found: str, where: str) -> None:
-    """Refuse a file whose stated digest, if there is one, is not that of what it draws.
-
-    Raises
-    ------
-    ModelFileError
-        If labels or masses were changed after the digest was written.
-    """
+    """Refuse a file whose stated digest, if there is one, is not that of what it draws."""
     if stated not in (None, found):
         do = "take the file as it was written, or write it again"
         raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:
-    """Channel, inputs, outputs and stated digest of a file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, or does not contain a mechanism.
-    """
+    """Channel, inputs, outputs and stated digest of a file."""
     require_path(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
-        inputs = _labels(data["inputs"])
+        inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
             masses = _of_masses(data["masses"])
             return masses, inputs, list(range(masses.shape[1])), data.get("about", {}).get("digest")
-        return data["channel"], inputs, _labels(data["outputs"]), data.get("digest")
+        return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
     except OSError as error:
         what = f"cannot read the mechanism: {error.strerror or error}"
         raise ModelFileError(what, where=str(path), do="check the path") from None
@@ -108,7 +168,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashab
         raise ModelFileError(f"not a mechanism in JSON: {missing}", where=str(path), do=asked) from None
 
 
-def _labels(values: Any) -> list[Hashable]:
+def labels_of(values: Any) -> list[Hashable]:
     """Labels of a file: what `plain_labels` wrote."""
     for value in values:
         if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, list) else [value])):

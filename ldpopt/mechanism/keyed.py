@@ -206,13 +206,7 @@ class SecretKey:
 
 
 class Streams:
-    """Words of 53 bits without end for each record: SHAKE-256 of a secret of its own and the number of the request.
-
-    Parameters
-    ----------
-    secrets : list of bytes
-        One of 32 bytes for each record.
-    """
+    """Words of 53 bits without end for each record: SHAKE-256 of its 32 secret bytes and the number of the request."""
 
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
@@ -237,13 +231,7 @@ class Keyed:
 
     @classmethod
     def read(cls, key: Any, id: Any, rng: Random) -> Keyed | None:
-        """Read the arguments of a call; None where draws are not keyed.
-
-        Raises
-        ------
-        StatementError
-            If there is a key without ids, ids without a key, or a key and a seed.
-        """
+        """Read the arguments of a call; None where draws are not keyed."""
         if key is None and id is None:
             return None
         if key is None or id is None:
@@ -255,13 +243,7 @@ class Keyed:
         return cls(SecretKey.read(key), id)
 
     def words(self, question: str, digest: str, codes: Counts) -> Words:
-        """Words for answers whose ids are given as a vector; see `SecretKey.words`.
-
-        Raises
-        ------
-        StatementError
-            If the ids are no ids, or not as many as the answers.
-        """
+        """Words for answers whose ids are given as a vector; see `SecretKey.words`."""
         ids = ids_of(self.id, "the ids")
         if len(ids) != len(codes):
             raise StatementError(f"{len(ids)} ids for {len(codes)} answers")

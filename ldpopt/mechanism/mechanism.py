@@ -20,7 +20,10 @@ from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
-from ldpopt.mechanism.written import Written
+from ldpopt.mechanism.codec import LabelCodec
+from ldpopt.mechanism.files import Written
+from ldpopt.mechanism.keyed import Keyed
+from ldpopt.mechanism.privatizing import Rule, privatize_frame
 from ldpopt.statement.prior import read_prior
 from ldpopt.statement.utility import Utility, resolve
 
@@ -136,6 +139,17 @@ class Mechanism(AdversaryMeasures, Written):
         """The integer alias tables that `sample` draws from."""
         return sampling.AliasTable(self.counts)
 
+    @property
+    def odds(self) -> Fraction | None:
+        """Largest ratio of the probabilities of a report under two inputs, exactly; None where it is unbounded."""
+        ratios = [(int(column.max()), int(column.min())) for column in self.counts.T if column.any()]
+        return None if not all(least for _, least in ratios) else max(Fraction(*pair) for pair in ratios)
+
+    @property
+    def codec(self) -> LabelCodec:
+        """What reports look like in a table: labels."""
+        return LabelCodec(self)
+
     def audit(self, privacy: Any = None) -> Audit:
         """Recompute the privacy of the integer masses, in exact arithmetic.
 
@@ -184,8 +198,6 @@ class Mechanism(AdversaryMeasures, Written):
         -----
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
-        from ldpopt.mechanism.keyed import Keyed
-
         places, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
         if keyed is None:
             drawn = self.sampler.draw(places, rng=rng)
@@ -242,9 +254,6 @@ class Mechanism(AdversaryMeasures, Written):
         -----
         `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
         """
-        from ldpopt.mechanism.keyed import Keyed
-        from ldpopt.mechanism.privatizing import Rule, privatize_frame
-
         if columns is None:
             return self._privatize_list(table, rng, key, id, missing, missing_answer)
         names = list(columns) if isinstance(columns, list) else [columns]

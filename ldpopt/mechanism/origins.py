@@ -32,17 +32,7 @@ def finite(number: float) -> float | None:
 
 
 def of_law(digest: str, title: str, audit: Audit) -> dict[str, Any]:
-    """What the file of a mechanism, or of a design, says of itself.
-
-    Parameters
-    ----------
-    digest : str
-        Of what draws the reports.
-    title : str
-        Of the model; may be empty.
-    audit : Audit
-        Of the notion that it was made for.
-    """
+    """What the file of a mechanism or design says of itself: digest of what draws, title of the model, its audit."""
     return {
         "title": title,
         "notion": audit.claim or "the smallest epsilon of its masses",
@@ -90,13 +80,7 @@ def of_reports(
 
 
 def require_drawn_by(path: str, column: str, digest: str) -> None:
-    """Refuse a file that says that its reports were drawn by another mechanism; one that says nothing is accepted.
-
-    Raises
-    ------
-    ModelFileError
-        If the mechanism is another, or the column has answers or something else, not reports.
-    """
+    """Refuse a file that says that its reports were drawn by another mechanism; one that says nothing is accepted."""
     origin = read_origin(path)
     if origin is None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,26 +19,21 @@ if TYPE_CHECKING:
 
 
 def privatize_partitions(
+    privatize: Callable[..., Any],
     table: Any,
     rules: Mapping[Any, Rule],
     rng: Random = None,
     keyed: Keyed | None = None,
     asking: Asking | None = None,
 ) -> Any:
-    """Replace columns of a dataframe of Dask by reports, lazily; see `Mechanism.privatize`.
-
-    Raises
-    ------
-    StatementError
-        If each computation would draw anew: there is neither a key nor a seed.
-    """
+    """Replace columns of a dataframe of Dask by reports, lazily; ``privatize`` does so for one partition."""
     if keyed is None and rng is None:
         raise StatementError(
             "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn",
             do="pass key= and id=, which give each person the same report again; or write the reports once with "
             "ldpopt.folders.privatize_folder",
         )
-    task = _Partition(dict(rules), None if rng is None else seed_of(rng), keyed, asking)
+    task = _Partition(privatize, dict(rules), None if rng is None else seed_of(rng), keyed, asking)
     return mapped(table, task, task(table._meta, 0))
 
 
@@ -46,16 +41,15 @@ def privatize_partitions(
 class _Partition:
     """Draws the reports of one partition."""
 
+    privatize: Callable[..., Any]
     rules: dict[Any, Rule]
     seed: np.random.SeedSequence | None
     keyed: Keyed | None
     asking: Asking | None
 
     def __call__(self, part: Any, number: int) -> Any:
-        from ldpopt.mechanism.privatizing import privatize_frame
-
         rng = None if self.seed is None else spawned(self.seed, number)
-        reports = privatize_frame(part, self.rules, rng, self.keyed, self.asking)
+        reports = self.privatize(part, self.rules, rng, self.keyed, self.asking)
         # What may be missing has one type in all partitions, whether or not anything is missing there.
         may_miss = self.asking is not None and not self.asking.fake
         left_out = [column for column, rule in self.rules.items() if may_miss or rule.missing == "leave_out"]

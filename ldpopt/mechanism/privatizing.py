@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
 from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import privatize_partitions
 from ldpopt.mechanism.sampling import Random, generators
-from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, label_column, require_policy
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 from ldpopt.tables.files import Rows, place_of, reading, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
 from ldpopt.tables.ids import Ids, ids_of
@@ -28,7 +27,7 @@ from ldpopt.tables.partitions import is_partitioned
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.mechanism.codec import Law
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Rule:
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Its inputs are the answers.
+    mechanism : Mechanism or protocol
+        Its inputs are the answers; its codec says what reports look like.
     missing : {"refuse", "leave_out"}
         What is done where there is no answer; left out, it stays empty in the reports, for all to see. Default:
         ``"refuse"``.
@@ -51,7 +50,7 @@ class Rule:
         If the policy is unknown, or the answer for what is missing is no input.
     """
 
-    mechanism: Mechanism
+    mechanism: Law
     missing: Missing = "refuse"
     missing_answer: Hashable | None = None
 
@@ -79,47 +78,9 @@ class Rule:
         return self.mechanism.audit().epsilon
 
     @property
-    def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two answers, exactly; None where it is unbounded."""
-        most, least = (pick(self.mechanism.counts, axis=0).tolist() for pick in (np.max, np.min))
-        ratios = [(high, low) for high, low in zip(most, least, strict=True) if high]
-        return None if not all(low for _, low in ratios) else max(Fraction(*pair) for pair in ratios)
-
-    @property
     def inputs(self) -> Sequence[Hashable]:
         """The answers."""
         return self.mechanism.inputs
-
-    def labels(self, as_text: bool) -> pa.Array:
-        """What reports are made of, as an arrow array."""
-        return label_column(self.mechanism.outputs, as_text)
-
-    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
-        """Draw reports as a column, dictionary-encoded; what is missing stays missing."""
-        import pyarrow as pa
-
-        drawn = self.draw(codes, source).astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
-
-    def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """Draw reports for a dataframe: labels, and the code of each entry; what is missing stays missing."""
-        return self.mechanism.outputs, self.draw(codes, source)
-
-    def draw(self, codes: Codes, source: Draws) -> Codes:
-        """Codes of the reports; what is missing stays missing."""
-        answered = codes != MISSING
-        if answered.all():
-            return self._drawn(codes, source)
-        reports = np.full(len(codes), MISSING)
-        some = source.where(answered) if isinstance(source, KeyedDraws) else source
-        reports[answered] = self._drawn(codes[answered], some)
-        return reports
-
-    def _drawn(self, codes: Codes, source: Draws) -> Codes:
-        sampler = self.mechanism.sampler
-        if isinstance(source, KeyedDraws):
-            return sampler.choose(codes, source.words(self.mechanism.digest, codes))
-        return sampler.draw(codes, rng=source)
 
     def _place(self) -> int | None:
         if self.missing_answer in self.inputs:
@@ -137,7 +98,7 @@ def privatize_frame(
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
-        return privatize_partitions(table, rules, rng, keyed, asking)
+        return privatize_partitions(privatize_frame, table, rules, rng, keyed, asking)
     frame = as_frame(table)
     drawn = {}
     sources: list[Draws] = list(generators(rng, len(rules) + (asking is not None)))
@@ -148,13 +109,13 @@ def privatize_frame(
     chosen = None if asking is None else asking.choose(len(frame), sources[len(rules)])
     for place, ((column, rule), source) in enumerate(zip(rules.items(), sources, strict=False)):
         where = f"column {column!r}"
-        codes = codes_of(column_of(frame, column), Coder(rule.mechanism.inputs, "answer"), where)
+        codes = codes_of(column_of(frame, column), Coder(rule.inputs, "answer"), where)
         absent = MissingAnswers(where, "answer")
         codes = rule.filled(codes, absent)
         absent.require_none()
         if asking is not None:
             codes = asking.answers(codes, chosen == place, len(rule.inputs), source)
-        drawn[column] = rule.entries(codes, source)
+        drawn[column] = rule.mechanism.codec.entries(codes, source)
     return with_labels(frame, drawn)
 
 
@@ -184,7 +145,7 @@ class _Column:
         source = batch.source(self.source, self.question)
         if batch.asking is not None:
             codes = batch.asking.answers(codes, batch.chosen == place, len(self.rule.inputs), source)
-        return self.rule.column(codes, self.names, source)
+        return self.rule.mechanism.codec.column(codes, self.names, source)
 
 
 class _Batch:
@@ -212,34 +173,10 @@ def privatize_file(
     asking: Asking | None = None,
     announce: Callable[[], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches; the target appears whole or not at all.
+    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows.
 
-    Parameters
-    ----------
-    source, target : path
-        Tables, CSV or Parquet by their endings; ``-`` is stdin or stdout.
-    rules : mapping column -> Rule
-        How each column becomes reports.
-    keep : sequence of str
-        Other columns to copy, unprotected; default: ``()``.
-    rng : numpy.random.Generator, SeedSequence or int, optional
-        Makes the draws repeatable; default: the operating system's generator.
-    keyed : Keyed, optional
-        Key, and column of the ids, which make the draws repeatable person by person; default: none.
-    asking : Asking, optional
-        Which question a report is about; default: none, all of them are asked.
-    announce : callable, optional
-        Called when the columns are found, before anything is written.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    ModelFileError
-        If a file cannot be read or written, a column is missing, an entry is no answer, or answers are missing.
+    CSV or Parquet by the endings, ``-`` for stdin and stdout. Columns to ``keep`` are copied unprotected. ``announce``
+    is called when the columns are found, before anything is written. For the rest see `Survey.privatize_file`.
     """
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
@@ -290,4 +227,4 @@ def _column(table: Rows, place: int, rule: Rule, source: Random) -> _Column:
     where = f"{table.name}, column {table.columns[place]}"
     coder = Coder(rule.inputs, "answer", as_text=as_text)
     absent = MissingAnswers(where, "answer")
-    return _Column(rule, coder, rule.labels(as_text), source, absent, table.columns[place])
+    return _Column(rule, coder, rule.mechanism.codec.labels(as_text), source, absent, table.columns[place])

@@ -28,22 +28,9 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    Parameters
-    ----------
-    values : float array, shape (n, m)
-        Not negative.
-    ties : Ties
-        The pairs, and the outputs that they tie.
-    ratio : float array, shape (pairs,) or ()
-        ``exp(-epsilon d)`` of each pair.
-    slack : float or array, shape (n, n, m)
-        Subtracted before the ratio is applied.
-    is_whole : bool
-        Whether to raise to the next integer.
-
-    Notes
-    -----
-    O(pairs x m) a sweep, usually two to four; compiled, and shared among the cores, from `COMPILED_ENTRIES` on.
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
+    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
+    usually two to four; compiled, and shared among the cores, from `COMPILED_ENTRIES` on.
     """
     first, second = ties.pairs()
     is_large = np.ndim(slack) == 0 and len(first) * values.shape[1] >= COMPILED_ENTRIES

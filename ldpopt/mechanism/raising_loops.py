@@ -28,20 +28,8 @@ def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room
 def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
     """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``.
 
-    Parameters
-    ----------
-    block : float array, shape (n, some outputs)
-        Few columns, so that all their entries stay near the processor.
-    ends, partner, ratio : arrays
-        Tied inputs of each input and their ratios, as compressed rows.
-    room : float
-        Slack of every entry.
-    is_whole : bool
-        Whether to raise to the next integer.
-
-    Notes
-    -----
-    Rows are raised in order and in reverse order, at most ``2 n + 2`` times.
+    ``block`` has shape (n, few outputs), so that its entries stay near the processor; ``ends, partner, ratio`` are the
+    tied inputs of each input, as compressed rows. Rows are raised in order and in reverse, at most ``2 n + 2`` times.
     """
     n = len(block)
     for sweep in range(2 * n + 2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
 
@@ -19,6 +18,7 @@ from ldpopt.solving.methods.output_sifting import OutputSifting
 from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.step import Step
 from ldpopt.statement.problem import Problem
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
@@ -34,33 +34,13 @@ METHODS: tuple[Method, ...] = (
 """The methods from which ``solver="auto"`` chooses."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One method of a plan.
-
-    Attributes
-    ----------
-    method : Method
-        What is tried.
-    because : str
-        Why, in a sentence.
-    """
-
-    method: Method
-    because: str
-
-    def __str__(self) -> str:
-        """Method and reason."""
-        return f"{self.method}: {self.because}"
-
-
 def plan(
     problem: Problem,
     solver: str = "auto",
     form: SolveForm | None = None,
     limits: Limits = LIMITS,
     deadline: Deadline = NO_LIMIT,
-) -> tuple[Step, ...]:
+) -> tuple[Step[Method], ...]:
     """Choose the methods for a problem, in the order in which they are tried.
 
     Parameters

@@ -22,11 +22,12 @@ from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.loops import SHARE, NotCompiledError
-from ldpopt.solving.methods.method import RawSolution, Switch, Task
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
-from ldpopt.solving.plan import SolveForm, Step, plan
+from ldpopt.solving.plan import SolveForm, plan
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of
+from ldpopt.solving.step import Step
 from ldpopt.statement.problem import Problem
 
 SETTLED = (Status.OPTIMAL, Status.INFEASIBLE)
@@ -149,7 +150,7 @@ def _solve(
     return replace(solution, repaired=raw.repaired, notes=notes)
 
 
-def run_plan(steps: tuple[Step, ...], task: Task) -> tuple[RawSolution, list[str]]:
+def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, list[str]]:
     """Try the methods in order, and note each one, why it was chosen, and how it failed.
 
     Parameters
@@ -234,11 +235,11 @@ def _as_limit(raw: RawSolution) -> RawSolution:
     return replace(raw, outcome=replace(raw.outcome, status=Status.LIMIT))
 
 
-def _rounds_note(raw: RawSolution, step: Step) -> list[str]:
+def _rounds_note(raw: RawSolution, step: Step[Method]) -> list[str]:
     return [f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}"] if raw.rounds else []
 
 
-def _run_step(step: Step, steps: tuple[Step, ...], task: Task, notes: list[str]) -> RawSolution:
+def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]) -> RawSolution:
     """Run one method, and the methods to which it hands the problem over."""
     methods = {other.method.name: other.method for other in steps}
     if step.method.loops is not None:

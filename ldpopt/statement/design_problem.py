@@ -5,26 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, frozen, short_repr
-from ldpopt.statement.prior import read_prior
+from ldpopt.foundation.checks import Float, frozen, is_whole, normalized, require_kind, short_repr
+from ldpopt.foundation.labelled import read_labelled
+from ldpopt.privacy import Notion
 from ldpopt.statement.workloads import Workload
+
+Objective = Literal["average", "worst_case"]
 
 
 @dataclass(frozen=True, eq=False)
 class DesignProblem:
-    """The arguments of `ldpopt.design`, as a model file with a workload states them.
+    """The problem that `ldpopt.design` solves, as a model file with a workload states it.
 
     Parameters
     ----------
-    workload : Workload
+    workload : Workload or array_like, shape (k, n)
         What is to be estimated.
     privacy : Notion
         How private.
     weights : array_like, shape (n,), or mapping label -> weight, optional
-        A guess of the distribution, probabilities or weights by label; default: all answers alike. Equal ones are none.
+        Weights of the answers in the average variance, which are divided by their sum; default: all answers alike.
+        Equal weights are read as none.
     objective : {"average", "worst_case"}
         Whose variance is to be small; the worst case takes no weights. Default: ``"average"``.
+    outputs : int, optional
+        Largest number of different reports. Default: as many as the optimum needs.
 
     Raises
     ------
@@ -34,27 +42,50 @@ class DesignProblem:
     Examples
     --------
     >>> from ldpopt import PureLDP, design
-    >>> asked = DesignProblem(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
-    >>> round(design(**vars(asked)).value, 4)
+    >>> problem = DesignProblem(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
+    >>> round(design(**vars(problem)).value, 4)
     2.9067
     """
 
     workload: Workload
     privacy: Any
     weights: Float | None = None
-    objective: Literal["average", "worst_case"] = "average"
+    objective: Objective = "average"
+    outputs: int | None = None
 
     def __post_init__(self) -> None:
-        """Read the weights."""
+        """Read workload and weights."""
         if not isinstance(self.workload, Workload):
-            raise StatementError(f"{short_repr(self.workload)} is not a workload", do="pass Workload(matrix)")
+            object.__setattr__(self, "workload", Workload(self.workload))
+        require_kind(self.privacy, Notion, "design")
         if self.objective not in ("average", "worst_case"):
             what = f"objective {short_repr(self.objective)} is unknown"
             raise StatementError(what, do="use 'average' or 'worst_case'")
+        if self.outputs is not None and not is_whole(self.outputs):
+            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="state a number")
         if self.weights is None:
             return
         if self.objective == "worst_case":
             raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
-        weights, _ = read_prior(self.weights, self.workload.inputs, "weights")
-        equal = weights.min() == weights.max()
-        object.__setattr__(self, "weights", None if equal else frozen(weights))
+        weights = read_weights(self.weights, self.workload)
+        object.__setattr__(self, "weights", None if weights.min() == weights.max() else weights)
+
+    @property
+    def all_weights(self) -> Float:
+        """Weights of the answers, equal ones if none are stated; shape ``(n,)``, summing to 1."""
+        n = self.workload.shape[1]
+        return np.full(n, 1.0 / n) if self.weights is None else self.weights
+
+
+def read_weights(weights: Any, workload: Workload) -> Float:
+    """Weights of the answers of a workload, in their order, summing to 1."""
+    n = workload.shape[1]
+    array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
+    if array.shape != (n,):
+        raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        raise StatementError(
+            f"weight {array[bad[0]]} is not a finite number >= 0", where=f"answer {workload.inputs[bad[0]]!r}"
+        )
+    return frozen(normalized(array))

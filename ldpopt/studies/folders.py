@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.reports import count_file
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import seed_of, spawned
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.mechanism.sampling import Random
-from ldpopt.surveys.counting import count_file
 from ldpopt.surveys.survey import Survey
+from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import read_origin
 from ldpopt.workers.board import Lost
 from ldpopt.workers.run import Finished, run
@@ -155,9 +155,9 @@ def count_folder(
     place = Path(folder)
     points = {name: name for name in _names(place)}
     survey = survey_of(questions)
-    task = _Count(place.resolve(), survey.asked, survey.laws, survey.weights if weights is None else weights)
+    task = _Count(place.resolve(), survey.columns, survey.weights if weights is None else weights)
     results = _results(run(task, points, jobs=jobs, executor=executor, progress=progress))
-    return {column: sum((found[column] for found in results.values()), 0) for column in task.rules}
+    return {column: sum((found[column] for found in results.values()), 0) for column in task.columns}
 
 
 def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
@@ -214,12 +214,11 @@ class _Count:
     """Counts the reports of one file."""
 
     folder: Path
-    rules: dict[str, Rule]
-    laws: dict[str, Mechanism]
+    columns: dict[str, tuple[ReportSource, Missing]]
     weights: str | None
 
     def __call__(self, name: str) -> dict[str, Counts]:
-        return count_file(str(self.folder / name), self.rules, self.laws, self.weights)
+        return count_file(str(self.folder / name), self.columns, self.weights)
 
 
 def _names(folder: Path) -> list[str]:

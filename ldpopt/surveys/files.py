@@ -13,10 +13,10 @@ from ldpopt.designing.record import Design
 from ldpopt.designing.saving import load_design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.estimation.set_tables import SetRule
+from ldpopt.estimation.counts import source_of
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
-from ldpopt.mechanism.files import plain_labels, require_digest
+from ldpopt.mechanism.files import labels_of, plain_labels, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import finite, made_by
 from ldpopt.mechanism.privatizing import Rule
@@ -45,10 +45,8 @@ def save(survey: Survey, path: str | os.PathLike[str]) -> None:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def load(path: str | os.PathLike[str]) -> Survey:
+def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    from ldpopt.surveys.survey import Survey
-
     name = os.fspath(path)
     try:
         data = strict_json(path, MAX_FILE_BYTES)
@@ -57,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Survey:
             raise ValueError(f"the format is {short_repr(stated)}, not {FORMAT!r}")
         questions = {key: _read(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
-        return Survey(questions, epsilon=data["stated_epsilon"], **options)
+        return survey(questions, epsilon=data["stated_epsilon"], **options)
     except OSError as error:
         what = f"cannot read the survey: {error.strerror or error}"
         raise ModelFileError(what, where=name, do="check the path") from None
@@ -69,13 +67,7 @@ def load(path: str | os.PathLike[str]) -> Survey:
 
 
 def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
-    """Read the mechanism or design of a question.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is neither.
-    """
+    """Read the mechanism or design of a question."""
     if is_frequency_design(path) or designs.is_design(path):
         found: Design | FrequencyDesign = load_design(path)
         return found
@@ -91,7 +83,8 @@ def _question(survey: Survey, name: str) -> dict[str, Any]:
         return data | {"sets": design.certificate.to_dict()}
     if design is not None:
         return data | {"design": designs.to_dict(design.certificate)}
-    return data | {"mechanism": rule.mechanism.to_dict()}
+    mechanism: Any = rule.mechanism
+    return data | {"mechanism": mechanism.to_dict()}
 
 
 def _read(entry: Any, where: str) -> Any:
@@ -104,13 +97,9 @@ def _read(entry: Any, where: str) -> Any:
         source = Design(proof.workload, proof.mechanism, proof)
     else:
         stated = entry["mechanism"]
-        labels = [
-            [tuple(one) if isinstance(one, list) else one for one in stated[key]] for key in ("inputs", "outputs")
-        ]
-        source = Mechanism(stated["channel"], *labels)
+        source = Mechanism(stated["channel"], labels_of(stated["inputs"]), labels_of(stated["outputs"]))
     answer = entry["missing_answer"]
-    policy = (entry["missing"], tuple(answer) if isinstance(answer, list) else answer)
-    sets = isinstance(source, FrequencyDesign)
-    rule = SetRule(source.protocol, *policy) if sets else Rule(getattr(source, "mechanism", source), *policy)
+    policy = (entry["missing"], None if answer is None else labels_of([answer])[0])
+    rule = Rule(source_of(source, where).law, *policy)
     require_digest(entry["digest"], rule.mechanism.digest, where)
     return (source, rule) if not isinstance(source, Mechanism) else rule

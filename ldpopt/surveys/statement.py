@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -14,8 +14,8 @@ from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
+from ldpopt.estimation.counts import source_of
 from ldpopt.estimation.inversion import why_not_estimable
-from ldpopt.estimation.set_tables import SetRule
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
@@ -29,7 +29,9 @@ from ldpopt.statement.utility import NAMED
 from ldpopt.statement.workloads import Workload
 from ldpopt.surveys.files import read_question
 from ldpopt.surveys.schemes import compare_schemes
-from ldpopt.surveys.survey import Survey
+
+if TYPE_CHECKING:
+    from ldpopt.surveys.survey import Survey
 
 WORKLOADS = ("frequencies", "prefix", "ranges", "mean")
 """What may be estimated of a question, by name."""
@@ -88,14 +90,8 @@ class SurveyStatement:
     budgets: dict[str, Budget] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
 
-    def solve(self) -> Survey:
-        """Find the best mechanism for each question.
-
-        Raises
-        ------
-        ModelFileError
-            If a question cannot be solved; the message names its key.
-        """
+    def solve(self, survey: type[Survey]) -> Survey:
+        """Find the best mechanism for each question, and put them together."""
         questions: dict[str, Any] = {}
         for name, asked in self.stated.question.items():
             with self.page.at("question", name):
@@ -103,7 +99,7 @@ class SurveyStatement:
                 questions[name] = (source, _rule(source, asked))
         stated = self.stated
         with self.page.at("epsilon"):
-            return Survey(
+            return survey(
                 questions, epsilon=stated.epsilon, scheme=self.scheme, title=stated.title, weights=stated.weights
             )
 
@@ -111,7 +107,8 @@ class SurveyStatement:
         """What somebody has to know before the field work."""
         found = []
         for name, rule in survey.rules.items():
-            useless = why_not_estimable(rule.mechanism) if name not in survey.designs else ""
+            drawn: Any = rule.mechanism
+            useless = why_not_estimable(drawn) if name not in survey.designs else ""
             if useless:
                 found.append(f"question {name}: {useless}")
         return found
@@ -126,18 +123,7 @@ class SurveyStatement:
 
 
 def read_survey(path: str | os.PathLike[str]) -> SurveyStatement:
-    """Read a survey that is stated in TOML.
-
-    Parameters
-    ----------
-    path : path-like
-        A TOML file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is invalid; the message names file, key and line.
-    """
+    """Read a survey that is stated in TOML; messages name file, key and line."""
     page = Page(path)
     stated = check(page, StatedSurvey, page.data)
     for name, asked in stated.question.items():
@@ -243,7 +229,7 @@ def _budgets(
     nats = _nats(total)
     shared = {name: nats * Fraction(share) for name in waiting if (share := asked[name].share) is not None}
     spent = sum((_nats(budget) for budget in found.values()), Fraction(0)) + sum(shared.values(), Fraction(0))
-    spent += sum((Fraction(_audited(source)) for source in sources.values()), Fraction(0))
+    spent += sum((Fraction(_law(source).audit().epsilon) for source in sources.values()), Fraction(0))
     rest = [name for name in waiting if name not in shared]
     if spent > nats or (rest and spent == nats):
         left = f"nothing is left for {', '.join(rest)}" if rest else f"epsilon is {float(total):.6g}"
@@ -258,13 +244,9 @@ def _nats(budget: Budget) -> Fraction:
     return log_enclosure(budget.ratio)[0] if budget.ratio is not None else Fraction(budget.nats or 0)
 
 
-def _audited(source: Any) -> float:
-    return float((source.protocol if isinstance(source, FrequencyDesign) else _mechanism(source)).audit().epsilon)
-
-
-def _mechanism(source: Any) -> Mechanism:
-    found: Mechanism = source if isinstance(source, Mechanism) else source.mechanism
-    return found
+def _law(source: Any) -> Any:
+    """What draws the reports of a mechanism or design."""
+    return source_of(source, "the survey").law
 
 
 def _prior(asked: StatedQuestion, labels: list[Any]) -> Any:
@@ -286,7 +268,4 @@ def _workload(asked: StatedQuestion, labels: list[Any]) -> Workload:
 
 def _rule(source: Any, asked: StatedQuestion) -> Rule:
     missing: Any = "leave_out" if asked.missing == "leave" else "refuse"
-    answer = _missing_label(asked)
-    if isinstance(source, FrequencyDesign):
-        return SetRule(source.protocol, missing, answer)
-    return Rule(_mechanism(source), missing, answer)
+    return Rule(_law(source), missing, _missing_label(asked))

@@ -12,10 +12,10 @@ from typing import Any, Literal
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.estimation.inversion import Estimate, estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
-from ldpopt.estimation.set_tables import SetRule, count_sets_of_frame
+from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
@@ -27,7 +27,7 @@ from ldpopt.mechanism.privatizing import Rule, privatize_file, privatize_frame
 from ldpopt.mechanism.sampling import Random
 from ldpopt.solving.solve import solve
 from ldpopt.statement.problem import Problem
-from ldpopt.surveys.counting import count_file
+from ldpopt.tables.coding import Missing
 
 Scheme = Literal["split", "one_question", "fake_data"]
 
@@ -113,7 +113,7 @@ class Survey:
         if self.scheme == "fake_data":
             for name, rule in self.rules.items():
                 best, why = self.designs.get(name), ""
-                if isinstance(rule, SetRule):
+                if rule.mechanism.codec.form == "sets":
                     why = "its reports are sets"
                 elif rule.missing == "leave_out":
                     why = "its missing answers are left out"
@@ -144,7 +144,7 @@ class Survey:
         """
         from ldpopt.surveys.statement import read_survey
 
-        return read_survey(path).solve()
+        return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
@@ -157,7 +157,7 @@ class Survey:
         """
         from ldpopt.surveys.files import load
 
-        return load(path)
+        return load(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write questions, mechanisms and budgets as JSON; atomic.
@@ -188,7 +188,7 @@ class Survey:
     @cached_property
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly; perhaps infinite."""
-        each = [rule.odds for rule in self.rules.values()]
+        each = [rule.mechanism.odds for rule in self.rules.values()]
         if any(ratio is None for ratio in each):
             return math.inf
         found = [ratio for ratio in each if ratio is not None]
@@ -200,9 +200,9 @@ class Survey:
         return {name: rule.budget for name, rule in self.rules.items()}
 
     @cached_property
-    def laws(self) -> dict[str, Mechanism]:
+    def laws(self) -> dict[str, Any]:
         """What the reports in each column are drawn by: with fake data not the mechanism of the question alone."""
-        drawn = {name: rule.mechanism for name, rule in self.rules.items()}
+        drawn: dict[str, Any] = {name: rule.mechanism for name, rule in self.rules.items()}
         return drawn if self.asking is None else {name: self.asking.law(one) for name, one in drawn.items()}
 
     @property
@@ -211,11 +211,13 @@ class Survey:
         return tuple(name for name, rule in self.rules.items() if rule.missing == "leave_out")
 
     @property
-    def asked(self) -> dict[str, Rule]:
-        """Rules for counting: a question that a person was not asked has no report."""
-        if self.asking is None or self.asking.fake:
-            return self.rules
-        return {name: type(rule)(rule.mechanism, "leave_out", rule.missing_answer) for name, rule in self.rules.items()}
+    def columns(self) -> dict[str, tuple[ReportSource, Missing]]:
+        """What is counted in each column; a question that a person was not asked has no report there."""
+        all_asked = self.asking is None or self.asking.fake
+        return {
+            name: (source_of(self.laws[name], name), rule.missing if all_asked else "leave_out")
+            for name, rule in self.rules.items()
+        }
 
     def precision(self, name: str, *, confidence: float = 0.95, prior: Any = None) -> Precision:
         """Variance of what one person contributes to each number of a question; `Precision` plans a sample from it.
@@ -305,14 +307,11 @@ class Survey:
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="state weights= by name")
-            return count_file(os.fspath(table), self.asked, self.laws, weights)
-        return {name: self._count_column(name, rule, table, weights) for name, rule in self.asked.items()}
-
-    def _count_column(self, name: str, rule: Rule, table: Any, weights: Any) -> Counts:
-        """Count the reports of a question in a dataframe."""
-        if isinstance(rule, SetRule):
-            return count_sets_of_frame(rule.mechanism, table, name, weights, rule.missing)
-        return Counts.of(self.laws[name], table, column=name, weights=weights, missing=rule.missing)
+            return count_file(os.fspath(table), self.columns, weights)
+        return {
+            name: Counts.of(source, table, column=name, weights=weights, missing=missing)
+            for name, (source, missing) in self.columns.items()
+        }
 
     def estimate(
         self, table: Any, *, weights: Any = None, confidence: float = 0.95, simultaneous: bool = False
@@ -371,12 +370,11 @@ def _rule(name: str, question: Any) -> Rule:
     """How a question is asked."""
     if isinstance(question, Rule):
         return question
-    if isinstance(question, FrequencyDesign):
-        return SetRule(question.protocol)
     if isinstance(question, Problem):
         question = solve(question)
-    mechanism = question if isinstance(question, Mechanism) else getattr(question, "mechanism", None)
-    if not isinstance(mechanism, Mechanism):
+    found = question.law if isinstance(question, ReportSource) else getattr(question, "mechanism", question)
+    if not isinstance(found, (Mechanism, ReportSource)):
         what = f"question {name!r} is a {type(question).__name__}"
         raise StatementError(what, do="pass a mechanism, a design, a problem or a Rule")
-    return Rule(mechanism)
+    law: Any = found
+    return Rule(law)

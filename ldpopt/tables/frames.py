@@ -75,7 +75,7 @@ def as_arrow(values: Any) -> pa.Array | None:
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def codes_of(series: Any, coder: Coder, where: str) -> Codes:
+def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
     """Codes of the labels of a column of any library; `MISSING` where there is no answer.
 
     Raises
@@ -85,14 +85,14 @@ def codes_of(series: Any, coder: Coder, where: str) -> Codes:
     """
     column = as_arrow(series)
     if column is not None:
-        return coder.codes(column, where)
+        return coder.codes(column, where, first_row)
     found = np.empty(len(series), dtype=np.int64)
     for row, value in enumerate(series.to_list()):
         try:
             found[row] = coder.position[value]
         except (KeyError, TypeError):
             if not is_missing(value, False):
-                raise coder.unknown(value, f"{where}, row {row}") from None
+                raise coder.unknown(value, f"{where}, row {first_row + row}") from None
             found[row] = MISSING
     return found
 

@@ -135,9 +135,11 @@ def test_a_model_with_both_is_compared_twice(folder: Path) -> None:
 
 def test_check_tells_the_facts_of_a_workload(folder: Path) -> None:
     text = good("check", "survey.toml")
-    for part in ("3 numbers of 3 answers", "rank:", "told apart", "symmetries", "column generation"):
+    for part in ("3 numbers of 3 answers", "rank:", "distinguished", "symmetries", "column generation"):
         assert part in text
-    assert record("check", "survey.toml")["workload"]["symmetries"] == 2
+    workload = record("check", "survey.toml")["workload"]
+    assert workload["symmetries"] == 2
+    assert workload["plan"][0]["method"] == "column generation"
     Path("models").mkdir()
     Path("models/survey.toml").write_text(Path("survey.toml").read_text())
     assert "3 numbers of 3" in good("models", "models")

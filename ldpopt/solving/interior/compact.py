@@ -23,11 +23,11 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import few_threads
 from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram, Structure
 from ldpopt.solving.interior.central_path import CentralPath
-from ldpopt.solving.interior.threads import few_threads
 
 GAP = 1e-11
 """Relative gap at which to stop, between a valid bound and the value of a feasible channel."""

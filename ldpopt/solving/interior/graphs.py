@@ -15,10 +15,10 @@ import numpy as np
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.interior.graph_program import GraphProgram
 from ldpopt.solving.interior.graph_system import GraphPoint, GraphSystem
 from ldpopt.solving.interior.steps import follow_path
-from ldpopt.solving.interior.threads import few_threads
 
 GAP = 1e-11
 """Relative gap at which to stop: over the bound, or over a hundredth of the range of costs if that is larger."""

@@ -112,8 +112,8 @@ class _EventSolve:
         return self._without_channel(Status.FAILED, self.refusal)
 
     def _solve_restricted(self) -> PathResult[EventPoint]:
+        from ldpopt.foundation.threads import few_threads
         from ldpopt.solving.interior.events import interior
-        from ldpopt.solving.interior.threads import few_threads
 
         gain = None if self.whole.gain is None else self.whole.gain[self.in_use]
         part = replace(self.whole, cost=self.whole.cost[self.in_use], gain=gain)

@@ -143,7 +143,7 @@ def test_prices_are_summed_in_chunks(monkeypatch):
     rng = np.random.default_rng(0)
     costs, given = rng.normal(size=(50, 7)), rng.normal(size=50)
     whole = Prices.of(costs, given)
-    monkeypatch.setattr("ldpopt.solving.interior.pricing.CHUNK", 20)
+    monkeypatch.setattr("ldpopt.certificate.compact.CHUNK", 20)
     parts = Prices.of(costs, given)
     over = costs - given[:, None]
     assert (parts.count == (over > 0).sum(axis=0)).all()

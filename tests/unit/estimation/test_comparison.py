@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save_design
 from ldpopt.designing import FrequencyDesign
-from ldpopt.designing.facts import design_facts
+from ldpopt.designing.design_form import DesignForm
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.statement.design_problem import DesignProblem
 
@@ -88,27 +88,21 @@ def test_a_tampered_file_of_frequencies_is_refused(old: str, new: str, tmp_path)
 
 
 def test_facts() -> None:
-    facts = design_facts(DesignProblem(Workload([[1, 0, 1, 0], [2, 0, 2, 0]]), PureLDP(1.0)))
-    assert (facts.rows, facts.answers, facts.rank, facts.told_apart) == (2, 4, 1, 2)
-    assert facts.method == "column generation"
-    assert design_facts(DesignProblem(Workload.frequencies(10**6), PureLDP(1.0))).method == "closed form"
-    weighted = DesignProblem(Workload.frequencies(30), PureLDP(1.0), np.arange(1, 31) / 465)
-    assert design_facts(weighted).method == "relaxation first"
-    assert design_facts(DesignProblem(Workload.prefix(6), PureLDP(1.0))).symmetries == 2
-    assert design_facts(DesignProblem(Workload([[1, 1]]), PureLDP(1.0))).method == "none"
+    form = DesignForm(DesignProblem(Workload([[1, 0, 1, 0], [2, 0, 2, 0]]), PureLDP(1.0)))
+    assert (form.rank, form.n, form.symmetries, form.is_exchangeable) == (1, 2, 2, False)
+    assert DesignForm(DesignProblem(Workload.prefix(6), PureLDP(1.0))).symmetries == 2
 
 
 def test_a_design_problem_reads_its_weights_by_label() -> None:
     workload = Workload.prefix(["a", "b"])
     assert DesignProblem(workload, PureLDP(1.0), {"b": 3, "a": 1}).weights.tolist() == [0.25, 0.75]
     assert DesignProblem(workload, PureLDP(1.0), [0.5, 0.5]).weights is None
-    for wrong in ({"a": 1, "c": 2}, [0.5, 0.6], [float("nan"), 1]):
+    for wrong in ({"a": 1, "c": 2}, [0.5, 0.5, 0.5], [float("nan"), 1], [0, 0]):
         with pytest.raises(StatementError):
             DesignProblem(workload, PureLDP(1.0), wrong)
     with pytest.raises(StatementError, match="no weights"):
         DesignProblem(workload, PureLDP(1.0), [0.4, 0.6], "worst_case")
-    with pytest.raises(StatementError, match="not a workload"):
-        DesignProblem([[1, 0]], PureLDP(1.0))
+    assert DesignProblem([[1, 0]], PureLDP(1.0), [1, 3]).all_weights.tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize("workload", [Workload.prefix(3), Workload.frequencies(30)])

@@ -14,27 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import thorough_or
-from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
+from ldpopt import DesignCertificate, DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.columns import least_ratio
 from ldpopt.certificate.design_bound_mean import _holds, _sign
 from ldpopt.certificate.exactly import Exactly
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.allowed import allowed_by
 from ldpopt.designing.methods.product.images import orbit, value_generators
-from ldpopt.designing.methods.product.method import Products
-from ldpopt.designing.methods.single_mean.method import Means
-from ldpopt.designing.task import Task
 from ldpopt.errors import LdpoptError
-from ldpopt.foundation.clock import NO_LIMIT
+
+STRUCTURED = DesignLimits(listed_answers=1, second_answers=0)
+"""Limits by which structured methods are used for few answers too, and alone."""
 
 
-def task_of(workload, epsilon, objective="average", gap=1e-6, weights=None):
-    n = workload.shape[1]
-    r = np.full(n, 1 / n) if weights is None else np.asarray(weights) / np.sum(weights)
-    privacy = PureLDP(epsilon)
-    allowed = allowed_by(privacy, workload.matrix, workload.inputs)
-    return Task(workload, privacy, r, allowed, objective, gap, NO_LIMIT)
+def methods_for(workload, **how):
+    return [step.method.name for step in plan_design(DesignProblem(workload, PureLDP(1.0), **how))]
 
 
 def check(made, atol=1e-9):
@@ -87,7 +81,7 @@ def test_values_are_moved_by_a_doubly_transitive_group(size):
 def test_marginals_are_those_of_the_listed_method(sizes, k, epsilon):
     workload = Workload.marginals(sizes, k)
     listed = design(workload, PureLDP(epsilon), gap=1e-7)
-    made = Products(least=2).solve(task_of(workload, epsilon))
+    made = design(workload, PureLDP(epsilon), limits=STRUCTURED)
     assert made.value == pytest.approx(listed.value, rel=2e-6)
     assert made.bound <= listed.value
     check(made)
@@ -126,7 +120,7 @@ def test_the_worst_case_of_marginals_is_their_average():
 def test_sums_of_marginals_stay_in_the_scheme_and_weights_do_not():
     both = Workload.marginals((2,) * 5, 1) + 2 * Workload.marginals((2,) * 5, 2)
     assert design(both, PureLDP(1.0)).certificate.multipliers.kind == "product"
-    assert not Products().suits(task_of(both, 1.0, weights=np.arange(1, 33)))
+    assert "product" not in methods_for(both, weights=np.arange(1, 33))
 
 
 # Means.
@@ -163,7 +157,7 @@ def test_costs_of_a_slope_hold_where_they_hold_for_every_set(seed, n):
 def test_means_are_those_of_the_listed_method(numbers, epsilon, objective):
     workload = Workload.mean(numbers)
     listed = design(workload, PureLDP(epsilon), objective=objective, gap=1e-6)
-    made = Means(least=2).solve(task_of(workload, epsilon, objective))
+    made = design(workload, PureLDP(epsilon), objective=objective, limits=STRUCTURED)
     assert made.value == pytest.approx(listed.value, rel=3e-6)
     check(made)
 
@@ -206,7 +200,7 @@ def test_multiples_of_one_mean_count_as_one():
     assert both.value == pytest.approx(5 * one.value, rel=1e-6)
     assert both.certificate.recheck() == ()
     other = Workload([numbers, np.sqrt(numbers)])
-    assert not Means().suits(task_of(other, 1.0))
+    assert "single mean" not in methods_for(other)
 
 
 # Certificates.

@@ -14,7 +14,7 @@ from ldpopt.certificate.columns import least_ratio
 from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, price_form
 from ldpopt.certificate.exactly import Exactly
 from ldpopt.certificate.sizes import hold_by_size
-from ldpopt.designing.methods.block_design import block_design
+from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.methods.finite_field import field
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget

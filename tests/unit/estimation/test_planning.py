@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt import Mechanism, PureLDP, Workload, design, estimate_frequencies, plan_sample
 from ldpopt.errors import StatementError
-from ldpopt.estimation.planning import precision, worst_variance
+from ldpopt.estimation.linear import worst_variance
+from ldpopt.estimation.planning import precision
 from ldpopt.frequencies import RandomizedResponse, UnaryEncoding
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])

@@ -1,61 +1,52 @@
-"""The method for marginals and other workloads that only see in which attributes answers differ."""
+"""Marginals and other workloads that depend only on the attributes in which answers differ."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.certificate.columns import least_ratio
 from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_product import best_multipliers
-from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.limits import DesignLimits
+from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.product.generation import Reduced
 from ldpopt.designing.methods.product.realize import left_inverse_of, masses
-from ldpopt.designing.pricing import LISTED
-from ldpopt.designing.record import Design
-from ldpopt.designing.task import Task
-
-MOST = 4096
-"""Most answers."""
+from ldpopt.errors import NotRepresentableError
 
 
-@dataclass(frozen=True)
-class Products:
+class ProductDesign(DesignMethod):
     """Sets that depend on few attributes, with all their images; a bound in closed form.
 
     By symmetry the variance is the same for every answer, so that average and worst case have the same design.
     """
 
-    least: int = LISTED + 1
+    name = "product"
 
-    def suits(self, task: Task) -> bool:
-        """Attributes known, answers weighted alike, Gram matrix in the scheme."""
-        sizes, r = task.workload.sizes, task.weights
-        if (
-            sizes is None
-            or not task.is_pure
-            or not self.least <= task.n <= MOST
-            or task.n != len(r)
-            or (r != r[0]).any()
-        ):
-            return False
-        return Scheme(sizes).eigenvalues(task.workload.gram) is not None
+    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+        """More answers than are listed, attributes known, answers weighted alike, Gram matrix in the scheme."""
+        n = form.problem.workload.shape[1]
+        is_between = limits.listed_answers < n <= limits.product_answers
+        return form.problem.outputs is None and is_between and form.scheme is not None
 
-    def solve(self, task: Task) -> Design | None:
-        """Design and proof; None where channels of moderate size cannot tell all that is wanted."""
-        sizes, epsilon = task.workload.sizes, task.epsilon
-        assert sizes is not None
-        scheme = Scheme(sizes)
-        eigenvalues = scheme.eigenvalues(task.workload.gram)
+    def because(self, form: DesignForm, limits: DesignLimits) -> str:
+        """Structure."""
+        return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
+
+    def solve(self, task: DesignTask) -> RawDesign:
+        """Sets with all their images, and the multipliers of the scheme."""
+        form, scheme = task.form, task.form.scheme
+        assert scheme is not None
+        eigenvalues = scheme.eigenvalues(form.problem.workload.gram)
         assert eigenvalues is not None
-        reduced = Reduced(scheme, eigenvalues, float(np.exp(-epsilon)), float(-np.expm1(-epsilon)))
+        reduced = Reduced(scheme, eigenvalues, float(np.exp(-form.epsilon)), float(-np.expm1(-form.epsilon)))
         orbits = reduced.generate(task.gap, task.deadline)
         if orbits is None:
-            return None
-        channel = np.ldexp(masses(orbits, epsilon).astype(np.float64), -53)
-        statement = Statement.of(task.workload.matrix, task.weights, task.merged)
-        proof = best_multipliers(statement, sizes, least_ratio(epsilon))
-        inverse = left_inverse_of(scheme, channel, eigenvalues)
-        note = f"{len(orbits.images)} sets with all their images, {orbits.rounds} rounds of pricing"
-        return task.finish(channel, inverse, proof, task.weights, note)
+            raise NotRepresentableError("no set with few enough images makes the workload estimable")
+        channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
+        weights = form.problem.all_weights
+        statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
+        bound = best_multipliers(statement, scheme.sizes, least_ratio(form.epsilon))
+        note = f"{len(orbits.images)} sets with all their images"
+        left_inverse = left_inverse_of(scheme, channel, eigenvalues)
+        return RawDesign(channel, left_inverse, weights, (bound,), orbits.rounds, (note,))

@@ -4,6 +4,6 @@ In: the contrasts of a workload with more than 20 answers, the columns of a budg
 and the multipliers that prove how near it is to the best.
 """
 
-from ldpopt.designing.methods.relaxation.method import generate_large
+from ldpopt.designing.methods.relaxation.columns import generate_large
 
 __all__ = ["generate_large"]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.certificate.columns import least_ratio
-from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanMultipliers
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.from_columns import MARGINS
+from ldpopt.designing.limits import DesignLimits
+from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.single_mean.pricing import pieces, raised, slack_at
 from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
 from ldpopt.designing.methods.single_mean.rounding import exact_channel, steps_of
-from ldpopt.designing.pricing import LISTED
-from ldpopt.designing.prove import MARGINS
-from ldpopt.designing.record import Design
-from ldpopt.designing.task import Task
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
 
@@ -63,26 +62,29 @@ class _Found:
     bound: float
 
 
-@dataclass(frozen=True)
-class Means:
+class SingleMean(DesignMethod):
     """A single mean of many numbers, average or worst case."""
 
-    least: int = LISTED + 1
+    name = "single mean"
 
-    def suits(self, task: Task) -> bool:
+    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
         """All rows of the workload are multiples of one and a constant, exactly; the numbers fit on a grid."""
-        if not task.is_pure or task.n < self.least:
+        if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
             return False
-        numbers = _only_row(task.workload.matrix[:, task.merged.first])
+        numbers = form.single_row
         if numbers is None:
             return False
-        return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(task.epsilon / 2))) is not None
+        return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
 
-    def solve(self, task: Task) -> Design | None:
-        """Design and proof; None where floats fail."""
-        numbers, epsilon = _only_row(task.workload.matrix[:, task.merged.first]), task.epsilon
+    def because(self, form: DesignForm, limits: DesignLimits) -> str:
+        """Structure."""
+        return "all rows are multiples of one row, plus constants: report values are found for its mean"
+
+    def solve(self, task: DesignTask) -> RawDesign:
+        """Report values, masses whose means are exact, and multipliers."""
+        form, numbers, epsilon = task.form, task.form.single_row, task.form.epsilon
         assert numbers is not None
-        r = task.class_weights if task.objective == "average" else None
+        r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2
         scale = WIDEST * float(numbers.max() - numbers.min()) / 2 / float(np.tanh(epsilon / 2))
         w = (numbers - middle) / scale
@@ -92,36 +94,19 @@ class Means:
         values = middle + scale * found.values[used]
         exact = exact_channel(numbers, values, found.solution.largest[used], epsilon, r, max(task.gap / 100, 1e-10))
         if exact is None:
-            return None
-        weights = task.weights if r is not None else task.hardest(found.r)
-        proof = _proof(
-            task, weights, numbers, exact.values, (found.share * found.slope, found.share**2 * found.line), scale
+            raise NotRepresentableError("no masses with exact means were found: floats do not suffice")
+        weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
+        bounds = _bounds(
+            form, weights, numbers, exact.values, (found.share * found.slope, found.share**2 * found.line), scale
         )
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
         mean = float(found.r @ numbers)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
         inverse = found.r[:, None] + np.outer(lever, exact.values - mean)
-        return task.finish(channel, inverse, proof, weights, f"{rounds} rounds of pricing")
+        return RawDesign(channel, inverse, weights, bounds, rounds)
 
 
-def _only_row(matrix: Float) -> Float | None:
-    """The row of which all others are multiples plus a constant, exactly; None where there is none."""
-    centered = matrix - matrix[:, :1]
-    pivot = int(np.abs(centered).max(axis=1).argmax())
-    place = int(np.abs(centered[pivot]).argmax())
-    if not centered[pivot, place]:
-        return None
-    guess = np.outer(centered[:, place] / centered[pivot, place], centered[pivot])
-    if np.abs(centered - guess).max() > 1e-9 * np.abs(centered).max():
-        return None
-    whole = Exactly.of(matrix).whole
-    whole = whole - whole[:, :1]
-    if (whole * whole[pivot, place] != np.outer(whole[:, place], whole[pivot])).any():
-        return None
-    return np.asarray(matrix[pivot])
-
-
-def _search(w: Float, base: float, r: Float | None, task: Task) -> tuple[_Found, int]:
+def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
     """Report values until the gap is closed, or too many."""
     t = np.linspace(-1.0, 1.0, FIRST)
     best: _Found | None = None
@@ -176,21 +161,17 @@ def _better(one: _Found, two: _Found) -> _Found:
     return replace(dual, values=design.values, solution=design.solution, value=design.value)
 
 
-def _proof(
-    task: Task,
+def _bounds(
+    form: DesignForm,
     weights: Float,
     numbers: Float,
     values: Float,
     multipliers: tuple[Float, Float],
     scale: float,
-) -> MeanMultipliers:
-    """Multipliers in the unit of the numbers, raised until they hold in rationals."""
-    statement = Statement.of(task.workload.matrix, weights, task.merged)
+) -> Iterator[MeanMultipliers]:
+    """Multipliers in the unit of the numbers, raised by growing margins."""
     slope, line = scale * multipliers[0], scale**2 * multipliers[1]
-    r = np.bincount(task.merged.classes, weights=weights).astype(np.float64)
-    proof = MeanMultipliers(numbers, values, slope, line)
+    r = np.bincount(form.classes.classes, weights=weights).astype(np.float64)
     for margin in (0.0, *MARGINS):
-        proof = replace(proof, line=line + margin * abs(line.sum()) * r)
-        if proof.costs_hold(statement, least_ratio(task.epsilon)):
-            return proof
-    return replace(proof, slope=0 * slope, line=0 * line)
+        line = line + margin * abs(line.sum()) * r
+        yield MeanMultipliers(numbers, values, slope, line)

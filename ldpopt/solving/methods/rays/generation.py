@@ -18,7 +18,7 @@ from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
-from ldpopt.solving.interior.threads import few_threads
+from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.methods.rays import views
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover

@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.log import LOG
 from ldpopt.foundation.rows import Int
-from ldpopt.solving.interior.threads import few_threads
+from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.methods.rays import balance, smoothing
 from ldpopt.solving.methods.rays.generation import SPARED, Generation
 from ldpopt.solving.methods.rays.groups import Groups

@@ -102,7 +102,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
 def test_mistakes_are_named_by_file_and_key(folder: Path, old: str, new: str, what: str) -> None:
     Path("s.toml").write_text(STATED.replace(old, new, 1))
     with pytest.raises(ModelFileError, match=what) as error:
-        read_survey("s.toml").solve()
+        Survey.from_toml("s.toml")
     assert "s.toml" in error.value.where
 
 

@@ -1,0 +1,224 @@
+"""The facts of a design problem by which a method is chosen, each computed once, and only if it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.certificate.answer_classes import AnswerClasses, is_pure, merged_by
+from ldpopt.certificate.columns import budget_of
+from ldpopt.certificate.design_bound import LISTED
+from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.allowed import Allowed, allowed_by
+from ldpopt.designing.column_generation import Optimum
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.fewer_reports import balanced
+from ldpopt.designing.pricing import Staircases
+from ldpopt.designing.symmetry import group
+from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.statement.design_problem import DesignProblem
+
+LARGEST = 2000
+"""Most classes for which rank and symmetries are computed."""
+
+LEAST_EPSILON = 2.0**-53
+"""Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignForm:
+    """Facts of a design problem.
+
+    Attributes
+    ----------
+    problem : DesignProblem
+        The statement.
+    deadline : Deadline
+        When the listing of extreme rays has to end.
+    """
+
+    problem: DesignProblem
+    deadline: Deadline = NO_LIMIT
+
+    @classmethod
+    def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> DesignForm:
+        """Read a problem, and refuse one that no mechanism can solve.
+
+        Raises
+        ------
+        StatementError
+            If epsilon is too small, the workload is the same for all answers, ``outputs`` are fewer than the answers
+            that it distinguishes, or a weight of 0 leaves an answer without any weight in its group.
+        NotRepresentableError
+            If the private columns are no cone, or its extreme rays are too many to list.
+        """
+        form = cls(problem, deadline)
+        if not form.epsilon > 0:
+            raise StatementError("at epsilon = 0 no report can depend on the answer", do="state epsilon > 0")
+        if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
+            raise StatementError(
+                f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53: "
+                "no report can depend on the answer",
+                do="state a larger epsilon",
+            )
+        if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= LISTED:
+            form._require_distinguished()
+        return form
+
+    def _require_distinguished(self) -> None:
+        """Refuse a workload that is the same for all answers, too few reports, and weights that vanish on a part."""
+        if self.n < 2 and self.is_pure:
+            raise StatementError(
+                "every number of the workload is the same for all answers: it is known without asking",
+                do="state a workload that depends on the answer",
+            )
+        outputs = self.problem.outputs
+        if outputs is not None and outputs < self.n:
+            # Fewer would do for a workload of small rank, but its rounded channel would not be unbiased.
+            raise StatementError(
+                f"{outputs} reports cannot tell {self.n} answers apart: no unbiased estimator exists once masses are "
+                "rounded",
+                do=f"state outputs >= {self.n}, or leave it out",
+            )
+        if not self.is_worst_case:
+            self.allowed.require_said(self.problem.all_weights)
+
+    @property
+    def is_worst_case(self) -> bool:
+        """Whether the largest variance is minimised."""
+        return self.problem.objective == "worst_case"
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether all pairs of answers are tied alike."""
+        return is_pure(self.problem.privacy, self.problem.workload.inputs)
+
+    @cached_property
+    def epsilon(self) -> Budget:
+        """The budget."""
+        return budget_of(self.problem.privacy, self.problem.workload.inputs)
+
+    @property
+    def unit(self) -> float | None:
+        """The number of which the workload is the plain frequencies, weighted alike; None if it is not."""
+        return self.problem.workload.unit if self.problem.weights is None and self.is_pure else None
+
+    @cached_property
+    def classes(self) -> AnswerClasses:
+        """Classes of answers that the workload does not distinguish."""
+        return merged_by(self.problem.privacy, self.problem.workload.matrix, self.problem.workload.inputs)
+
+    @property
+    def n(self) -> int:
+        """Number of classes."""
+        return len(self.classes.first)
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        """The private columns, with their extreme rays."""
+        workload = self.problem.workload
+        return allowed_by(self.problem.privacy, workload.matrix, workload.inputs, self.deadline)
+
+    @property
+    def staircases(self) -> Staircases | None:
+        """The cone of pure privacy; None for other notions, whose rays are listed."""
+        return self.allowed.cone if isinstance(self.allowed.cone, Staircases) else None
+
+    @cached_property
+    def gram(self) -> Float:
+        """Gram matrix of the workload over the classes, perhaps less constants."""
+        first = self.classes.first
+        return np.asarray(self.problem.workload.contrast_gram[np.ix_(first, first)])
+
+    @cached_property
+    def class_weights(self) -> Float:
+        """Weights of the classes, equal ones for the worst case."""
+        if self.is_worst_case:
+            return np.full(self.n, 1.0 / self.n)
+        return np.bincount(self.classes.classes, weights=self.problem.all_weights).astype(np.float64)
+
+    @cached_property
+    def contrasts(self) -> Contrasts:
+        """Workload and weights in coordinates."""
+        return Contrasts(self.gram, self.class_weights)
+
+    @property
+    def hints(self) -> tuple[NDArray[np.int64], ...]:
+        """Permutations of the answers that may leave the workload as it is."""
+        workload = self.problem.workload
+        return tuple(workload.symmetries) if self.n == workload.shape[1] else ()
+
+    @property
+    def candidates(self) -> Float | None:
+        """Sets that are likely to be good for the workload."""
+        workload = self.problem.workload
+        return workload.candidates if self.n == workload.shape[1] else None
+
+    @cached_property
+    def scheme(self) -> Scheme | None:
+        """Association scheme of the attributes if Gram matrix and weights are in it."""
+        workload = self.problem.workload
+        sizes = workload.sizes
+        if sizes is None or not self.is_pure or self.problem.weights is not None or self.n != workload.shape[1]:
+            return None
+        scheme = Scheme(sizes)
+        return None if scheme.eigenvalues(workload.gram) is None else scheme
+
+    @cached_property
+    def single_row(self) -> Float | None:
+        """The row of which all others are multiples plus a constant, exactly; None if there is none."""
+        matrix = self.problem.workload.matrix[:, self.classes.first]
+        centered = matrix - matrix[:, :1]
+        pivot = int(np.abs(centered).max(axis=1).argmax())
+        place = int(np.abs(centered[pivot]).argmax())
+        if not centered[pivot, place]:
+            return None
+        guess = np.outer(centered[:, place] / centered[pivot, place], centered[pivot])
+        if np.abs(centered - guess).max() > 1e-9 * np.abs(centered).max():
+            return None
+        whole = Exactly.of(matrix).whole
+        whole = whole - whole[:, :1]
+        if (whole * whole[pivot, place] != np.outer(whole[:, place], whole[pivot])).any():
+            return None
+        return np.asarray(matrix[pivot])
+
+    @cached_property
+    def blocks(self) -> Optimum | None:
+        """Balanced sets of the best size if all permutations of the answers leave the problem as it is."""
+        return balanced(self.contrasts, self.allowed.cone, self.problem.outputs)
+
+    @property
+    def rank(self) -> int | None:
+        """Rank of the workload; None if the classes are more than `LARGEST`."""
+        return int(np.linalg.matrix_rank(self.gram, hermitian=True)) if self.n <= LARGEST else None
+
+    @property
+    def symmetries(self) -> int:
+        """Number of permutations of the answers that are used; 1 is the identity alone."""
+        return len(group(self.contrasts, self.hints, self.allowed.cone)) if 1 < self.n <= LARGEST else 1
+
+    @property
+    def is_exchangeable(self) -> bool:
+        """Whether all permutations of the answers leave Gram matrix and weights as they are."""
+        diagonal, rest = np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)]
+        parts = (self.class_weights, diagonal, rest)
+        return self.is_pure and self.n > 1 and all(np.ptp(part) == 0 for part in parts)
+
+    def weights_of(self, class_weights: Float) -> Float:
+        """Weights of the answers from weights of the classes: all of a class on its first answer; shape ``(n,)``."""
+        found = np.zeros(self.problem.workload.shape[1])
+        found[self.classes.first] = class_weights
+        return found
+
+
+def share_of_spread(form: DesignForm, optimum: Optimum, gap: float) -> float:
+    """Gap of the objective ``tr(W_c I^-1 W_c^T)`` that is a given gap of the variance, which is smaller."""
+    value = optimum.value
+    return gap if form.is_worst_case or not value > 0 else gap * (1 - optimum.contrasts.spread / value)

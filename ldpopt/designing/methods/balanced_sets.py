@@ -1,0 +1,201 @@
+"""Block designs: sets of one size in which every two answers are together equally often.
+
+All sets of the best size estimate frequencies best, and so do any that are balanced in this way: the information is
+the same. They come from arithmetic: hyperplanes of projective and affine spaces (Singer), residues in finite fields
+(Paley), difference families of whole numbers found by a search, a further point, and complements. Each is counted
+before it is used. No design has fewer sets than answers (Fisher).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.designing.methods.finite_field import Field, field
+from ldpopt.foundation.checks import Float
+
+LARGEST = 200
+"""Most answers for which designs are built."""
+
+NODES = 10_000
+"""Steps of the search for a difference family."""
+
+SEARCHED = 40
+"""Most answers for which it is tried."""
+
+
+@lru_cache(maxsize=256)
+def block_design(n: int, size: int) -> Float | None:
+    """Balanced sets of ``size`` of ``n`` answers, as few as are known here.
+
+    Returns
+    -------
+    ndarray, shape (b, n), or None
+        Indicators; None where none is known with fewer sets than a basic solution has reports, ``n (n-1) / 2 + 1``, or
+        ``n`` is more than 200.
+
+    Examples
+    --------
+    >>> len(block_design(7, 3)), len(block_design(13, 9)), len(block_design(16, 8)), block_design(10, 8) is None
+    (7, 13, 30, True)
+    """
+    if not 0 < size < n <= LARGEST:
+        return None
+    best: Float | None = None
+    for one in (size, n - size):
+        for sets in _built(n, one):
+            if is_balanced(sets, one) and (best is None or len(sets) < len(best)):
+                best = sets if one == size else 1 - sets
+    if best is None or len(best) > n:
+        count = (n - 1) // 2 if best is None else len(best) // n - (len(best) % n == 0)
+        blocks = _searched(n, min(size, n - size), count)
+        if blocks is not None:
+            best = blocks if 2 * size <= n else 1 - blocks
+    return best if best is not None and len(best) <= n * (n - 1) // 2 else None
+
+
+def is_balanced(sets: Float, size: int) -> bool:
+    """Whether all sets have the size and every two answers are in equally many of them."""
+    together = sets.T @ sets
+    pairs = together[~np.eye(len(together), dtype=bool)]
+    return bool((sets.sum(axis=1) == size).all() and (pairs == pairs[:1]).all())
+
+
+def _built(n: int, size: int) -> Iterator[Float]:
+    """Sets that may be balanced."""
+    if size == 1:
+        yield np.eye(n)
+        return
+    yield from _hyperplanes(n, size)
+    finite = field(n)
+    if finite is not None:
+        yield from _residues(finite, size)
+        yield from _affine(finite, size)
+    if n == 2 * size and size % 2 == 0:
+        yield from _with_a_point(n, size)
+
+
+def _hyperplanes(n: int, size: int) -> Iterator[Float]:
+    """Hyperplanes of a projective space over ``q`` elements: powers of trace 0, moved round (Singer)."""
+    for q in range(2, n):
+        power, dimension = q, 1
+        while (power - 1) // (q - 1) < n:
+            power, dimension = power * q, dimension + 1
+        if (power - 1) // (q - 1) != n or dimension < 3 or (power // q - 1) // (q - 1) != size:
+            continue
+        finite = field(power) if field(q) is not None else None
+        if finite is not None:
+            block = np.flatnonzero(~finite.trace(np.arange(n), q).any(axis=1))
+            yield _moved(n, [block])
+
+
+def _moved(n: int, blocks: list[NDArray[np.int64]]) -> Float:
+    """All shifts of some blocks."""
+    sets = np.zeros((len(blocks), n, n))
+    for k, block in enumerate(blocks):
+        sets[k, np.arange(n)[:, None], (block + np.arange(n)[:, None]) % n] = 1.0
+    return sets.reshape(-1, n)
+
+
+def _residues(finite: Field, size: int) -> Iterator[Float]:
+    """Powers of one remainder, with zero or without it, and all that are moved; as few remainders as are balanced."""
+    n = len(finite.elements)
+    for zero in (0, 1):
+        if size - zero < 2 or (n - 1) % (size - zero):
+            continue
+        classes = (n - 1) // (size - zero)
+        for used in (d for d in range(1, classes + 1) if classes % d == 0):
+            blocks = [finite.powers[k::classes] for k in range(used)]
+            sets = np.vstack([_translates(finite, block, zero) for block in blocks])
+            if is_balanced(sets, size):
+                yield sets
+                break
+
+
+def _translates(finite: Field, block: NDArray[np.int64], zero: int) -> Float:
+    n = len(finite.elements)
+    base = np.vstack([block, np.zeros((zero, finite.e), np.int64)])
+    moved = finite.elements[:, None, :] + base[None]
+    sets = np.zeros((n, n))
+    sets[np.arange(n)[:, None], finite.numbers(moved)] = 1.0
+    return sets
+
+
+def _affine(finite: Field, size: int) -> Iterator[Float]:
+    """Hyperplanes of an affine space: where the trace of a multiple has one value."""
+    n = len(finite.elements)
+    if n % size or field(n // size) is None:
+        return
+    q = n // size
+    degree = np.log(n) / np.log(q)
+    if abs(degree - round(degree)) > 1e-9 or round(degree) < 2:
+        return
+    places = finite.numbers(finite.powers)
+    sets = []
+    for shift in range((n - 1) // (q - 1)):
+        values = np.zeros(n, np.int64)
+        values[places] = finite.numbers(finite.trace(np.arange(n - 1) + shift, q))
+        sets += [values == value for value in np.unique(values)]
+    yield np.array(sets, dtype=np.float64)
+
+
+def _with_a_point(n: int, size: int) -> Iterator[Float]:
+    """Sets of half the answers: a symmetric design, a further point in every set, and complements (Hadamard)."""
+    smaller = block_design(n - 1, size - 1)
+    if smaller is not None and len(smaller) == n - 1:
+        sets = np.column_stack([smaller, np.ones(n - 1)])
+        yield np.vstack([sets, 1 - sets])
+
+
+def _searched(n: int, size: int, most: int) -> Float | None:
+    """Blocks of whole numbers modulo ``n``, at most ``most``, in which every difference occurs equally often."""
+    if n > SEARCHED:
+        return None
+    for count in range(1, most + 1):
+        if count * size * (size - 1) % (n - 1) == 0:
+            search = _Search(n, size, count)
+            sets = _moved(n, [np.array(block) for block in search.blocks]) if search.extended() else None
+            if sets is not None and is_balanced(sets, size):
+                return sets
+    return None
+
+
+class _Search:
+    """Depth first, number by number, until differences would occur too often."""
+
+    def __init__(self, n: int, size: int, count: int) -> None:
+        self.n, self.size, self.count = n, size, count
+        self.each = count * size * (size - 1) // (n - 1)
+        self.seen = [0] * n
+        self.blocks: list[list[int]] = [[0]]
+        self.nodes = 0
+
+    def extended(self) -> bool:
+        """Complete the blocks; False if that cannot be done, or takes too long."""
+        block = self.blocks[-1]
+        if len(block) == self.size:
+            if len(self.blocks) == self.count:
+                return True
+            self.blocks.append([0])
+            if self.extended():
+                return True
+            self.blocks.pop()
+            return False
+        for x in range(block[-1] + 1, self.n):
+            self.nodes += 1
+            if self.nodes > NODES:
+                return False
+            away = [d for z in block for d in (x - z, z - x + self.n)]
+            for d in away:
+                self.seen[d] += 1
+            if all(self.seen[d] <= self.each for d in away):
+                block.append(x)
+                if self.extended():
+                    return True
+                block.pop()
+            for d in away:
+                self.seen[d] -= 1
+        return False

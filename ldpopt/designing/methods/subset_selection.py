@@ -1,0 +1,32 @@
+"""Frequencies of many answers, weighted alike: subset selection is optimal, in closed form."""
+
+from __future__ import annotations
+
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.frequency_certificate import best_size
+from ldpopt.designing.limits import DesignLimits
+from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.frequencies.subset_selection import SubsetSelection
+
+
+class SubsetSelectionDesign(DesignMethod):
+    """Sets of answers of one size, drawn by their own sampler, whose channel is too large to list."""
+
+    name = "subset selection"
+    is_optimal = True
+
+    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+        """Plain frequencies of more answers than are listed, with any number of reports."""
+        n = form.problem.workload.shape[1]
+        return form.unit is not None and form.problem.outputs is None and n > limits.listed_answers
+
+    def because(self, form: DesignForm, limits: DesignLimits) -> str:
+        """Closed form."""
+        return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers, weighted alike"
+
+    def solve(self, task: DesignTask) -> RawDesign:
+        """Sets of the best size."""
+        problem = task.form.problem
+        size = best_size(problem.workload.shape[1], task.form.epsilon)
+        protocol = SubsetSelection(problem.workload.inputs, task.form.epsilon, size=size)
+        return RawDesign(protocol, None, problem.all_weights, notes=(f"sets of {size} answers",))

@@ -1,0 +1,78 @@
+"""The plan of a design: which methods are tried, and why. This is the only place where a method is chosen."""
+
+from __future__ import annotations
+
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
+from ldpopt.designing.methods.block_design import BlockDesign
+from ldpopt.designing.methods.listed_columns import ListedColumns
+from ldpopt.designing.methods.method import DesignMethod
+from ldpopt.designing.methods.product.method import ProductDesign
+from ldpopt.designing.methods.relaxation.method import Relaxation
+from ldpopt.designing.methods.single_mean.method import SingleMean
+from ldpopt.designing.methods.subset_selection import SubsetSelectionDesign
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import require_kind, short_repr
+from ldpopt.solving.step import Step
+from ldpopt.statement.design_problem import DesignProblem
+
+METHODS: tuple[DesignMethod, ...] = (
+    SubsetSelectionDesign(),
+    ProductDesign(),
+    SingleMean(),
+    BlockDesign(),
+    ListedColumns(),
+    Relaxation(),
+)
+"""The methods in the order in which they are tried: the more structure one uses, the earlier."""
+
+
+def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) -> tuple[Step[DesignMethod], ...]:
+    """Choose the methods for a design problem, in the order in which they are tried.
+
+    Parameters
+    ----------
+    problem : DesignProblem
+        The statement.
+    limits : DesignLimits, optional
+        Measured thresholds; default: ``DESIGN_LIMITS``.
+
+    Returns
+    -------
+    tuple of Step
+        Each is tried only if those before it have failed or have ended above the gap.
+
+    Raises
+    ------
+    StatementError
+        If the problem is ill posed: see `ldpopt.design`.
+    NotRepresentableError
+        If the private columns do not form a cone, or the cone has too many extreme rays.
+
+    Notes
+    -----
+    The choice uses only the facts of `DesignForm`; the extreme rays of a graph's or metric's cone are listed for it.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP, Workload
+    >>> for step in plan_design(DesignProblem(Workload.mean(range(30)), PureLDP(1.0))):
+    ...     print(step)
+    single mean: all rows are multiples of one row, plus constants: report values are found for its mean
+    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope
+    """
+    require_kind(problem, DesignProblem, "plan_design()")
+    if not isinstance(limits, DesignLimits):
+        raise StatementError(f"limits = {short_repr(limits)} is not a DesignLimits", do="pass DesignLimits(...)")
+    return plan_of(DesignForm.of(problem), limits)
+
+
+def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod], ...]:
+    """The plan from facts that are known already."""
+    steps: list[Step[DesignMethod]] = []
+    for method in METHODS:
+        if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
+            break
+        if method.suits(form, limits):
+            steps.append(Step(method, method.because(form, limits)))
+    return tuple(steps)

@@ -1,0 +1,81 @@
+"""Estimates that are linear in the shares of the reports: what a report counts for, and the variance of one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.mechanism.mechanism import Mechanism
+
+
+def left_inverse(mechanism: Mechanism) -> Float:
+    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers."""
+    channel = mechanism.counts / mechanism.denominator
+    return weighted_left_inverse(channel, channel.mean(axis=0))
+
+
+def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
+    r"""Return ``A`` with ``A P^T = I`` with weights ``1 / expected[y]`` of the outputs, shape ``(n, m)``.
+
+    Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
+    """
+    n, m = channel.shape
+    root = np.zeros(m)
+    np.divide(1.0, np.sqrt(expected), out=root, where=expected > 0)
+    # The singular values of the scaled channel itself; its Gram matrix would square the condition number.
+    left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
+    rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
+    if rank < n:
+        raise StatementError(
+            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
+            where=f"channel of shape ({n}, {m})",
+            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
+        )
+    inverse: Float = (left / singular) @ right * root
+    return inverse
+
+
+def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float | None) -> Float:
+    """Variances of the numbers ``wanted @ p``, shape (k,), to which report ``y`` contributes ``values[:, y]``.
+
+    Without a prior each is the largest over all distributions of the answers.
+    """
+    second = values**2 @ channel.T
+    if prior is not None:
+        return np.asarray(np.maximum(second @ prior - (wanted @ prior) ** 2, 0.0))
+    return np.array([worst_variance(w, b) for w, b in zip(wanted, second, strict=True)])
+
+
+def worst_variance(means: Float, second: Float) -> float:
+    r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
+
+    The value depends on the point :math:`(w \cdot p, b \cdot p)`, which should be as high as possible: it lies on the
+    upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` the best place is ``m / 2``, or an end.
+
+    Examples
+    --------
+    >>> worst_variance(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    0.25
+    """
+    order = np.lexsort((second, means))
+    hull: list[tuple[float, float]] = []
+    for point in zip(means[order].tolist(), second[order].tolist(), strict=True):
+        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], point):
+            hull.pop()
+        if hull and hull[-1][0] == point[0]:
+            hull.pop()
+        hull.append(point)
+    best = max(b - w * w for w, b in hull)
+    for (w, b), (w2, b2) in pairwise(hull):
+        slope = (b2 - b) / (w2 - w)
+        place = min(max(slope / 2, w), w2)
+        best = max(best, b + slope * (place - w) - place * place)
+    return max(best, 0.0)
+
+
+def _turns_up(one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle point is on or below the line between the others."""
+    return (middle[0] - one[0]) * (last[1] - one[1]) >= (middle[1] - one[1]) * (last[0] - one[0])

@@ -1,0 +1,28 @@
+"""One step of a plan: a method, and the reason why it is tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Method = TypeVar("Method", covariant=True)
+
+
+@dataclass(frozen=True)
+class Step(Generic[Method]):
+    """One method of a plan.
+
+    Attributes
+    ----------
+    method : Method
+        What is tried.
+    because : str
+        Why, in a sentence without a subject.
+    """
+
+    method: Method
+    because: str
+
+    def __str__(self) -> str:
+        """Method and reason."""
+        return f"{self.method}: {self.because}"

@@ -1,0 +1,127 @@
+"""Every method of designs has a problem; the plan shown is the plan that runs; a method that fails has a follower."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ldpopt as lo
+from ldpopt import DesignLimits, DesignProblem, Workload, plan_design
+from ldpopt.cli.verbs import app
+from ldpopt.designing.methods.method import DesignMethod, RawDesign
+from ldpopt.designing.plan import METHODS
+from ldpopt.errors import NotRepresentableError, StatementError
+
+PURE = lo.PureLDP(1.0)
+CASES: dict[str, list[DesignProblem]] = {
+    "subset selection": [
+        DesignProblem(Workload.frequencies(30), PURE),
+        DesignProblem(Workload.frequencies(30), PURE, objective="worst_case"),
+    ],
+    "product": [
+        DesignProblem(Workload.marginals([3, 3, 3], 2), PURE),
+        DesignProblem(Workload.marginals([2] * 5, 1), PURE, objective="worst_case"),
+    ],
+    "single mean": [
+        DesignProblem(Workload.mean(range(25)), PURE),
+        DesignProblem(Workload.mean(range(25)), PURE, objective="worst_case"),
+    ],
+    "block design": [
+        DesignProblem(Workload.frequencies(7), PURE),
+        DesignProblem(2 * Workload.frequencies(7), PURE, objective="worst_case"),
+    ],
+    "column generation": [
+        DesignProblem(Workload.prefix(6), PURE),
+        DesignProblem(Workload.prefix(6), PURE, objective="worst_case"),
+        DesignProblem(Workload.prefix(6), PURE, np.arange(1, 7)),
+        DesignProblem(Workload.prefix(list(range(6))), lo.GraphDP(1.0, nx.path_graph(6))),
+        DesignProblem(Workload.prefix(list("abc")), lo.OneSided(1.0, sensitive=["a"]), objective="worst_case"),
+    ],
+    "relaxation": [
+        DesignProblem(Workload.prefix(22), PURE),
+        DesignProblem(Workload.prefix(25), PURE, objective="worst_case"),
+    ],
+}
+
+
+def test_every_method_has_a_problem():
+    assert list(CASES) == [method.name for method in METHODS]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [(name, problem) for name, problems in CASES.items() for problem in problems]
+)
+def test_the_plan_is_what_runs_and_what_check_prints(name, problem, tmp_path):
+    plan = plan_design(problem)
+    assert plan[0].method.name == name
+    found = lo.design(**vars(problem), gap=1e-2)
+    assert found.steps == plan[: len(found.steps)]
+    assert found.steps[0].method is plan[0].method
+    lo.save_model(problem, tmp_path / "model.toml")
+    result = CliRunner().invoke(app, ["check", str(tmp_path / "model.toml"), "--json", "-"])
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)["workload"]["plan"]
+    assert shown == [{"method": step.method.name, "because": step.because} for step in plan]
+
+
+def test_a_method_above_the_gap_is_followed_by_the_next_one_and_a_note():
+    found = lo.design(Workload.marginals([3, 3, 3], 2), PURE, gap=1e-4)
+    assert [step.method.name for step in found.steps] == ["product", "relaxation"]
+    assert any(note.startswith("product ended at a relative gap of") for note in found.notes)
+    assert found.certificate.recheck() == ()
+    alone = lo.design(Workload.marginals([3, 3, 3], 2), PURE, gap=1e-4, limits=DesignLimits(second_answers=0))
+    assert found.value <= alone.value
+    assert found.bound >= alone.bound
+
+
+class Failing(DesignMethod):
+    """A method that fails in the way it is told."""
+
+    name = "failing"
+
+    def __init__(self, error):
+        self.error = error
+
+    def suits(self, form, limits):
+        return True
+
+    def because(self, form, limits):
+        return "it fails"
+
+    def solve(self, task) -> RawDesign:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [np.linalg.LinAlgError("Singular matrix"), ZeroDivisionError(), NotRepresentableError("too large")]
+)
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatch):
+    methods = (Failing(error),) if alone else (Failing(error), *METHODS)
+    monkeypatch.setattr("ldpopt.designing.plan.METHODS", methods)
+    found = lo.design(Workload.prefix(4), PURE)
+    assert found.notes[0].startswith("failing failed")
+    assert found.certificate.recheck() == ()
+    if alone:
+        assert found.relative_gap == 1
+        assert found.notes[-1].startswith("randomized response")
+    else:
+        assert found.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (lambda: DesignProblem(Workload([[1, 1]]), PURE), "same for all answers"),
+        (lambda: DesignProblem(Workload.prefix(3), lo.PureLDP(0.0)), "epsilon = 0"),
+        (lambda: DesignProblem(Workload.prefix(3), PURE, outputs=2), "2 reports"),
+        (lambda: DesignProblem(Workload.prefix(3), PURE, outputs=2.5), "not a whole number"),
+    ],
+)
+def test_an_ill_posed_problem_has_no_plan(problem, words):
+    with pytest.raises(StatementError, match=words):
+        plan_design(problem())
