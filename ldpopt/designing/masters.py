@@ -164,6 +164,12 @@ def half_inverse(rows: Float, weights: Float) -> Float:
     return np.asarray(turned.T / np.maximum(sizes, LEAST * sizes[0]) / size[:, None])
 
 
+def _worth(short: Float, dual: Float, variance: float) -> float:
+    """Errors of equations relative to their numbers, and by their multipliers relative to the variance; the larger."""
+    errors = np.abs(short)
+    return max(float(errors @ np.abs(dual)) / variance, float(errors.max()))
+
+
 class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
@@ -223,6 +229,7 @@ class AverageMaster:
         kept, sizes, _ = np.linalg.svd(images.mean(axis=0))
         self.fixed = kept[:, sizes > 0.5]
         self.rows = np.vstack([np.ones(len(atoms)), (atoms @ self.fixed).T])
+        self.largest = np.maximum(np.abs(self.rows).max(axis=1), 1e-300)
         self._known: tuple[_AveragePoint, _AverageState] | None = None
 
     def solve(self, *, start: Float | None = None, gap: float = 1e-11, deadline: Deadline = NO_LIMIT) -> AverageDesign:
@@ -255,8 +262,7 @@ class AverageMaster:
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
         variance = max(at.value - self.spread, FINEST * at.value)
-        # What the errors of the equations are worth.
-        off = float(np.abs(self._short(point.q)) @ np.abs(point.dual)) / variance
+        off = _worth(self._short(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
         return AverageDesign(point.q, at.inverse, at.price, self.fixed @ slope, at.value, gap, off)
 
@@ -377,7 +383,7 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = float(np.abs(self.vectors.T @ point.theta - 1) @ np.abs(point.line)) / max(worst, FINEST * at.value)
+        off = _worth(self.vectors.T @ point.theta - 1, point.line, max(worst, FINEST * at.value))
         # The least multiple of the weights is added with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
