@@ -1,18 +1,24 @@
-"""Column generation: solve on some columns, price the others, add those that break the bound."""
+"""Column generation: solve a master problem on some columns, price all others, add those that break the bound.
+
+One loop for both objectives. A master finds the best design on given columns and its multipliers; the oracle is
+`Cone.price`. Variances are compared, which is what a value exceeds the spread of the true values by.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
+from ldpopt.designing.masters import AverageMaster
 from ldpopt.designing.pricing import Cone, Price, Priced
-from ldpopt.designing.restricted import Restricted, solve_restricted
-from ldpopt.designing.symmetry import group, representatives, spread_out
+from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.columns import Columns
@@ -24,10 +30,13 @@ UNUSED = 1e-13
 """Probability below which a column is left out of the mechanism."""
 
 FINEST = 1e-12
-"""Relative gap that floats can reach."""
+"""Gap that floats can reach, relative to the value."""
+
+FIRST = 0.03
+"""Gap of the first master."""
 
 FEWER = 0.5
-"""How much the gap of a restricted program shrinks against the gap that pricing found."""
+"""Gap of the next master, in multiples of the gap that pricing found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +69,151 @@ class Optimum:
     rounds: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def bound(self) -> float:
+        """Lower bound on the variance for the weights, and so on the largest variance."""
+        return self.dual.bound - self.contrasts.spread
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What a master finds on its columns.
+
+    Attributes
+    ----------
+    x : ndarray, shape (m,)
+        Multiples of the columns, in the master's own unit, to go on from.
+    r : ndarray, shape (n,)
+        Weights of the answers.
+    price : Price
+        Of every column.
+    gap, off : float
+        Relative gap on these columns, and error of the equations.
+    optimum : Optimum
+        The design with all images, and multipliers with the largest cost of these columns.
+    variance : float
+        Its average variance, or the largest.
+    """
+
+    x: Float
+    r: Float
+    price: Price
+    gap: float
+    off: float
+    optimum: Optimum
+    variance: float
+
+
+class Master(Protocol):
+    """A program on some of the columns, with the symmetries of the problem; ``room`` columns are enough for it."""
+
+    symmetries: Permutations
+    room: int
+
+    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
+        """Best design on the columns, starting from ``x`` and ``r``."""
+        ...
+
+
+def gap_of(bound: float, value: float) -> float:
+    """Relative gap; 0 if floats cannot tell the value from 0, because no bound is then better than 0."""
+    return 1 - bound / value if value > 0 else 0.0
+
+
+def generate_columns(
+    master: Master, cone: Cone, columns: Columns, r: Float, *, gap: float, deadline: Deadline
+) -> tuple[Optimum, float]:
+    """Add columns until the gap of the variance is closed; the best design with the best multipliers, its variance."""
+    n, x, target, rounds, longest = len(r), None, FIRST, 0, 0.0
+    best: tuple[Optimum, float] | None = None
+    proof: Optimum | None = None
+    off = np.inf
+    while True:
+        rounds += 1
+        solved = master.solve(columns, x, r, target, deadline.before(longest))
+        began, dual = time.perf_counter(), solved.optimum.dual
+        most = max(60, 2 * n, master.room // 2)
+        priced = cone.price(solved.price, dual.value * (1 + target / 4), columns, most)
+        now = replace(solved.optimum, dual=replace(dual, largest=max(priced.largest, dual.value)))
+        if best is None or off > gap / 4 or solved.variance < best[1]:
+            best, off = (now, solved.variance), solved.off
+        stop = deadline.before(time.perf_counter() - began)
+        proof, shapes = _steadied(cone, proof, now, columns, priced, stop)
+        longest = max(longest, time.perf_counter() - began)
+        least = max(gap, FINEST * (1 + best[0].contrasts.spread / max(best[1], 1e-300)))
+        if max(gap_of(proof.bound, best[1]), off) <= least or rounds == ROUNDS or stop.is_over:
+            break
+        fresh = fresh_ones(representatives(shapes, master.symmetries), columns, master.symmetries)
+        if not len(fresh) and target <= least / 4:
+            break
+        reached = gap_of(now.bound, solved.variance)
+        target = max(min(FEWER * reached, target if len(fresh) else target / 3), least / 4)
+        kept = _kept(columns, solved, master.room)
+        columns = columns.take(kept).with_more(fresh)
+        x = np.concatenate([solved.x[kept], np.zeros(len(fresh))])
+        x, r = 0.7 * x + 0.3 * x.sum() / len(x), 0.9 * solved.r + 0.1 / n
+    return replace(best[0], dual=proof.dual, rounds=rounds), best[1]
+
+
+def _steadied(
+    cone: Cone, best: Optimum | None, now: Optimum, columns: Columns, priced: Priced, deadline: Deadline
+) -> tuple[Optimum, Float]:
+    """Stabilized pricing: if the new bound is lower than the best one, price at the mean of both multipliers too."""
+    if best is None or now.bound >= best.bound:
+        return now, priced.shapes
+    if now.contrasts is not best.contrasts or deadline.is_over:
+        return best, priced.shapes
+    mixed = best.dual.mean(now.dual)
+    price = Price(mixed.form(now.contrasts.centered), mixed.slope, mixed.weights)
+    found = cone.price(price, mixed.value, columns, max(60, len(priced.shapes)))
+    mixed = replace(mixed, largest=found.largest)
+    shapes = np.unique(np.vstack([priced.shapes, found.shapes]), axis=0)
+    return (replace(now, dual=mixed) if mixed.bound > best.dual.bound else best), shapes
+
+
+def fresh_ones(shapes: Float, columns: Columns, symmetries: NDArray[np.int64]) -> Float:
+    """Leave out columns that are there already."""
+    known = {shape.tobytes() for shape in columns.shapes}
+    new = [not any(shape[order].tobytes() in known for order in symmetries) for shape in shapes]
+    return np.asarray(shapes[np.array(new, dtype=bool)]).reshape(-1, columns.shapes.shape[1])
+
+
+def _kept(columns: Columns, solved: Solved, room: int) -> NDArray[np.int64]:
+    """Drop columns that are neither used nor nearly worth it."""
+    cost = solved.price.of(columns)
+    short = 1 - cost / cost.max()
+    alone = columns.shapes.sum(axis=1)
+    # Single answers and their complements stay, so that every direction is estimable.
+    useful = (alone == 1) | (alone == columns.shapes.shape[1] - 1)
+    useful |= (short < 10 * max(solved.gap, 1e-9)) | (solved.x > 1e-6 * solved.x.sum() / len(columns))
+    if len(columns) <= room:
+        useful |= short < 0.1
+    return np.flatnonzero(useful)
+
+
+class _Average:
+    """The average over given weights."""
+
+    def __init__(self, contrasts: Contrasts, symmetries: Permutations) -> None:
+        self.contrasts, self.symmetries = contrasts, symmetries
+        self.images = contrasts.turned(symmetries)
+        n = len(contrasts.weights)
+        # Dimension of the invariant symmetric matrices; by Caratheodory no design needs more columns.
+        self.room = max(n * (n + 1) // 2 // len(symmetries), n)
+
+    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
+        contrasts, symmetries, unit = self.contrasts, self.symmetries, self.contrasts.value(1.0)
+        r = contrasts.weights
+        master = AverageMaster(contrasts.atoms(columns), contrasts.reduced, self.images, contrasts.spread / unit)
+        found = master.solve(start=x, gap=gap, deadline=deadline)
+        price = Price(contrasts.whole(found.price) * unit, contrasts.whole(found.slope) * unit, r)
+        shapes, q = spread_out(columns.shapes, found.q, symmetries)
+        used, value = q > UNUSED, found.value * unit
+        dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
+        columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
+        optimum = Optimum(contrasts, columns, q, value, dual, 0)
+        return Solved(found.q, r, price, found.gap, found.off, optimum, value - contrasts.spread)
+
 
 def generate(
     contrasts: Contrasts,
@@ -69,7 +223,7 @@ def generate(
     gap: float = 1e-6,
     deadline: Deadline = NO_LIMIT,
 ) -> Optimum:
-    """Design for a cone of columns.
+    """Design for the average over given weights.
 
     Parameters
     ----------
@@ -83,98 +237,10 @@ def generate(
         Relative gap of the average variance that is aimed at. Default: ``1e-6``.
     deadline : Deadline
         When to stop anyway, with what there is. Default: ``NO_LIMIT``.
-
-    Returns
-    -------
-    Optimum
-        The last round's design.
     """
     symmetries = group(contrasts, hints, cone)
     columns = cone.first(contrasts.centered)
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
-    n, images = len(contrasts.weights), contrasts.turned(symmetries)
-    # Dimension of the forms that the symmetries leave alone: more columns than that are never needed.
-    room = max(n * (n + 1) // 2 // len(symmetries), n)
-    target, q, rounds = 0.03, None, 0
-    best = dual = None
-    off = np.inf
-    while True:
-        rounds += 1
-        found = solve_restricted(
-            contrasts.atoms(columns), contrasts.reduced, images, start=q, gap=target, deadline=deadline
-        )
-        price = Price(contrasts.whole(found.price), contrasts.whole(found.slope), contrasts.weights)
-        priced = cone.price(price, found.value * (1 + target / 4), columns, max(60, 2 * n, room // 2))
-        now = finished(contrasts, columns, found, symmetries, priced, rounds)
-        if best is None or off > gap / 4 or now.value < best.value:
-            best, off = now, found.off
-        dual, shapes = _steadied(contrasts, cone, dual, now.dual, columns, priced)
-        left = max(1 - dual.bound / best.value, off)
-        goal = gap * (1 - contrasts.spread / best.value)
-        if max(left, off) <= max(goal, FINEST) or rounds == ROUNDS or deadline.is_over:
-            break
-        fresh = fresh_ones(representatives(shapes, symmetries), columns, symmetries)
-        if not len(fresh) and target <= max(goal / 4, FINEST):
-            break
-        reached = 1 - found.value / max(priced.largest, found.value)
-        target = max(min(FEWER * reached, target if len(fresh) else target / 3), goal / 4, FINEST)
-        columns, q = _renewed(columns, found, price, fresh, room)
-    return replace(best, dual=dual, rounds=rounds)
-
-
-def _steadied(
-    contrasts: Contrasts, cone: Cone, best: Dual | None, now: Dual, columns: Columns, priced: Priced
-) -> tuple[Dual, Float]:
-    """Best multipliers so far, and columns to add: where bounds jump about, also those that their mean wants."""
-    if best is None or now.bound >= best.bound:
-        return now, priced.shapes
-    mixed = best.mean(now)
-    price = Price(mixed.form(contrasts.centered), mixed.slope, mixed.weights)
-    found = cone.price(price, mixed.value, columns, max(60, len(priced.shapes)))
-    mixed = replace(mixed, largest=found.largest)
-    shapes = np.vstack([priced.shapes, found.shapes])
-    return (mixed if mixed.bound > best.bound else best), np.unique(shapes, axis=0)
-
-
-def fresh_ones(shapes: Float, columns: Columns, symmetries: NDArray[np.int64]) -> Float:
-    """Leave out columns that are there already."""
-    known = {shape.tobytes() for shape in columns.shapes}
-    new = [not any(shape[order].tobytes() in known for order in symmetries) for shape in shapes]
-    return np.asarray(shapes[np.array(new, dtype=bool)]).reshape(-1, columns.shapes.shape[1])
-
-
-def _renewed(columns: Columns, found: Restricted, price: Price, fresh: Float, room: int) -> tuple[Columns, Float]:
-    """Drop columns that are neither used nor nearly worth it, add the new ones; probabilities to begin with."""
-    cost = price.of(columns)
-    short = 1 - cost / cost.max()
-    alone = columns.shapes.sum(axis=1)
-    # Single answers and their complements stay, so that every direction is told by some column.
-    anchors = (alone == 1) | (alone == columns.shapes.shape[1] - 1)
-    useful = anchors | (short < 10 * max(found.gap, 1e-9)) | (found.q > 1e-6 / len(columns))
-    if len(columns) <= room:
-        useful |= short < 0.1
-    places = np.flatnonzero(useful)
-    q = np.concatenate([found.q[places], np.zeros(len(fresh))])
-    q = 0.7 * q / q.sum() + 0.3 / len(q)
-    return columns.take(places).with_more(fresh), q
-
-
-def finished(
-    contrasts: Contrasts,
-    columns: Columns,
-    found: Restricted,
-    symmetries: NDArray[np.int64],
-    priced: Priced,
-    rounds: int,
-) -> Optimum:
-    """Write a restricted optimum out, with all images of its columns."""
-    shapes, q = spread_out(columns.shapes, found.q, symmetries)
-    used = q > UNUSED
-    r, value = contrasts.weights, contrasts.value(found.value)
-    slope = contrasts.whole(found.slope) * contrasts.value(1.0)
-    largest = contrasts.value(max(priced.largest, found.value))
-    dual = Dual(r, contrasts.needed(found.inverse), value, largest, slope - slope.sum() * r)
-    return Optimum(
-        contrasts, Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum(), value, dual, rounds
-    )
+    master = _Average(contrasts, symmetries)
+    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline)[0]

@@ -15,9 +15,9 @@ import numpy as np
 from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
+from ldpopt.designing.masters import AverageMaster
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.pricing import Staircases
-from ldpopt.designing.restricted import solve_restricted
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.rows import Int
 
@@ -99,7 +99,7 @@ def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float) -> Opti
     n, atoms = len(contrasts.weights), contrasts.atoms(optimum.columns)[places]
     if np.linalg.matrix_rank(atoms) < n - 1:
         return optimum  # some direction is told by the columns left out only
-    polished = solve_restricted(atoms, contrasts.reduced, np.eye(n - 1)[None], start=start, gap=1e-12)
+    polished = AverageMaster(atoms, contrasts.reduced, np.eye(n - 1)[None]).solve(start=start, gap=1e-12)
     value = contrasts.value(polished.value)
     off = np.abs(_equations(atoms)[:n] @ polished.q - np.eye(n)[0]).max()
     if value - optimum.value > gap / 4 * (optimum.value - contrasts.spread) or off > 1e-10:

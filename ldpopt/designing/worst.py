@@ -10,20 +10,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpopt.designing.column_generation import ROUNDS, UNUSED, Optimum, fresh_ones, generate
+from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
-from ldpopt.designing.pricing import Cone, Price, Priced
-from ldpopt.designing.saddle import Saddle, solve_saddle
+from ldpopt.designing.masters import MinimaxDesign, MinimaxMaster, half_inverse
+from ldpopt.designing.pricing import Cone, Price
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.columns import Columns
 
-FINEST = 1e-15
-"""Smallest gap of a saddle that is asked for, in multiples of the trace of the Gram matrix."""
+LEAST = 0.01
+"""Weights of the answers together that are equal, in multiples of the gap aimed at: the bound loses no larger share."""
 
-POOR = 1e-3
-"""Gap above which the average design for the same weights is asked for better multipliers."""
+LEAST_WEIGHT = 1e-9
+"""At least so much: reports of answers with weights near 0 have coordinates that floats cannot hold."""
 
 
 def generate_worst(
@@ -50,76 +50,66 @@ def generate_worst(
         Largest variance of the design.
     """
     n = len(gram)
-    columns = cone.first(gram)
-    identity = np.arange(n)[None]
-    # Scaled by what single answers cost.
-    unit = gram / np.trace(gram)
-    theta = np.full(len(columns), 1 / columns.vectors.sum(axis=0).max())
-    r, target, rounds = np.full(n, 1.0 / n), 1e-2, 0
-    best: tuple[Optimum, float] | None = None
-    dual: tuple[Contrasts, Dual] | None = None
-    while True:
-        rounds += 1
-        found = solve_saddle(columns.vectors, unit, theta, r, gap=target, deadline=deadline)
-        now, priced, worst = _priced(gram, cone, columns, found, rounds)
-        if best is None or worst < best[1]:
-            best = now, worst
-        if dual is None or _bound(now.contrasts, now.dual) > _bound(*dual):
-            dual = now.contrasts, now.dual
-        left = 1 - _bound(*dual) / best[1]
-        if left <= gap or rounds == ROUNDS or deadline.is_over:
-            break
-        fresh = fresh_ones(priced.shapes, columns, identity)
-        # The saddle's gap is one of the costs, of which little is left where the budget is large.
-        least = max(gap * 1e-3 * min(1.0, best[1] / np.trace(gram)), FINEST)
-        if not len(fresh) and target <= least:
-            break
-        reached = max(1 - now.value / now.dual.largest, 0.0)
-        target = max(min(0.1 * reached if len(fresh) else target / 10, target), least)
-        kept = np.flatnonzero((found.theta > 1e-6 / len(columns)) | (columns.shapes.sum(axis=1) == 1))
-        columns = columns.take(kept).with_more(fresh)
-        theta = np.concatenate([found.theta[kept], np.zeros(len(fresh))])
-        theta = 0.7 * theta + 0.3 * theta.sum() / len(theta)
-        r = 0.9 * found.r / found.r.sum() + 0.1 / n
-    if left > max(gap, POOR) and not deadline.is_over:
-        dual = _steadier(dual, cone, gap, deadline)
-    return replace(best[0], dual=dual[1], rounds=rounds), best[1]
+    master = _Worst(gram, gap)
+    return generate_columns(master, cone, cone.first(gram), np.full(n, 1 / n), gap=gap, deadline=deadline)
 
 
-def _steadier(dual: tuple[Contrasts, Dual], cone: Cone, gap: float, deadline: Deadline) -> tuple[Contrasts, Dual]:
-    """Multipliers of the average design for the same weights, where they prove more: floats may spoil a saddle's."""
-    own = generate(Contrasts(dual[0].gram, dual[0].weights), cone, gap=gap, deadline=deadline)
-    return max(dual, (own.contrasts, own.dual), key=lambda pair: _bound(*pair))
+class _Worst:
+    """The largest variance over the answers."""
+
+    def __init__(self, gram: Float, gap: float) -> None:
+        n = len(gram)
+        self.gram, self.least = gram, least_weight(n, gap)
+        self.symmetries, self.room = np.arange(n)[None], n * (n + 1) // 2 + n
+
+    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
+        found = solve_minimax(self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline)
+        optimum, variance = worst_design(self.gram, columns, found, used=UNUSED)
+        dual = optimum.dual
+        form = dual.inverse.T @ optimum.contrasts.centered @ dual.inverse
+        return Solved(
+            found.theta, dual.weights, Price(form, dual.slope, dual.weights), found.gap, found.off, optimum, variance
+        )
 
 
-def _bound(contrasts: Contrasts, dual: Dual) -> float:
-    return dual.bound - contrasts.spread
+def least_weight(n: int, gap: float) -> float:
+    """Smallest weight of an answer."""
+    return max(LEAST * gap, LEAST_WEIGHT) / n
 
 
-def _priced(gram: Float, cone: Cone, columns: Columns, found: Saddle, rounds: int) -> tuple[Optimum, Priced, float]:
-    """Design of a saddle point with its bound for the weights there, and its largest variance."""
-    contrasts = Contrasts(gram, found.r / found.r.sum())
+def solve_minimax(
+    gram: Float, columns: Columns, theta: Float | None, r: Float, *, gap: float, least: float, deadline: Deadline
+) -> MinimaxDesign:
+    """Saddle point on given columns."""
+    v, unit = columns.vectors, float(np.trace(gram))
+    start = np.full(len(v), 1 / v.sum(axis=0).max()) if theta is None else theta
+    found = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
+    return replace(found, r=found.r / found.r.sum(), line=found.line * unit)
+
+
+def worst_design(gram: Float, columns: Columns, found: MinimaxDesign, *, used: float) -> tuple[Optimum, float]:
+    """Design of a saddle point with its multipliers, and its largest variance.
+
+    Columns with less than ``used`` of the largest multiple are left out.
+    """
+    places = np.flatnonzero(found.theta > used * found.theta.max())
+    columns = columns.take(places)
+    contrasts = Contrasts(gram, found.r)
     contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
-    atoms, mass = contrasts.atoms(columns), columns.mass(contrasts.weights)
-    q = found.theta * mass
+    r, atoms, mass = found.r, contrasts.atoms(columns), columns.mass(found.r)
+    q = found.theta[places] * mass
     q /= q.sum()
-    inverse = np.linalg.inv((atoms.T * q) @ atoms)
-    inverse = (inverse + inverse.T) / 2
-    reduced = float(np.sum(inverse * contrasts.reduced))
+    half = half_inverse(atoms, q)
+    inverse = half @ half.T
+    value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)
-    # The saddle prices the workload as it is: what is due to its average over the weights comes off.
-    mean = gram @ contrasts.weights
-    line = found.line * np.trace(gram) - 2 * whole.T @ (mean - contrasts.weights @ mean)
-    tilt = line - contrasts.weights * line.sum()
-    form = whole.T @ contrasts.centered @ whole
-    priced = cone.price(Price(form, tilt, contrasts.weights), contrasts.value(reduced) * (1 + 1e-12), columns, 200)
-    value = contrasts.value(reduced)
-    dual = Dual(contrasts.weights, whole, value, max(priced.largest, value), tilt)
-    estimator = contrasts.basis / contrasts.unit @ (inverse @ atoms.T)
+    # The saddle prices the workload as it is: the part of its average over the weights is taken off.
+    mean = gram @ r
+    line = found.line - 2 * whole.T @ (mean - r @ mean)
+    dual = Dual(r, whole, value, value, line - r * line.sum())
+    estimator = contrasts.basis / contrasts.unit @ (half @ (atoms @ half).T)
     moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
     theta = q / mass
-    total = columns.vectors.T @ theta
-    worst = float(((columns.vectors.T @ (theta * moments)) / total - np.diag(contrasts.centered)).max())
-    used = q > UNUSED
-    optimum = Optimum(contrasts, columns.take(np.flatnonzero(used)), q[used] / q[used].sum(), value, dual, rounds)
-    return optimum, priced, worst
+    second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
+    variance = float((second - np.diag(contrasts.centered)).max())
+    return Optimum(contrasts, columns, q, value, dual, 0), variance

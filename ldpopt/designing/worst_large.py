@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.designing.column_generation import Optimum
+from ldpopt.designing.column_generation import Optimum, gap_of
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation import generate_large
 from ldpopt.designing.pricing import Staircases
-from ldpopt.designing.saddle import Saddle, solve_saddle
 from ldpopt.designing.symmetry import group
+from ldpopt.designing.worst import least_weight, solve_minimax, worst_design
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.columns import Columns
@@ -82,26 +82,21 @@ def generate_worst_large(
         rounds += 1
         contrasts = Contrasts(gram, r)
         found = generate_large(contrasts, cone, hints, gap=own, deadline=deadline, candidates=candidates)
-        if dual is None or _bound(found) > _bound(dual):
+        if dual is None or found.bound > dual.bound:
             dual = found
-        if best is not None and 1 - _bound(dual) / best[1] <= gap:
+        if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
         columns = _pool(cone, found, candidates)
-        theta = np.full(len(columns), 1 / columns.vectors.sum(axis=0).max())
-        unit = gram / np.trace(gram)
-        saddle = solve_saddle(columns.vectors, unit, theta, 0.9 * r + 0.1 / n, gap=gap / 100, deadline=deadline)
-        now = _finished(gram, columns, saddle, rounds)
+        least = least_weight(n, gap)
+        saddle = solve_minimax(gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline)
+        now = worst_design(gram, columns, saddle, used=USED)
         best = now if best is None or now[1] < best[1] else best
-        if 1 - _bound(dual) / best[1] <= gap or rounds == ROUNDS or deadline.is_over:
+        if gap_of(dual.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
         r = _symmetric(contrasts, cone, saddle.r, hints)
         own = gap / 2
-    return replace(best[0], dual=dual.dual), best[1]
-
-
-def _bound(optimum: Optimum) -> float:
-    return optimum.dual.bound - optimum.contrasts.spread
+    return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
 
 
 def _pool(cone: Staircases, found: Optimum, candidates: Float | None) -> Columns:
@@ -119,23 +114,3 @@ def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence
     r = np.mean([r[order] for order in group(plain, hints, cone)], axis=0)
     r = np.maximum(r / r.sum(), LEAST / n)
     return np.asarray(r / r.sum())
-
-
-def _finished(gram: Float, columns: Columns, saddle: Saddle, rounds: int) -> tuple[Optimum, float]:
-    """Design of a saddle point, and its largest variance."""
-    contrasts = Contrasts(gram, saddle.r / saddle.r.sum())
-    contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(columns)).max()))
-    mass = columns.mass(contrasts.weights)
-    q = saddle.theta * mass
-    used = np.flatnonzero(q > USED * q.sum())
-    columns, q = columns.take(used), q[used] / q[used].sum()
-    atoms = contrasts.atoms(columns)
-    inverse = np.linalg.inv((atoms.T * q) @ atoms)
-    estimator = contrasts.basis / contrasts.unit @ (inverse @ atoms.T)
-    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
-    theta = q / mass[used]
-    vectors = columns.vectors
-    variance = (vectors.T @ (theta * moments)) / (vectors.T @ theta) - np.diag(contrasts.centered)
-    value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
-    # The dual is that of the relaxation; it is put in by the caller.
-    return Optimum(contrasts, columns, q, value, None, rounds), float(variance.max())  # type: ignore[arg-type]

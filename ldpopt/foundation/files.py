@@ -93,7 +93,11 @@ def _name_new(temporary: str, target: Path) -> None:
         raise
     except OSError:  # a file system without links
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        os.replace(temporary, target)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            os.unlink(target)
+            raise
     else:
         os.unlink(temporary)
 

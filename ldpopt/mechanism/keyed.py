@@ -6,8 +6,9 @@ position of the answer and the id,
 .. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
 
 and is mapped to a report by the exact masses. To whom does not know the key, words of different questions, mechanisms,
-answers or ids look independent and uniform. Memoization in this sense is the permanent response of RAPPOR (Erlingsson,
-Pihur, Korolova 2014).
+answers or ids look independent and uniform. A report that changes proves that its answer changed: who is asked more
+than once needs a second layer without a key (see "What is promised, and what is not"). Memoization in this sense is
+the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 class SecretKey:
     """A secret key from which the draws of all persons are derived; with it, reports can be traced back to answers.
+
+    Of a person who is asked more than once, everybody sees *that* the answer changed when the report does, also without
+    the key; a second layer of fresh draws hides it.
 
     Parameters
     ----------

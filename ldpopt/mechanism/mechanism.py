@@ -232,7 +232,8 @@ class Mechanism(AdversaryMeasures, Written):
             Default: the operating system's generator.
         key : SecretKey or bytes, optional
             Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
-            every table and on every machine. The key must stay secret. Default: none.
+            every table and on every machine. The key must stay secret. A report that changes from one survey to
+            another proves that the answer changed; a second layer without a key (``again``) hides it. Default: none.
         id : label, optional
             Column of the ids, texts or whole numbers, with ``key``; none comes twice.
         missing : {"refuse", "leave_out"}

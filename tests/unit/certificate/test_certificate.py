@@ -26,7 +26,7 @@ from ldpopt import (
     constraints,
     solve,
 )
-from ldpopt.certificate import Certificate, files, recheck
+from ldpopt.certificate import Certificate, program_files, recheck
 from ldpopt.errors import CertificateError, ModelFileError
 
 LABELS = ("a", "b", "c", "d")
@@ -387,9 +387,9 @@ def test_a_certificate_that_could_not_be_read_is_not_written(tmp_path, monkeypat
     proof = certify(solve(Problem([0.5, 0.3, 0.2], "identity", MetricDP(1.0, distance))))
     assert proof.multipliers is not None
     size = 19 * 27 + 44 * len(proof.multipliers.pairs.value)
-    monkeypatch.setattr(files, "LARGEST_FILE", size)
+    monkeypatch.setattr(program_files, "LARGEST_FILE", size)
     proof.save(tmp_path / "proof.json")
-    monkeypatch.setattr(files, "LARGEST_FILE", size - 1)
+    monkeypatch.setattr(program_files, "LARGEST_FILE", size - 1)
     with pytest.raises(CertificateError, match="as a file"):
         proof.save(tmp_path / "larger.json")
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]

@@ -67,8 +67,9 @@ class Reduced:
     def __init__(self, scheme: Scheme, eigenvalues: Float, base: float, spread: float) -> None:
         self.scheme, self.base, self.spread = scheme, base, spread
         self.classes = scheme.interchangeable(eigenvalues)
-        flat = np.where(eigenvalues > 1e-12 * eigenvalues.max(), eigenvalues, 0.0).ravel()
+        flat = eigenvalues.ravel().copy()
         flat[0] = 0.0
+        flat[flat <= 1e-12 * flat.max()] = 0.0
         d = len(scheme.sizes)
         bits = (np.arange(2**d)[:, None] >> np.arange(d)[::-1]) & 1
         counted = np.array([[row[np.array(self.classes) == kind].sum() for kind in set(self.classes)] for row in bits])

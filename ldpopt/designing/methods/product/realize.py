@@ -39,9 +39,9 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
     told = information(scheme, np.ldexp(channel, 53).astype(np.int64))
     assert told is not None
     have = np.array([float(value) for value in told]).reshape(scheme.shape)
-    wanted = (eigenvalues > 1e-12 * eigenvalues.max()) & (have > 0)
+    wanted = (eigenvalues > 1e-12 * eigenvalues.ravel()[1:].max()) & (have > 0)
+    wanted.flat[0] = False
     inverse = np.where(wanted, 1 / np.where(have > 0, have, 1.0), 0.0)
-    inverse.flat[0] = 0.0
     over = channel - channel.min(axis=0)
     said = (over - over.mean(axis=0)) / channel.mean(axis=0)
     return np.asarray(scheme.form(inverse) @ said + 1 / scheme.n)

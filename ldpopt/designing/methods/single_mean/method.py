@@ -14,7 +14,7 @@ from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.single_mean.pricing import pieces, raised, slack_at
 from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
-from ldpopt.designing.methods.single_mean.rounding import exact_channel, steps_of
+from ldpopt.designing.methods.single_mean.rounding import exact_channel, shifted, steps_of
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
@@ -71,7 +71,7 @@ class SingleMean(DesignMethod):
         """All rows of the workload are multiples of one and a constant, exactly; the numbers fit on a grid."""
         if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
             return False
-        numbers = form.single_row
+        numbers = shifted(form.single_row)
         if numbers is None:
             return False
         return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
@@ -82,7 +82,7 @@ class SingleMean(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Report values, masses whose means are exact, and multipliers."""
-        form, numbers, epsilon = task.form, task.form.single_row, task.form.epsilon
+        form, numbers, epsilon = task.form, shifted(task.form.single_row), task.form.epsilon
         assert numbers is not None
         r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2

@@ -41,6 +41,21 @@ class Exact:
     values: Float
 
 
+def shifted(row: Float | None) -> Float | None:
+    """Subtract a number in the middle from all: constants change no design, and would take bits from the differences.
+
+    The row as it is if the differences are no floats: then they have about the size of the numbers.
+    """
+    if row is None:
+        return None
+    read = Exactly.of(row)
+    moved = read.whole - read.whole[np.argsort(row)[len(row) // 2]]
+    numbers = (moved / read.denominator).astype(np.float64)
+    whole = Exactly.of(numbers)
+    same = whole.whole * read.denominator == moved * whole.denominator
+    return numbers if same.all() else row
+
+
 def steps_of(numbers: Float, largest: float) -> int | None:
     """Bits after the point of the grid of report values; None where the numbers do not fit on it."""
     _, exponent = np.frexp(largest)
