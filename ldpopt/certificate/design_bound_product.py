@@ -28,9 +28,6 @@ from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.privacy.cones.rays import Rays
 
-MASSES = 1 << 53
-"""Sum of a row's masses."""
-
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -163,31 +160,6 @@ class ProductBound:
     def below_of(self, spectrum: Spectrum) -> Fraction:
         """The same without the spread, of a known spectrum."""
         return spectrum.below(_fractions(self.eigenvalues), Fraction(self.level))
-
-
-def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
-    """Eigenvalues of the information of a channel with two masses in each column, None where it is not in the scheme.
-
-    Columns with the same masses and sets of the same size are counted together.
-    """
-    n = scheme.n
-    high, low = masses.max(axis=0), masses.min(axis=0)
-    inside = masses == high
-    if not (inside | (masses == low)).all():
-        return None
-    inside &= high > low
-    found = [Fraction(0)] * 2 ** len(scheme.sizes)
-    for key in {*zip(high.tolist(), low.tolist(), inside.sum(axis=0).tolist(), strict=True)}:
-        chosen = (high == key[0]) & (low == key[1]) & (inside.sum(axis=0) == key[2])
-        sets = inside[:, chosen].astype(np.float64)
-        pairs = scheme.eigenvalues((sets @ sets.T).astype(np.int64))
-        if pairs is None:
-            return None
-        step, mass = key[0] - key[1], key[1] * n + (key[0] - key[1]) * key[2]
-        if step:
-            share = Fraction(step * step * n, MASSES * mass)
-            found = [have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)]
-    return found
 
 
 def _fractions(array: Float) -> list[Fraction]:

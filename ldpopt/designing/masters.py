@@ -1,4 +1,4 @@
-r"""The master problems of column generation: the best design on a given list of columns, by primal-dual interior points.
+r"""Master problems of column generation: the best design on a given list of columns, by primal-dual interior points.
 
 Average: in the coordinates of `contrasts` a column is a probability ``q`` of its report and a vector ``g``:
 

@@ -292,6 +292,7 @@ def test_what_has_no_file_is_refused(tmp_path):
     cells = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0, 0), (0, 1)])
     certify(solve(cells)).save(tmp_path / "proof.json")
     assert Certificate.load(tmp_path / "proof.json").problem.inputs == ((0, 0), (0, 1))
+    (tmp_path / "proof.json").unlink()
     odd = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, "a"])
     with pytest.raises(CertificateError, match="neither text nor a number"):
         certify(solve(odd)).save(tmp_path / "proof.json")

@@ -14,10 +14,11 @@ import pytest
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
-from ldpopt.certificate.design_bound_product import ProductBound, Spectrum, information
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.methods.product.realize import information
 from ldpopt.errors import ModelFileError
 
 
