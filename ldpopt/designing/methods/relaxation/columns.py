@@ -33,6 +33,12 @@ ROUNDS = 60
 DRAWN, KEPT, ADDED = 1.0, 1.0, 0.5
 """Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant forms."""
 
+FINISHING = 2e-8
+"""Seconds for each report and square of the answers that rounding and the proof of the value take."""
+
+SHARE = 0.3
+"""Share of the seconds left that is kept for them: few seconds allow few reports."""
+
 SINGLES = 1e-3
 """Share of the sets of one answer at first: they tell every direction."""
 
@@ -94,6 +100,10 @@ def generate_large(
     permutations = involutions(group(contrasts, hints, cone))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
+    if deadline.left is not None:
+        reports = SHARE * deadline.left / (FINISHING * n**2)
+        room = min(room, max(int(reports / len(permutations)), n))
+        deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
     coordinates = Coordinates(contrasts, permutations, cone.spread)
     relaxed = relax(contrasts, cone, gap, deadline)
     # The gap is one of the variance, which is what the objective exceeds the spread by.
