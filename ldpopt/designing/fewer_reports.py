@@ -157,7 +157,6 @@ def _basic(rows: Float, q: Float, deadline: Deadline) -> np.ndarray | None:
 
     if deadline.is_over:
         return None
-    options = {} if deadline.left is None else {"time_limit": deadline.left}
     cost = np.random.default_rng(0).random(len(q))
-    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds", options=options)
+    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds", options={"time_limit": deadline.left or np.inf})
     return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)

@@ -11,7 +11,6 @@ from ldpopt.designing.listed_rays import ListedRays
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.worst import generate_worst
 
-
 FEWER = 0.3
 """Share of the time left in which columns that the value does not need are sought; the rest is for the proof."""
 
