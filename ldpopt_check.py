@@ -1,22 +1,61 @@
 """Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE ...``.
 
-It shares nothing with ldpopt. It proves, in integers, that a mechanism is private for the real ``e**epsilon``, its
-value, and a bound on all private ones that keep the constraints; a file that claims more is refused.
+It shares nothing with ldpopt, and needs no other file. A file that claims more than is proved here is refused.
+
+**A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``; ``achieved`` is their
+value; ``bound`` is one on all private mechanisms that keep the constraints.
+
+**A design** (``design(workload, privacy)``): the masses are private; the estimator that is used, ``V = W X``, has the
+mean squared error ``achieved`` at most and the bias ``bias`` at most, which is below 1e-9 of the standard deviation of
+one respondent's estimate; no private mechanism with any unbiased estimator has less than ``bound``; and no name, label
+or number was changed since the digest was written. Files of older formats have no digest: that is said.
+
+Why a bound holds. With ``G`` the Gram matrix of the workload centered by the weights ``r``, any matrix ``S``, any
+vector ``y`` and ``N = S'GS``: if ``v'Nv <= (y.v)(r.v)`` for all extreme rays ``v`` of the cone of private columns, then
+no private mechanism is below ``2 tr(SG) - 1.y - sum_x r_x G_xx`` (docs, "Estimation"). The rays:
+
+* pure privacy: ``v = b + (1 - b) 1_A``, ``b = e**-epsilon``, of every set ``A`` of answers. Up to 20 answers all sets
+  are gone through; of more, a matrix is shown to be positive semidefinite; means and products have their own proofs.
+* one-sided privacy: the same of all nonempty sets of sensitive answers, and the unit vectors of the other answers.
+* graphs and metrics: ``v = e**(epsilon u)``, ``u`` a vertex of the polytope ``u_x - u_z <= d(x, z)`` with its largest
+  entry at 0. They are found by walking along its edges from one vertex; every vertex is met, since the graph of a
+  polytope is connected (Balinski 1961). At a vertex the tight ties connect all answers. A direction is an edge where
+  those that stay tight leave two parts, so it raises one part ``A`` alone: ``A`` and the rest are each connected by
+  tight ties, and no tight tie holds ``A`` back. All such ``A`` are gone through, in integers. Distances are rounded up
+  to 52 bits, those that differ by less than one part in 2**38 are made equal to the largest, and a tie is left out
+  where a chain is as short up to that: longer and fewer ties make the cone larger, so the bound holds for the stated.
+
+Every double is an integer over 2**1074, ``e**x`` is a decimal that Python rounds correctly, and one unit further; sums
+and products are exact. Trusted: Python's integers and decimals, and that the statement in the file is the one meant.
+
+Exit codes: 0 everything holds; 1 something does not hold; 2 no such file, not readable as a certificate, or NOT
+CHECKED. Not checked, in place of a proof that would take for ever: files above 128 MiB, more than 10**9 products,
+parts of more than 20 tied answers or 100 000 extreme rays, columns of more than 5000 nats.
 """
 
 import json
 import re
 import sys
+from bisect import bisect
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
-from itertools import accumulate, permutations
+from functools import lru_cache
+from hashlib import sha256
+from itertools import accumulate, combinations, permutations, product
+from math import ceil, floor, frexp, isqrt, prod
+from operator import mul
 from pathlib import Path
 
-S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a claim
+S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a program's claim
+BYTES, PRODUCTS, LISTED, TIED, RAYS, NATS = 2**27, 10**9, 20, 20, 100_000, 5000  # above these: not checked
 
 
 class ClaimError(Exception):
     """The certificate does not hold."""
+
+
+class NotCheckedError(Exception):
+    """Nothing is said of the certificate."""
 
 
 def need(holds, message, error=ValueError):
@@ -25,15 +64,34 @@ def need(holds, message, error=ValueError):
         raise error(message)
 
 
+def afford(products):
+    """Refuse work without an end."""
+    need(products <= PRODUCTS, f"{products:.1e} products are more than {PRODUCTS:.0e}", NotCheckedError)
+
+
+# Reading: every number is bounded before it is made.
+
+
 def read(path):
-    """Parse JSON; a key that stands twice is refused."""
+    """Parse JSON; a key that stands twice, NaN, infinity and long integers are refused."""
 
     def unique(pairs):
         need(len(dict(pairs)) == len(pairs), "a key stands twice")
         return dict(pairs)
 
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream, object_pairs_hook=unique)
+    def whole(text):
+        need(len(text) <= 400, "an integer of more than 400 digits")
+        return int(text)
+
+    def constant(name):
+        need(False, f"{name} is not a number")
+
+    need(Path(path).is_file(), "no such file, or not a plain one", OSError)
+    with open(path, "rb") as stream:
+        raw = stream.read(BYTES + 1)
+    need(len(raw) <= BYTES, f"the file has more than {BYTES >> 20} MiB", NotCheckedError)
+    hooks = {"object_pairs_hook": unique, "parse_int": whole, "parse_constant": constant}
+    return json.loads(raw.decode("utf-8-sig"), **hooks)
 
 
 def keys(table, names):
@@ -47,32 +105,46 @@ def double(value, *shape):
     if shape:
         need(isinstance(value, list) and len(value) == shape[0], f"a list should have length {shape[0]}")
         return [double(part, *shape[1:]) for part in value]
-    value = float.fromhex(value) if isinstance(value, str) and "0x" in value else value
-    need(type(value) in (int, float) and abs(value) < float("inf"), f"{value!r} is not a finite number")
+    if isinstance(value, str) and re.fullmatch(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}", value):
+        value = float.fromhex(value)
+    need(type(value) in (int, float) and abs(value) < float("inf"), f"{value!r:.60} is not a finite number")
     over, under = float(value).as_integer_ratio()
     return over * (S // under)
 
 
-def labels(names):
-    """Distinct labels, as JSON text."""
-    texts = [json.dumps(name) for name in names]
-    need(isinstance(names, list) and len(set(texts)) == len(texts), "labels are no list, or one stands twice")
-    return texts
+def fraction(text):
+    """A rational such as ``-3/4``: no exponents, at most 4000 digits."""
+    plain = isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?", text)
+    need(plain, f"{text!r:.60} is not a fraction")
+    return Fraction(text)
 
 
-def masses(table, n, m):
-    """Rows of integers over ``UNIT`` that sum to it."""
-    fit = [len(row) == m and sum(row) == UNIT and all(type(mass) is int and mass >= 0 for mass in row) for row in table]
-    need(len(fit) == n and all(fit), f"masses should be {n} rows of {m} integers >= 0 that sum to 2**53")
-    return table
+@lru_cache(maxsize=None, typed=True)
+def nats(stated, digits=400):
+    """``e**epsilon`` if it is a rational, else None; and rationals below and above epsilon."""
+    need(type(stated) in (int, float, str) and len(str(stated)) <= 500, "epsilon is no number")
+    text = str(stated).strip().lower()
+    logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", text)
+    text = logarithm[1].strip() if logarithm else text
+    need(re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text), f"epsilon: {text!r:.60} is not a number")
+    number = Fraction(stated) if isinstance(stated, float) else Fraction(text)
+    need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
+    low, high = [near("ln", number, up, digits) for up in (False, True)] if logarithm else [number] * 2
+    need(high <= 10001, "epsilon is above 10000")
+    return (number if logarithm else None), max(low, Fraction(0)), high
 
 
+def near(function, x, up, digits=400):
+    """A rational above or below ``ln`` or ``exp`` of one: decimals are exact to a unit of their last digit."""
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999)
+    value = getattr(context, function)(context.divide(x.numerator, x.denominator))
+    return Fraction(context.next_plus(value) if up else context.next_minus(value))
+
+
+@lru_cache(maxsize=None, typed=True)
 def power(stated, distance):
     """A rational at most ``e**(epsilon d)``, over and under; ``e**(-epsilon d)`` over ``S``, rounded down."""
-    logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", str(stated).strip().lower())
-    ratio = Fraction(logarithm[1].strip()) if logarithm else None
-    low, high = [near("ln", ratio, up) for up in (False, True)] if logarithm else [Fraction(stated)] * 2
-    need(high >= 0 and type(stated) is not bool, "epsilon is no number >= 0")
+    ratio, low, high = nats(stated)
     if ratio and distance == int(distance) <= 64:
         low = high = ratio ** int(distance)
     else:  # 1 / S is about e**-744
@@ -80,44 +152,60 @@ def power(stated, distance):
     return *max(low, Fraction(1)).as_integer_ratio(), high.denominator * S // high.numerator
 
 
-def near(function, x, up):
-    """A rational above or below ``ln`` or ``exp`` of one: decimals are exact to a unit of their last digit."""
-    context = Context(prec=400, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999)
-    value = getattr(context, function)(context.divide(x.numerator, x.denominator))
-    return Fraction(context.next_plus(value) if up else context.next_minus(value))
+def labels(names):
+    """Distinct labels, as JSON text."""
+
+    def plain(name):
+        return type(name) in (str, int, float) or (isinstance(name, list) and all(map(plain, name)))
+
+    need(isinstance(names, list) and names and all(map(plain, names)), "labels are a list of text, numbers and lists")
+    texts = [json.dumps(name) for name in names]
+    need(len(set(texts)) == len(texts), "a label stands twice")
+    return texts
 
 
-KEYS = {"pure": "", "approximate": "delta form", "graph": "edges parts", "metric": "distance", "one_sided": "sensitive"}
-KEYS["utility_optimized"] = "sensitive protected"  # what a notion states beside kind and epsilon
+def masses(table, n, m):
+    """Rows of integers over ``UNIT`` that sum to it."""
+    fit = [len(row) == m and set(map(type, row)) == {int} and min(row) >= 0 and sum(row) == UNIT for row in table]
+    need(len(fit) == n and all(fit), f"masses should be {n} rows of {m} integers >= 0 that sum to 2**53")
+    return table
+
+
+# Privacy.
+
+KEYS = {"pure": "", "approximate": "delta form", "graph": "edges parts neighbors", "metric": "distance"}
+KEYS |= {"one_sided": "sensitive", "utility_optimized": "sensitive protected"}  # beside kind and epsilon
 
 
 class Notion:
     """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for every tied pair and event ``E`` of tied reports.
 
-    ``ties`` maps ``(i, k)`` to ``d``. ``single``: events are single reports. ``owner[y]``: the only input that may give
-    report ``y``; None if ``y`` is tied. ``unit``: ``d``, where all of ``capped`` are tied to all others alike.
+    ``ties`` maps ``(i, k)`` to ``d``; None: all of ``capped`` are tied to all others at distance ``unit``. ``single``:
+    events are single reports. ``owner[y]``: the only input that may give report ``y``; None if ``y`` is tied.
     """
 
     def __init__(self, table, inputs, outputs):
-        n, kind, place = len(inputs), table["kind"], {name: x for x, name in enumerate(inputs)}
+        self.n, kind, place = len(inputs), table["kind"], {name: x for x, name in enumerate(inputs)}
+        n, self.epsilon, _ = self.n, table["epsilon"], nats(table["epsilon"])
+        need(kind in KEYS, f"unknown kind {kind!r:.60}")
         need(set(table) <= {"kind", "epsilon", *KEYS[kind].split()}, f"unknown key among {sorted(table)}")
-        secret = {place[name] for name in labels(table["sensitive"] if "sensitive" in KEYS[kind] else [])}
-        self.delta, self.single = 0, table.get("form") == "entry"
+        named = labels(table["sensitive"]) if "sensitive" in KEYS[kind] and table["sensitive"] != [] else []
+        secret = {place[name] for name in named}
+        self.delta, self.single, self.ties, self.unit = 0, table.get("form") == "entry", None, 1
         self.capped = secret if kind == "one_sided" else set(range(n))
-        self.ties, self.owner = {(i, k): 1 for i in self.capped for k in range(n) if i != k}, [None] * len(outputs)
+        self.owner = [None] * len(outputs)
         if kind == "approximate":
             self.delta = double(table["delta"])
             need(0 <= self.delta <= S and table.get("form", "event") in ("event", "entry"), "delta or form is wrong")
         elif kind == "graph":
-            edges = [(range(n).index(a), range(n).index(b)) for a, b in table["edges"]]
-            self.ties, reached, size = {pair: 1 for edge in edges for pair in permutations(edge)}, {0}, 0
-            while len(reached) > size:
-                size, reached = len(reached), reached | {k for i, k in self.ties if i in reached}
-            whole = table.get("parts") == "separate" or (len(reached) == n and "parts" not in table)
-            need(whole and all(i != k for i, k in edges), "the graph has loops, or falls into parts")
+            edges, parts = edges_of(table, place), table.get("parts", "connected")
+            if edges is not None:
+                self.ties = {pair: 1 for edge in edges for pair in permutations(edge)}
+                whole = parts == "separate" or (parts == "connected" and len(parts_of(n, self.ties)) == 1)
+                need(whole and all(i != k for i, k in edges), "the graph has loops, or falls into parts")
         elif kind == "metric":
             rows = double(table["distance"], n, n)
-            self.ties = {(i, k): Fraction(rows[i][k], S) for i, k in self.ties}
+            self.ties = {(i, k): Fraction(rows[i][k], S) for i, k in permutations(range(n), 2)}
             symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in self.ties)
             need(symmetric and not any(rows[x][x] for x in range(n)), "it is no distance")
         elif kind == "utility_optimized":  # an unprotected report belongs to the input of the same label
@@ -125,27 +213,71 @@ class Notion:
             kept = set(labels(table["protected"])) if "protected" in table else rest
             need(rest <= kept <= set(outputs), "an unprotected report has no owner, or a protected one is none")
             self.owner = [None if y in kept else place[y] for y in outputs]
-        alike = len(set(self.ties.values())) < 2 and len(self.ties) == len(self.capped) * (n - 1)
-        self.unit = max(self.ties.values(), default=1) if alike else None
-        self.powers = {distance: power(table["epsilon"], distance) for distance in {1, *self.ties.values()}}
+        if self.ties is not None:  # one distance for all pairs, if there is one
+            alike = len(self.ties) == n * (n - 1) and len(set(self.ties.values())) < 2
+            self.unit = max(self.ties.values(), default=1) if alike else None
+        self.is_pure = kind != "metric" and self.unit == 1 and len(self.capped) == n and not self.delta
+        self.is_pure &= kind != "utility_optimized" or (len(secret) == n and "protected" not in table)
         self.tied = [y for y, owner in enumerate(self.owner) if owner is None]
+
+    def distance(self, i, k):
+        """Distance of a tied pair; None if it is not tied."""
+        if self.ties is not None:
+            return self.ties.get((i, k))
+        return self.unit if i in self.capped and i != k and 0 <= k < self.n else None
 
     def audit(self, rows):
         """Refuse masses that break an inequality."""
         for y, owner in enumerate(self.owner):
             own = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
             need(own, f"not private: report {y} is given by an input that does not own it", ClaimError)
-        if self.unit in self.powers and not self.delta:  # many pairs, one ratio: compare the ends of each column
-            over, under, _ = self.powers[self.unit]
+        if self.unit is not None and not self.delta:  # many pairs, one ratio: compare the ends of each column
+            over, under, _ = power(self.epsilon, self.unit)
             for y in self.tied:
                 top, least = max((rows[x][y] for x in self.capped), default=0), min(row[y] for row in rows)
                 need(top * under <= over * least, f"not private: report {y}", ClaimError)
             return
-        for (i, k), distance in self.ties.items():
-            over, under, _ = self.powers[distance]
+        pairs = (
+            [pair for pair in permutations(range(self.n), 2) if pair[0] in self.capped]
+            if self.ties is None
+            else self.ties
+        )
+        afford(len(pairs) * len(self.tied) + 1000 * len(set((self.ties or {}).values())))
+        for i, k in pairs:
+            over, under, _ = power(self.epsilon, self.distance(i, k))
             excess = [under * rows[i][y] - over * rows[k][y] for y in self.tied]
             beyond = max(excess, default=0) if self.single else sum(entry for entry in excess if entry > 0)
             need(beyond * S <= self.delta * UNIT * under, f"not private: input {i} against input {k}", ClaimError)
+
+
+def edges_of(table, place):
+    """Edges of a graph: pairs of positions, or ``neighbors``, the name of a family or pairs of labels; None: all."""
+    n, given = len(place), table["neighbors"] if "neighbors" in table else {"edges": table["edges"]}
+    need(len({"edges", "neighbors"} & set(table)) == 1 and len(given) == 1, "a graph has edges or neighbors")
+    if "edges" in given:
+        find = range(n).index if "edges" in table else lambda name: place[json.dumps(name)]
+        return [(find(a), find(b)) for a, b in given["edges"]]
+    need(given["kind"] in ("path", "cycle", "complete"), "unknown neighbors")
+    around = [(n - 1, 0)] if given["kind"] == "cycle" and n > 2 else []
+    return None if given["kind"] == "complete" else [(x, x + 1) for x in range(n - 1)] + around
+
+
+def parts_of(n, pairs):
+    """Answers that hang together by pairs of them, part by part."""
+    near, found, seen = [[] for _ in range(n)], [], set()
+    for x, z in pairs:
+        near[x].append(z)
+    for first in range(n):
+        part = [] if first in seen else [first]
+        for x in part:  # grows while it is read
+            part += set(near[x]).difference(part)
+        if part:
+            found.append(sorted(part))
+            seen.update(part)
+    return found
+
+
+# Programs.
 
 
 class Problem:
@@ -214,10 +346,11 @@ class Problem:
     def relax(self, costs, row, total):
         """Move a row ``b P(i, E) - P(k, E) <= b delta``, ``b <= e**(-epsilon d)``, into the costs."""
         i, k, event, value = row
-        need((i, k) in self.notion.ties, f"inputs {i} and {k} are not tied, but a multiplier says so")
+        distance = self.notion.distance(i, k)
+        need(distance is not None, f"inputs {i!r:.60} and {k!r:.60} are not tied, but a multiplier says so")
         known = event == sorted(set(event)) and set(event) <= set(self.notion.tied) and double(value) > 0
         need(known and (len(event) == 1 or not (self.notion.single and self.notion.delta)), "no multiplier of an event")
-        value, b = double(value) * total, self.notion.powers[self.notion.ties[i, k]][2]
+        value, b = double(value) * total, power(self.notion.epsilon, distance)[2]
         for y in event:
             costs[i][y] -= value * b
             costs[k][y] += value * S
@@ -231,7 +364,7 @@ class Problem:
         """
         notion, n = self.notion, self.n
         need(notion.unit is not None, "only notions that treat all pairs alike have a compact form")
-        b = notion.powers[notion.unit][2]
+        b = power(notion.epsilon, notion.unit)[2]
         for x in range(n):  # entries without a cap must not cost more than their multiplier
             free = [y for y, own in enumerate(notion.owner) if own == x or (own is None and x not in notion.capped)]
             duals[x] = max([duals[x], *(costs[x][y] for y in free)])
@@ -254,7 +387,8 @@ def check_program(data):
     need(bits == 53 and set(residuals) == set(problem.blocks), "other bits, or residuals of other constraints")
     problem.notion.audit(masses(rows, problem.n, problem.m))
     value, (proved, stake), sign = problem.value(rows), problem.bound(multipliers), 1 if problem.sense == "gain" else -1
-    achieved, bound, gap, relative = Fraction(achieved), Fraction(bound), Fraction(gap), Fraction(double(relative), S)
+    achieved, bound, gap = map(fraction, (achieved, bound, gap))
+    relative = Fraction(double(relative), S)
     own = gap / max(abs(bound), stake / 100, Fraction(1, S))
     claims = [("achieved", value, achieved == value), ("gap", sign * (bound - value), gap == sign * (bound - value))]
     claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
@@ -262,39 +396,586 @@ def check_program(data):
     off = [(name, stated, problem.residual(rows, name)) for name, stated in residuals.items()]
     claims += [(f"residual of {name!r}", found, Fraction(double(stated), S) >= found) for name, stated, found in off]
     for name, found, holds in claims:
-        need(holds, f"{name}: {float(found):.17g} was proved, not what is claimed", ClaimError)
-    told = "".join(f", off {name!r} by {float(found):.2g}" for name, _, found in off if found)
-    return f"{problem.objective} {problem.sense} {float(value):.15g}{told}", proved, sign * (proved - value)
+        need(holds, f"{name}: {told(found, 17)} was proved, not what is claimed", ClaimError)
+    more = "".join(f", off {name!r} by {told(found, 2)}" for name, _, found in off if found)
+    return f"{problem.objective} {problem.sense} {told(value)}{more}", proved, sign * (proved - value)
+
+
+# Designs. Matrices are lists of rows of integers, each with one factor that they share.
+
+
+def short(rows):
+    """A matrix without the power of two that its entries share, and that power as a factor of ``1 / S``."""
+    zeros = min(((entry & -entry).bit_length() - 1 for row in rows for entry in row if entry), default=0)
+    return [[entry >> zeros for entry in row] for row in rows], Fraction(1 << zeros, S)
+
+
+def dot(left, right):
+    """Sum of products."""
+    return sum(map(mul, left, right))
+
+
+def times(left, right):
+    """Product of a matrix with the transpose of another."""
+    if left and right:
+        afford(len(left) * len(right) * len(right[0]))
+    return [[dot(row, column) for column in right] for row in left]
+
+
+def root(value):
+    """A rational just above the square root."""
+    return Fraction(isqrt(value.numerator * 4**200 // value.denominator) + 1, 2**200) if value > 0 else Fraction(0)
+
+
+FORMATS = [f"ldpopt design certificate {number}" for number in (3, 2, 1)]
+FREQUENCIES = "ldpopt frequency design 1"
+MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}
+MULTIPLIERS["product"] = "sizes eigenvalues level"
+
+
+def check_design(data):
+    """Prove a certificate of ``design``: what the estimator that is used has, and what no mechanism falls below."""
+    old = data["format"] if data["format"] != FORMATS[0] else None
+    if old:
+        data = in_new_words(data)
+    else:
+        rest = {key: data[key] for key in data if key != "digest"}
+        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        same = sha256(text.encode()).hexdigest() == data["digest"]
+        need(same, "the digest is another: something was changed after the file was written", ClaimError)
+        data = {key: rest[key] for key in rest if key != "about"}  # what it says of itself is no claim
+    names = "format privacy objective multipliers achieved bound bias inputs "
+    keys(data, names + ("unit size mass" if "size" in data else "names workload weights masses left_inverse"))
+    need(data["objective"] in ("average", "worst_case"), "unknown objective")
+    achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
+    design = (Frequencies if "size" in data else Design)(data, old)
+    value, off = design.errors()
+    may_be = achieved * (1 + Fraction(1, 10**9)) if old else achieved
+    need(value <= may_be, f"achieved: the estimator has a mean squared error of {told(value)}", ClaimError)
+    need(off * 10**18 <= value + design.spread, f"the estimator has a bias of {told(root(off))}", ClaimError)
+    need(old or (bias >= 0 and off <= bias**2), f"bias: {told(root(off))} was found", ClaimError)
+    proved = max(design.bound(data["multipliers"]), Fraction(0))
+    need(bound <= proved, f"bound: {told(proved)} was proved", ClaimError)
+    kind = "mean" if data["objective"] == "average" else "largest mean"
+    note = f"; {old!r} has no digest: nothing is proved of names and labels" if old else ""
+    return f"{kind} squared error {told(value)}, bias {told(root(off), 2)}", proved, value - proved, note
+
+
+def in_new_words(data):
+    """A design of an older format in the words of the third."""
+    data = {key: value for key, value in data.items() if key != "about"} | {"bias": "0"}
+    if "epsilon" in data:
+        data["privacy"] = {"kind": "pure", "epsilon": data.pop("epsilon")}
+    if data["format"] == FREQUENCIES:
+        (over, under, _), n, k = power(data["privacy"]["epsilon"], 1), len(data["inputs"]), data["size"]
+        mass = UNIT * k * over // (k * over + (n - k) * under)
+        return data | {"mass": mass, "multipliers": None, "objective": "average"}
+    kind = data.pop("proof", "form")
+    data.setdefault("inequalities", None) if kind == "form" else data.pop("values", None)
+    return data | {"multipliers": {"kind": kind} | {name: data.pop(name) for name in MULTIPLIERS[kind].split()}}
+
+
+class Design:
+    """Statement, masses and estimator of a design; private, or refused.
+
+    ``kind[x]`` is the number of answer ``x`` among those with different columns of the workload. ``gram * unit`` is the
+    Gram matrix of the columns less the first one; ``left * scale`` has a row for each kind, of the first one zeros;
+    ``rows`` are the masses. For the bound, ``base`` is ``e**-epsilon``, over and under, ``r`` over its sum the weights
+    of ``c`` answers, one of each kind under pure privacy, else all of them, and ``centered * factor`` their Gram matrix
+    centered by the weights; ``spread`` is its average.
+    """
+
+    def __init__(self, data, old):
+        inputs, names, self.objective = labels(data["inputs"]), labels(data["names"]), data["objective"]
+        n, k, self.rows = len(inputs), len(names), data["masses"]
+        m = len(self.rows[0])
+        wanted, unit = short(double(data["workload"], k, n))
+        self.weights = double(data["weights"], n)
+        need(min(self.weights) >= 0 and sum(self.weights) > 0, "the weights are not >= 0 with a positive sum")
+        self.notion, self.base = Notion(data["privacy"], inputs, [None] * m), least_ratio(data["privacy"]["epsilon"])
+        self.notion.audit(masses(self.rows, n, m))
+        columns = [tuple(entry - row[0] for entry, row in zip(column, wanted)) for column in zip(*wanted)]
+        number = {column: j for j, column in enumerate(dict.fromkeys(columns))}
+        self.kind, self.unit = [number[column] for column in columns], unit * unit
+        self.gram = times(list(number), list(number))
+        of = self.kind if self.notion.is_pure else range(n)  # which of the c answers each one is
+        self.c, (weights,) = max(of) + 1, short([self.weights])[0]
+        self.r = [0] * self.c
+        for x, weight in zip(of, weights):
+            self.r[x] += weight
+        self.read_estimator(double(data["left_inverse"], self.c if old else n, m), old)
+        kinds, self.total = dict(zip(of, self.kind)).values(), sum(self.r)
+        gram = [[self.gram[i][j] for j in kinds] for i in kinds]
+        mean = [dot(row, self.r) for row in gram]
+        whole, total = dot(mean, self.r), self.total
+        self.centered = [[total * (total * g - a - b) + whole for g, b in zip(row, mean)] for row, a in zip(gram, mean)]
+        self.factor = self.unit / total**2
+        self.spread = self.factor * Fraction(
+            sum(r * row[x] for x, (r, row) in enumerate(zip(self.r, self.centered))), total
+        )
+
+    def read_estimator(self, given, old):
+        """Rows of the left inverse, those of answers of one kind added up; the first one follows from the others."""
+        rest = [S - sum(column) for column in zip(*given[1:])] if len(given) > 1 else [S] * len(given[0])
+        if old:
+            sizes = [sum(map(abs, column)) for column in zip(*given)]
+            near = all(abs(own - other) * 10**6 <= S + size for own, other, size in zip(given[0], rest, sizes))
+            need(near, "the columns of the left inverse do not sum to 1", ClaimError)
+        else:
+            near = all(own == double(other / S) for own, other in zip(given[0], rest))
+            need(near, "the first row of the left inverse is not 1 less the others, rounded", ClaimError)
+        left = [[0] * len(given[0]) for _ in self.gram]
+        for j, row in zip(range(self.c) if old and self.notion.is_pure else self.kind, given):
+            if j:
+                left[j] = [one + two for one, two in zip(left[j], row)]
+        self.left, self.scale = short(left)
+
+    def errors(self):
+        """Mean squared error of what a report counts for, average or largest, and the largest squared bias."""
+        gram, left = self.gram, self.left
+        over, under = self.scale.numerator, UNIT * self.scale.denominator
+        sizes = [dot(column, moved) for column, moved in zip(zip(*left), times(list(zip(*left)), gram))]
+        errors, biases = [], []
+        for x, (row, means) in enumerate(zip(self.rows, times(self.rows, left))):
+            j = self.kind[x]
+            second = Fraction(dot(row, sizes), UNIT) * self.scale**2
+            cross = Fraction(2 * over * dot(means, gram[j]), under)
+            errors.append(self.unit * (second - cross + gram[j][j]))
+            off = [over * mean - under * (i == j) for i, mean in enumerate(means)]
+            off[0] = 0  # the first column is the origin
+            biases.append(
+                self.unit * Fraction(sum(own * dot(off, line) for own, line in zip(off, gram) if own), under**2)
+            )
+        average = self.objective == "average"
+        return dot(self.weights, errors) / sum(self.weights) if average else max(errors), max(biases)
+
+    def bound(self, multipliers):
+        """What no private mechanism falls below, by multipliers of some kind."""
+        kind = multipliers["kind"]
+        need(kind in MULTIPLIERS, f"unknown multipliers {kind!r:.60}")
+        _, *parts = keys(multipliers, f"kind {MULTIPLIERS[kind]}")
+        return PROOFS[kind](self, *parts)
+
+
+# Bounds on all private mechanisms: each of these returns what its multipliers prove, or refuses them.
+
+COSTS = "a column of the cone costs more than the multipliers allow: they prove no bound"
+
+
+def least_ratio(epsilon):
+    """``e**-epsilon`` rounded down to 96 bits, over and under: a bound for a smaller ratio holds for this one too."""
+    ratio, _, top = nats(epsilon)
+    exact = ratio or near("exp", top, up=True)
+    bits = 96 + max(0, exact.numerator.bit_length() - exact.denominator.bit_length())
+    return (exact.denominator << bits) // exact.numerator, 1 << bits
+
+
+def by_form(design, inverse, line, shift, more):
+    """``2 tr(SG) - 1.y - spread``, if ``v'Nv <= (y.v)(r.v)`` for every ray ``v``."""
+    c, gram, unit = design.c, design.centered, design.factor
+    matrix, scale = short(double(inverse, c, c))
+    (line,), step = short([double(line, c)])
+    columns = list(zip(*matrix))
+    form, r = times(times(columns, gram), columns), design.r
+    ratio = unit * scale**2 * design.total / step  # v'Nv times this against (y.v)(r.v), in the integers at hand
+    over, under = ratio.numerator, ratio.denominator
+    need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
+    need(more is None or shift is not None, "inequalities need a shift")
+    if not design.notion.is_pure:
+        holds = rays_hold(form, over, under, line, r, design.notion)
+    elif shift is not None:
+        signs = double(shift, c + 1), eighths(more, c), step / design.total
+        holds = signs_hold(form, over, under, line, r, *design.base, *signs)
+    else:
+        need(c <= LISTED, f"more than {LISTED} answers need a shift", NotCheckedError)
+        holds = sets_hold(form, over, under, line, r, *design.base)
+    need(holds, COSTS, ClaimError)
+    return (2 * sum(map(dot, matrix, gram))) * scale * unit - sum(line) * step - design.spread
+
+
+def sets_hold(form, over, under, line, r, low, high):
+    """Whether ``over v'Nv <= under (y.v)(r.v)`` for ``v = low + (high - low) 1_A`` of every set ``A``, one by one."""
+    c, rest, moved = len(r), high - low, [low * sum(row) for row in form]  # moved: N v
+    square, right, mass, inside = low * sum(moved), low * sum(line), low * sum(r), [False] * c
+    for number in range(1 << c):
+        if square * over > right * mass * under:
+            return False
+        x = (~number & (number + 1)).bit_length() - 1  # Gray code: the answer that enters or leaves
+        if x < c:
+            change = -rest if inside[x] else rest
+            inside[x] = not inside[x]
+            square += change * (2 * moved[x] + change * form[x][x])
+            moved = [entry + change * own for entry, own in zip(moved, form[x])]
+            right, mass = right + change * line[x], mass + change * r[x]
+    return True
+
+
+def eighths(given, c):
+    """Eight times a form in ``(1, s)`` that no set makes negative: pairs of answers, and sizes next to each other."""
+    if given is None:
+        return [[0] * (c + 1)] * (c + 1)
+    pairs, size, factor = keys(given, "pairs size factor")
+    pairs, factor = double(pairs, c, c), double(factor)
+    need(type(size) is int and 0 <= size <= c and factor >= 0, "the factor of the size is negative")
+    both = [[0 if x == y else pairs[min(x, y)][max(x, y)] for y in range(c)] for x in range(c)]
+    need(min(map(min, both)) >= 0, "a multiplier of a pair is negative")
+    sums = [sum(row) for row in both]
+    found = [[sum(sums), *sums], *([own, *row] for own, row in zip(sums, both))]
+    twice = [c - 2 * size - 1] + [1] * c  # 2 (|A| - k - 1/2); its square less 1 is 4 (|A| - k)(|A| - k - 1)
+    found = [[entry + 2 * factor * i * j for entry, j in zip(row, twice)] for row, i in zip(found, twice)]
+    found[0][0] -= 2 * factor
+    return found
+
+
+def signs_hold(form, over, under, line, r, low, high, shift, taken, unit):
+    """The same for many answers: in signs ``(1, s)``, ``2 v = (high + low) + (high - low) s``.
+
+    A diagonal whose sum is 0, ``shift``, changes nothing there; ``taken`` is what no set makes negative, as `eighths`.
+    """
+    c, all_, one = len(r), high + low, high - low
+    y, mass = ([all_ * sum(part), *(one * entry for entry in part)] for part in (line, r))
+    cost = [[all_ * all_ * sum(map(sum, form)), *(all_ * one * sum(row) for row in form)]]
+    cost += [[cost[0][i + 1], *(one * one * entry for entry in row)] for i, row in enumerate(form)]
+    shift[0] = -sum(shift[1:])
+    eighth = Fraction(high * high * under, S) / unit
+
+    def spare(i, j):
+        kept = under * (y[i] * mass[j] + y[j] * mass[i]) - 2 * over * cost[i][j]
+        return kept * eighth.denominator + eighth.numerator * (8 * (i == j) * shift[i] - taken[i][j])
+
+    return semidefinite([[spare(i, j) for j in range(c + 1)] for i in range(c + 1)])
+
+
+def semidefinite(matrix):
+    """Whether an integer matrix is ``L L'`` plus one with dominant diagonal; True is a proof, floats only guess."""
+    size = range(len(matrix))
+    afford(len(matrix) ** 3)
+    if min(matrix[i][i] for i in size) <= 0:
+        return False
+    half = [matrix[i][i].bit_length() + 1 >> 1 for i in size]
+    near = [[float(Fraction(matrix[i][j], 1 << half[i] + half[j])) for j in range(i + 1)] for i in size]
+    for slack in (1e-14, 1e-12, 1e-10):
+        factor = []
+        for i in size:
+            row = []
+            for j in range(i):
+                row.append((near[i][j] - dot(row, factor[j])) / factor[j][j])
+            pivot = near[i][i] - slack * len(matrix) - sum(entry * entry for entry in row)
+            if pivot <= 0:
+                return False
+            factor.append([*row, pivot**0.5])
+        rows = [[int(entry * 2**54) << half[i] for entry in row] for i, row in enumerate(factor)]
+        rest = [[(matrix[i][j] << 108) - dot(rows[i], rows[j]) for j in range(i + 1)] for i in size]
+        others = [sum(abs(rest[max(i, j)][min(i, j)]) for j in size if j != i) for i in size]
+        if all(rest[i][i] >= other for i, other in enumerate(others)):
+            return True
+    return False
+
+
+def rays_hold(form, over, under, line, r, notion):
+    """The same for the rays of a graph, a metric or one-sided privacy, whose entries are enclosed.
+
+    ``w <= v <= w + error``, so that both sides change by no more than ``error`` times sums of absolute values.
+    """
+    rays, unit = one_sided_rays(notion) if notion.ties is None else tied_rays(notion)
+    distances = {d for ray in rays for d in ray if d}
+    deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
+    need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
+    bits = 256 + 5 * ceil(deepest)
+    places, known = bits // 3 + 20, {}
+    _, low, high = nats(notion.epsilon, max(400, places))
+    for d in distances:
+        down, up = (near("exp", -end * unit * d, side, places) for end, side in ((high, False), (low, True)))
+        known[d] = floor(down * 2**bits), ceil(up * 2**bits)
+    error = max((up - down for down, up in known.values()), default=0)
+    values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
+    sizes = under * sum(map(abs, line)) * sum(map(abs, r)) + over * sum(abs(entry) for row in form for entry in row)
+    lost = 2 * error * ((1 << bits) + error) * sizes
+    for ray in rays:
+        w = [values[d] for d in ray]
+        cost, right, mass = sum(own * dot(row, w) for own, row in zip(w, form) if own), dot(line, w), dot(r, w)
+        if under * right * mass - over * cost < lost or (not mass and right < error * sum(map(abs, line))):
+            return False
+    return True
+
+
+def one_sided_rays(notion):
+    """Rays as distances below 0, in epsilon: sets of sensitive answers, and single other ones (None is a zero)."""
+    n, secret = notion.n, sorted(notion.capped)
+    need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
+    sets = [set(part) for size in range(1, len(secret) + 1) for part in combinations(secret, size)]
+    units = [[0 if x == z else None for x in range(n)] for z in range(n) if z not in notion.capped]
+    return [[0 if x in part else 1 for x in range(n)] for part in sets] + units, 1
+
+
+def tied_rays(notion):
+    """The same for mutual ties: the vertices of every part, None on the other parts; and what 1 stands for."""
+    (lengths, chains, unit), found = whole_lengths(notion.n, notion.ties), []
+    for part in parts_of(notion.n, lengths):
+        place = {x: i for i, x in enumerate(part)}
+        ties = [(place[x], place[z], size) for (x, z), size in lengths.items() if x in place]
+        for below in vertices([chains[x][part[0]] for x in part], ties):
+            ray = dict(zip(part, below))
+            found.append([ray.get(x) for x in range(notion.n)])
+        need(len(found) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return found, unit
+
+
+def whole_lengths(n, ties):
+    """Ties as integers, none shorter than stated, without those that follow; the shortest chains; what 1 stands for."""
+    afford(len(ties) * n * n)
+    unit = Fraction(2) ** (frexp(max(ties.values(), default=1))[1] - 52)
+    whole = {(x, z): max(1, ceil(d / unit)) for (x, z), d in ties.items() if x < z}
+    first, equal = 0, {}
+    for size in sorted(set(whole.values())):
+        first = first if first and size - first <= first >> 38 else size
+        equal[first] = size  # in the end the largest of those that begin with this one
+    begins, far, lengths = sorted(equal), 1 << 100, {}
+    chains = [[0 if x == z else far for z in range(n)] for x in range(n)]
+    for size, x, z in sorted((equal[begins[bisect(begins, size) - 1]], x, z) for (x, z), size in whole.items()):
+        if chains[x][z] > size + (size >> 38):
+            lengths[x, z] = lengths[z, x] = size
+            to, on = list(chains[x]), list(chains[z])
+            for own, a, b in zip(chains, to, on):
+                own[:] = [min(have, a + size + d, b + size + c) for have, c, d in zip(own, to, on)]
+    return lengths, chains, unit
+
+
+def vertices(start, ties):
+    """Vertices ``u`` of ``u_x - u_z <= length`` for ties ``(x, z, length)``, as distances below their largest entry.
+
+    The first one, ``start``, is as far above some answer as chains of ties allow.
+    """
+    size = len(start)
+    need(size <= TIED, f"{size} answers are tied to each other", NotCheckedError)
+    waiting = [tuple(max(start) - entry for entry in start)]
+    found = set(waiting)
+    while waiting:
+        below, spare, held, holds = waiting.pop(), [], [0] * size, [0] * size
+        for x, z, length in ties:
+            left = length - (below[z] - below[x])
+            if left:
+                spare.append((left, 1 << x, 1 << z))
+            else:  # x is as far above z as it may be: where x is raised, z is too
+                held[x] |= 1 << z
+                holds[z] |= 1 << x
+        for raised in edges_from(held, holds):
+            step = min(left for left, x, z in spare if raised & x and not raised & z)
+            moved = [entry - step if raised >> x & 1 else entry for x, entry in enumerate(below)]
+            vertex = tuple(entry - min(moved) for entry in moved)
+            if vertex not in found:
+                found.add(vertex)
+                waiting.append(vertex)
+                need(len(found) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return found
+
+
+def edges_from(held, holds):
+    """Sets of answers, as bits, that an edge raises: with all that they hold up, connected as the others are."""
+    everyone, near = (1 << len(held)) - 1, [one | two for one, two in zip(held, holds)]
+
+    def flood(chosen, along, allowed):
+        fresh = chosen
+        while fresh:
+            x = (fresh & -fresh).bit_length() - 1
+            more = along[x] & allowed & ~chosen
+            chosen, fresh = chosen | more, fresh & (fresh - 1) | more
+        return chosen
+
+    waiting = [(flood(1, held, everyone), 0), (0, flood(1, holds, everyone))]
+    while waiting:
+        inside, outside = waiting.pop()
+        sides = ((inside, everyone & ~outside), (outside, everyone & ~inside))
+        if inside & outside or any(side & ~flood(side & -side, near, allowed) for side, allowed in sides):
+            continue  # not one set, or it cannot be connected any more
+        free = everyone & ~(inside | outside)
+        if free:
+            waiting.append((flood(inside | (free & -free), held, everyone), outside))
+            waiting.append((inside, flood(outside | (free & -free), holds, everyone)))
+        elif inside and outside:
+            yield inside
+
+
+def by_mean(design, numbers, slope, line):
+    """A workload of multiples of ``w``: ``2 k.w - 1.y``, if ``(k.v)^2 <= (y.v)(r.v)`` for every set's column."""
+    need(design.notion.is_pure, "these multipliers prove nothing but under pure privacy", ClaimError)
+    r, c, gram, unit = design.r, design.c, design.centered, design.factor
+    w, k, y = ([Fraction(entry, S) for entry in double(part, c)] for part in (numbers, slope, line))
+    middle = dot(r, w) / design.total
+    centered = [entry - middle for entry in w]
+    pivot = max(range(c), key=lambda x: abs(centered[x]))
+    need(centered[pivot], "the numbers are all the same", ClaimError)
+    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
+    holds = all(g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row))
+    need(holds, "the workload is not of multiples of the numbers", ClaimError)
+    holds = line_holds(k, y, [Fraction(weight, design.total) for weight in r], Fraction(*design.base))
+    need(holds, COSTS, ClaimError)
+    return factor * (2 * dot(k, centered) - sum(y)) - design.spread
+
+
+def line_holds(k, y, r, b):
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
+
+    That is ``v.a(t) >= 0`` for all ``t``, ``a(t) = r t^2 - 2 k t + y``: only the sets ``{a(t) < 0}`` count. They change
+    at roots, which are known to 200 bits; where roots are nearer, every set between is checked.
+    """
+    inside, events = {x for x in range(len(k)) if not r[x] and (k[x] < 0 or k[x] == 0 > y[x])}, []
+    for x, (p, q, w) in enumerate(zip(k, y, r)):
+        if w and p * p > w * q:
+            spread, middle = root(p * p - w * q) / w, p / w
+            events += [(floor((middle - spread) * 2**200), x, False), (floor((middle + spread) * 2**200), x, True)]
+        elif not w and p:
+            events.append((floor(q / p * 2**199), x, p < 0))
+    groups, near = [[]], 8 + 4 / min(w for w in r if w)  # what a root may be off, in units of its last bit
+    for event in sorted(events):
+        if not groups[-1] or event[0] - groups[-1][-1][0] > near:
+            groups.append([])
+        groups[-1].append(event)
+    for group in groups:
+        free = sorted({x for _, x, _ in group})
+        need(len(free) <= 12, "too many roots are too near each other", NotCheckedError)
+        for size in range(len(free) + 1):
+            for more in combinations(free, size):
+                chosen = inside.difference(free).union(more)
+                one, two, three = (b * sum(part) + (1 - b) * sum(part[x] for x in chosen) for part in (k, y, r))
+                if two < 0 or one * one > two * three:
+                    return False
+        for _, x, leaves in group:
+            (inside.discard if leaves else inside.add)(x)
+    return True
+
+
+def largest_contrast(n, low, high):
+    """Largest ``(1-b)^2 k (n-k) / (b n + (1-b) k)^2`` of all ``k``: it rises up to ``n b / (1 + b)``, then falls."""
+    least, step = n * low // (low + high), high - low
+    sizes = {min(n - 1, max(1, k)) for k in (least, least + 1)}
+    return max(Fraction(step * step * k * (n - k), (low * n + step * k) ** 2) for k in sizes)
+
+
+def by_product(design, sizes, eigenvalues, level):
+    """Forms that only see in which attributes answers differ: all are diagonal in the same spaces, one a set ``T``.
+
+    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` the size of a set decides. Of a Gram matrix that sees
+    more, the average over pairs alike counts; what it leaves moves no eigenvalue by more than ``off``.
+    """
+    need(design.notion.is_pure, "these multipliers prove nothing but under pure privacy", ClaimError)
+    n, gram, unit = design.c, design.centered, design.factor
+    need(all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n, "other sizes", ClaimError)
+    need(len(set(design.r)) == 1, "the weights are not all the same", ClaimError)
+    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + 2 ** len(sizes)))
+    mu, off = spectrum(gram, sizes)
+    mu, off = [entry * unit for entry in mu], off * unit
+    most = largest_contrast(n, *design.base) * max(s * s * (m + off) for s, m in zip(sigma, mu))
+    need(level >= most, COSTS, ClaimError)
+    rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
+    return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - n * level - design.spread
+
+
+def spectrum(form, sizes):
+    """Eigenvalues of a form's average over pairs that differ in the same attributes; largest row sum of the rest."""
+    afford(len(form) ** 2 * len(sizes))
+    answers, full = list(product(*map(range, sizes))), prod(size - 1 for size in sizes)
+    seen = [[sum((a != b) << i for i, (a, b) in enumerate(zip(x[::-1], z[::-1]))) for z in answers] for x in answers]
+    sums, counts = [0] * 2 ** len(sizes), [0] * 2 ** len(sizes)
+    for parts, row in zip(seen, form):
+        for part, entry in zip(parts, row):
+            sums[part] += entry
+            counts[part] += 1
+    common = len(form) * full  # a multiple of every count
+    average = [total * (common // count) for total, count in zip(sums, counts)]
+    rest = max(sum(abs(entry * common - average[part]) for part, entry in zip(*pair)) for pair in zip(seen, form))
+    found = [Fraction(entry, common) for entry in average]
+    for axis, size in enumerate(reversed(sizes)):
+        for place in (place for place in range(len(found)) if not place >> axis & 1):
+            one, two = found[place], found[place | 1 << axis]
+            found[place], found[place | 1 << axis] = one + (size - 1) * two, one - two
+    return found, Fraction(rest, common)
+
+
+PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "none": lambda design: Fraction(0)}
+
+
+class Frequencies:
+    """Subset selection for all frequencies, weighted alike, times ``unit``: reports are sets of ``k`` of ``n`` answers.
+
+    With probability ``p`` a set has the truth and ``k - 1`` others, else ``k`` others, all sets alike; ``q`` is the
+    probability that it has any other answer. ``(count / N - q) / (p - q)`` is unbiased.
+    """
+
+    def __init__(self, data, old):
+        kind, epsilon = keys(data["privacy"], "kind epsilon")
+        self.old = old
+        need(kind == "pure" and data["objective"] == "average", "frequencies are proved for pure privacy, on average")
+        self.n, self.k, mass = len(labels(data["inputs"])), data["size"], data["mass"]
+        self.unit = Fraction(double(data["unit"]), S) ** 2
+        ratio, _, top = nats(epsilon)  # older files were proved with more than 96 bits
+        self.base = (ratio or near("exp", top, up=True)).as_integer_ratio()[::-1]
+        n, k, (over, under, _) = self.n, self.k, power(epsilon, 1)
+        need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is none")
+        need(mass * (n - k) * under <= (UNIT - mass) * k * over, "not private", ClaimError)
+        self.p = Fraction(mass, UNIT)
+        self.q = (self.p * (k - 1) + (1 - self.p) * k) / (n - 1)
+        need(self.p > self.q, "reports tell nothing", ClaimError)
+        self.spread = self.unit * (1 - Fraction(1, n))
+
+    def errors(self):
+        """Mean squared error and squared bias, the same for all answers."""
+        p, q = self.p, self.q
+        return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
+
+    def bound(self, multipliers):
+        """By the product bound with one attribute, and the best multipliers where there are none (an old format)."""
+        n, most = self.n, largest_contrast(self.n, *self.base)
+        if self.old:
+            return self.unit * Fraction((n - 1) ** 2) / (n * most) - self.spread
+        kind, sizes, eigenvalues, level = keys(multipliers, "kind sizes eigenvalues level")
+        need(kind == "product" and sizes == [n] and type(sizes[0]) is int, "unknown multipliers")
+        level, _, sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 3))
+        need(level >= most * sigma**2 * self.unit, COSTS, ClaimError)
+        return 2 * sigma * self.unit * (n - 1) - n * level - self.spread
+
+
+# The files.
+
+
+def told(value, digits=15):
+    """A rational in decimals."""
+    try:
+        return f"{float(value):.{digits}g}"
+    except OverflowError:
+        return "more than 1e308"
 
 
 def check(path):
-    """Prove the certificate in a file, of a mechanism or of a design."""
+    """Prove the certificate in a file; what was proved, in words, the bound, the gap and a note."""
     data = read(path)
+    need(isinstance(data, dict) and isinstance(data.get("format"), str), "no certificate of ldpopt")
     if data["format"] == "ldpopt certificate 1":
-        return check_program(data)
-    from ldpopt_check_designs import check_design
-
+        return *check_program(data), ""
+    need(data["format"] in (*FORMATS, FREQUENCIES), f"{data['format']!r:.60} is no format of ldpopt that is known here")
     return check_design(data)
 
 
 def main(paths):
-    """Check files; exit code 0 if every one holds, 1 if one does not, 2 if one is no certificate."""
+    """Check files and say so, one line each; the exit code is the largest of all."""
     code = 0
     for path in paths:
         try:
-            value, bound, gap = check(path)
-            print(f"{path}: private; {value}, bound {float(bound):.15g}, gap {float(gap):.3g}: holds")
+            value, bound, gap, note = check(path)
+            line, own = f"private; {value}, bound {told(bound)}, gap {told(gap, 3)}: holds{note}", 0
         except ClaimError as error:
-            code = max(code, 1)
-            print(f"{path}: DOES NOT HOLD: {error}")
+            line, own = f"DOES NOT HOLD: {error}", 1
+        except NotCheckedError as error:
+            line, own = f"NOT CHECKED: {error}", 2
         except Exception as error:  # whatever it is that fails, nothing was proved
-            code = 2
-            print(f"{path}: no certificate: {type(error).__name__}: {error}")
+            line, own = f"no certificate: {type(error).__name__}: {error}", 2
+        code = max(code, own)
+        print(f"{path}: {line[:500]}")
     return code
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))  # for python -I
-    from ldpopt_check import main  # the copy of this file that designs import too
-
-    sys.exit(main(sys.argv[1:]) if sys.argv[1:] else "usage: python ldpopt_check.py FILE ...")
+    sys.stdout.reconfigure(errors="backslashreplace")
+    if not sys.argv[1:]:
+        print("usage: python ldpopt_check.py FILE ...", file=sys.stderr)
+    sys.exit(main(sys.argv[1:]) if sys.argv[1:] else 2)

@@ -1,19 +1,14 @@
 """How much worse other mechanisms estimate a workload than the optimal design; writes benchmarks/estimation.md.
 
     python benchmarks/estimation.py [SIZE ...]
-    python benchmarks/estimation.py --large [WORKLOAD SIZE EPSILON GAP]
 
 Every mechanism gets the best unbiased linear estimator for its channel, and where it has a parameter the best one. The
-factorization mechanism gets the best of five starts. CPU seconds of one core. With ``--large``: what the method for
-many answers reaches, each case in a process of its own; writes benchmarks/estimation_large.md after each.
+factorization mechanism gets the best of five starts. CPU seconds of one core.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -41,14 +36,6 @@ PEERS = {
     "hierarchy": lambda n, e: [peers.hierarchy(n, e)],
 }
 MEANS = {"Duchi": mean.Duchi, "piecewise": mean.Piecewise, "hybrid": mean.Hybrid, "Laplace": mean.Laplace}
-
-LARGE = [
-    *(("prefix", n, epsilon, gap) for n, gap in ((64, 1e-3), (128, 3e-4)) for epsilon in (0.5, 1.0, 2.0)),
-    *(("ranges", n, epsilon, 1e-3) for n in (64, 128) for epsilon in (0.5, 1.0, 2.0)),
-    *(("falling weights", 64, epsilon, 1e-3) for epsilon in (0.5, 1.0, 2.0)),
-    *(("prefix", 256, epsilon, 1e-3) for epsilon in (1.0, 2.0, 0.5)),
-]
-"""Cases for many answers: workload, answers, epsilon, relative gap aimed at. Falling weights: prefixes, 1/x."""
 
 
 def cases(sizes):
@@ -130,55 +117,6 @@ def page(sizes, ratios, means, gaps, seconds):
     return "\n".join(lines) + "\n"
 
 
-def large(name, n, epsilon, gap):
-    """One case for many answers, as a line of JSON."""
-    n, weights = int(n), 1.0 / np.arange(1, int(n) + 1) if name == "falling weights" else None
-    workload = Workload.ranges(n) if name == "ranges" else Workload.prefix(n)
-    start = time.process_time()
-    best = design(workload, PureLDP(float(epsilon)), weights=weights, gap=float(gap))
-    seconds, start = time.process_time() - start, time.process_time()
-    wrong = best.certificate.recheck()
-    if wrong:
-        raise AssertionError(wrong)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row = [name, n, epsilon, best.value, best.bound, best.relative_gap, seconds, time.process_time() - start, memory]
-    print(json.dumps([*row, best.n_reports]))
-
-
-def large_page(rows):
-    """The table in Markdown."""
-    lines = [
-        "# Designs for many answers",
-        "",
-        "Average variance of one respondent, summed over the workload, with the bound for every private mechanism;",
-        "both are proved in integers, and the proof was checked again. CPU seconds of one core: of the design with",
-        "its proof, and of checking it again. Made by `python benchmarks/estimation.py --large`; each case in a",
-        "process of its own.",
-        "",
-        "| workload | n | epsilon | value | bound | relative gap | CPU s | check, CPU s | memory, MB | reports |",
-        "|---" * 10 + "|",
-    ]
-    for name, n, epsilon, value, bound, gap, seconds, check, memory, reports in rows:
-        lines.append(
-            f"| {name} | {n} | {epsilon} | {value:.7g} | {bound:.7g} | {gap:.1e} | {seconds:.1f} | {check:.1f} "
-            f"| {memory:.0f} | {reports} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def measure_large():
-    """All cases, one after the other."""
-    rows = []
-    for case in LARGE:
-        command = [sys.executable, __file__, "--large", *map(str, case)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append(json.loads(done.stdout))
-        Path(__file__).with_name("estimation_large.md").write_text(large_page(rows))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--large"]:
-        large(*sys.argv[2:6]) if len(sys.argv) > 2 else measure_large()
-        sys.exit()
     chosen = tuple(map(int, sys.argv[1:])) or SIZES
     Path(__file__).with_suffix(".md").write_text(page(chosen, *compare(chosen)))

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import PureLDP, Workload, design
+from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import peers
-from ldpopt.designing.frequency_certificate import best_size
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.foundation.budget import Budget
 

@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 MAX_CHARACTERS = 600
 """Largest number of characters of each part of a message."""
+
+
+_SHOWS_VALUES: ContextVar[bool] = ContextVar("shows_values", default=False)
+
+
+@contextmanager
+def showing_values(shows: bool = True) -> Iterator[None]:
+    """Let messages quote what people answered, within a block; else they say row, column and the known labels only.
+
+    Parameters
+    ----------
+    shows : bool
+        Whether they do; default: ``True``.
+
+    Examples
+    --------
+    >>> from ldpopt import Mechanism
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> with showing_values():
+    ...     coin.sample(["Yes"])
+    Traceback (most recent call last):
+    ldpopt.errors.StatementError: unknown answer 'Yes': not a label of the mechanism
+      where: entry 0
+      do: did you mean 'yes'? known: no, yes
+    """
+    token = _SHOWS_VALUES.set(shows)
+    try:
+        yield
+    finally:
+        _SHOWS_VALUES.reset(token)
+
+
+def shows_values() -> bool:
+    """Whether messages may quote what people answered."""
+    return _SHOWS_VALUES.get()
 
 
 class LdpoptError(Exception):

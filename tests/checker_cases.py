@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import copy
+import functools
+import tempfile
+from fractions import Fraction as F
+from pathlib import Path
 from typing import Any
 
-from ldpopt_check import UNIT, ClaimError
+import ldpopt_check as checker
+from ldpopt_check import UNIT, ClaimError, NotCheckedError
+from tampering import first_row, with_digest
 
 EPS = "log(3)"
 GOOD: dict[str, Any] = {
@@ -51,6 +57,89 @@ def tabled(kind: str = "pure", **more: Any) -> dict[str, Any]:
 def refused(function: Any, *given: Any) -> bool:
     try:
         function(*given)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, ClaimError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, ClaimError, NotCheckedError):
         return True
     return False
+
+
+def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
+    """One small design of every kind that the library saves: workload, notion, options."""
+    import networkx as nx
+    import numpy as np
+
+    import ldpopt as lo
+
+    places = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1], [1.4, 1.3]])
+    apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
+    line = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * 0.1
+    two = nx.Graph([("a", "b"), ("b", "c"), ("d", "e")])
+    return {
+        "sets": (lo.Workload.prefix(list("abcde")), lo.PureLDP(1.0), {"weights": [0.3, 0.3, 0.2, 0.1, 0.1]}),
+        "worst": (lo.Workload.prefix(4), lo.PureLDP("log(3)"), {"objective": "worst_case"}),
+        "classes": (lo.Workload([[1, 1, 0, 0.5], [0, 0, 2, 0.25]]), lo.PureLDP("log(3)"), {}),
+        "elliptope": (lo.Workload.prefix(22), lo.PureLDP(1.0), {"gap": 0.02}),
+        "mean": (lo.Workload.mean(range(21)), lo.PureLDP(1.0), {"gap": 0.02}),
+        "product": (lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2), lo.PureLDP(1.0), {}),
+        "alike": (
+            lo.Workload.marginals({"a": range(3), "b": range(7)}, 1),
+            lo.PureLDP(1.0),
+            {"objective": "worst_case"},
+        ),
+        "blocks": (lo.Workload.frequencies(7), lo.PureLDP(1.0), {}),
+        "frequencies": (lo.Workload.frequencies(60), lo.PureLDP("log(3)"), {}),
+        "cycle": (lo.Workload.prefix(5), lo.GraphDP(1.0, nx.cycle_graph(5)), {}),
+        "edges": (
+            lo.Workload.frequencies(list("abcd")),
+            lo.GraphDP("log(3)", nx.Graph([("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")])),
+            {"objective": "worst_case"},
+        ),
+        "parts": (lo.Workload.frequencies(list("abcde")), lo.GraphDP(1.0, two, parts="separate"), {}),
+        "places": (lo.Workload.frequencies(4), lo.MetricDP(1.0, apart), {}),
+        "line": (lo.Workload.prefix(5), lo.MetricDP("log(20)", line), {}),
+        "one_sided": (lo.Workload.frequencies(list("abcd")), lo.OneSided("log(4)", ["a", "c"]), {}),
+    }
+
+
+@functools.cache
+def saved(name: str) -> str:
+    """The file of a design as the library writes it, as text."""
+    import ldpopt as lo
+
+    workload, privacy, options = designs()[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "design.json"
+        lo.save_design(lo.design(workload, privacy, **options), path)
+        return path.read_text(encoding="utf-8")
+
+
+def third(data: Any) -> Any:
+    """A design's file in the third format, of one in an older format; multipliers and masses are the same."""
+    if data["format"] == checker.FORMATS[0]:
+        return data
+    new = checker.in_new_words({key: part for key, part in data.items() if key != "about"})
+    new["format"] = checker.FORMATS[0]
+    if "size" in new:
+        n, most = (
+            len(new["inputs"]),
+            checker.largest_contrast(len(new["inputs"]), *checker.least_ratio(data["epsilon"])),
+        )
+        sigma = float((n - 1) / (n * most))
+        level = float(most * F(sigma) ** 2 * F(new["unit"]) ** 2) * (1 + 2**-50)
+        bound = 2 * F(sigma) * F(new["unit"]) ** 2 * (n - 1) - n * F(level) - F(new["unit"]) ** 2 * (1 - F(1, n))
+        new["multipliers"] = {"kind": "product", "sizes": [n], "eigenvalues": [0.0, sigma], "level": level}
+        value, off = checker.Frequencies(new, None).errors()
+        return with_digest({**new, "achieved": str(value), "bound": str(bound)})
+    design = checker.Design(new, True)
+    value, off = design.errors()
+    rows, seen = [], set()
+    for x, j in enumerate(design.kind):
+        fresh = j not in seen or not design.notion.is_pure
+        rows.append(new["left_inverse"][j if design.notion.is_pure else x] if fresh else [0.0] * len(new["masses"][0]))
+        seen.add(j)
+    new["left_inverse"] = [first_row(rows), *rows[1:]]
+    found = {
+        "achieved": str(value),
+        "bias": str(checker.root(off)),
+        "bound": str(max(design.bound(new["multipliers"]), F(0))),
+    }
+    return with_digest({**new, **found})

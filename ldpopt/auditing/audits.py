@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.display import facts_html
 
@@ -91,3 +92,38 @@ def audit_by(privacy: Auditor, channel: Any) -> Audit:
         what = f"{type(privacy).__name__}.audit() returned {shown}, not an Audit with a verdict and numbers >= 0"
         raise StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
     return found
+
+
+def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
+    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the budget."""
+    low, high = budget.enclosure()
+    verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
+    if not isinstance(ratio, Fraction):
+        return math.inf, verdict
+    epsilon = round_up(log_enclosure(ratio)[1])
+    return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
+
+
+def audit_by_odds(
+    odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
+) -> Audit:
+    """Audit of a law whose largest ratio of two probabilities of a report is known exactly.
+
+    Parameters
+    ----------
+    odds : Fraction
+        The ratio.
+    epsilon : Budget
+        The claim.
+    delta : callable
+        Hockey-stick divergence at a ratio, before it is clipped at 0.
+    witness : tuple
+        Two labels and a report that attain the ratio.
+    """
+    least, verdict = verdict_of_ratio(odds, epsilon)
+
+    def curve(at: Budget) -> float:
+        return max(0.0, round_up(delta(at.enclosure()[0])))
+
+    found = 0.0 if verdict == "certified" else curve(epsilon)
+    return Audit(least, found, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)

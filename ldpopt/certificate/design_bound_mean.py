@@ -1,9 +1,8 @@
-r"""The proof of a design for a single mean: a line and a slope below, values of the reports above.
+r"""The bound for a single mean: a line and a slope.
 
 With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average variance below
 ``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets between the roots of ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need
-checking, see `pricing`; the roots are sorted exactly. The values of the reports are dyadic, so that the estimate has
-exactly the right mean.
+checking, see `pricing`; the roots are sorted exactly.
 """
 
 from __future__ import annotations
@@ -12,93 +11,66 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import UNBOUNDED, Statement, is_unbiased
-from ldpopt.certificate.exactly import Exactly, Whole
+from ldpopt.certificate.design_bound import Cone, Statement
+from ldpopt.certificate.documents import Entry
+from ldpopt.certificate.integers import Exact, Exactly
 from ldpopt.foundation.checks import Float
-
-if TYPE_CHECKING:
-    from ldpopt.certificate.entries import Entry
-
-MASSES = 1 << 53
-"""Sum of a row's masses."""
+from ldpopt.privacy.cones.rays import Rays
 
 BITS = 200
 """Bits after the point to which roots are computed before they are compared exactly."""
 
 
 @dataclass(frozen=True, eq=False)
-class MeanMultipliers:
-    """What proves value and bound of a design for a single mean, as floats that are read exactly.
+class MeanBound:
+    """What proves a bound for a single mean, as floats that are read exactly.
 
     Attributes
     ----------
     numbers : ndarray, shape (n,)
         ``w``: every row of the workload is a multiple of it plus a constant.
-    values : ndarray, shape (m,)
-        What each report counts for in the mean of these numbers.
     slope, line : ndarray, shape (n,)
         ``k`` and ``y``.
     """
 
     numbers: Float
-    values: Float
     slope: Float
     line: Float
 
     kind: ClassVar[str] = "mean"
-    keys: ClassVar[tuple[str, ...]] = ("numbers", "values", "slope", "line")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {key: getattr(self, key).tolist() for key in self.keys}
+        return {"numbers": self.numbers.tolist(), "slope": self.slope.tolist(), "line": self.line.tolist()}
 
     @classmethod
-    def read(cls, table: dict[str, Entry], n: int, m: int) -> MeanMultipliers:
-        """Read what `stated` wrote, for ``n`` answers and ``m`` reports."""
-        return cls(*(table[key].numbers(m if key == "values" else n) for key in cls.keys))
+    def read(cls, entry: Entry, n: int) -> MeanBound:
+        """Read what `stated` wrote, for ``n`` answers."""
+        return cls(*(part.numbers(n) for part in entry.table("numbers", "slope", "line").values()))
 
-    def costs_hold(self, statement: Statement, base: Fraction) -> bool:
+    def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether no column costs more than allowed, and the workload is what is claimed."""
-        if _factor(statement, self.numbers) is None:
+        if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
         k, y, r = Exactly.of(self.slope), Exactly.of(self.line), statement.weights
         return _holds(
             k.whole * (r.denominator * y.denominator),
             y.whole * (k.denominator * r.denominator),
             r.whole * (k.denominator * y.denominator),
-            base,
+            cone,
         )
 
-    def bound_below(self, statement: Statement) -> Fraction:
-        """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload: a bound if `costs_hold`."""
+    def below(self, statement: Statement) -> Fraction:
+        """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
         factor = _factor(statement, self.numbers)
         assert factor is not None
         k, y, w = Exactly.of(self.slope), Exactly.of(self.line), _centered(statement, self.numbers)
         told = Fraction(int(k.whole @ w.whole), k.denominator * w.denominator)
         return factor * (2 * told - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
-
-    def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
-        """Variance of the reports' values, if their mean is exactly the number of each answer."""
-        factor, w = _factor(statement, self.numbers), Exactly.of(self.numbers)
-        if factor is None or channel.shape != (len(self.numbers), len(self.values)):
-            return UNBOUNDED
-        masses, values = np.ldexp(channel, 53).astype(np.int64).astype(object), Exactly.of(self.values)
-        means = masses @ values.whole
-        if not (means * w.denominator == w.whole * (MASSES * values.denominator)).all():
-            return UNBOUNDED
-        if not is_unbiased(statement, channel, left_inverse):
-            return UNBOUNDED
-        unit = MASSES * values.denominator**2
-        second = masses @ values.whole**2
-        found = second * w.denominator**2 - w.whole**2 * unit
-        total = unit * w.denominator**2
-        if objective == "worst_case":
-            return factor * Fraction(int(max(found)), total)
-        return factor * Fraction(int(statement.weights.whole @ found), total * statement.weights.denominator)
 
 
 def _centered(statement: Statement, numbers: Float) -> Exactly:
@@ -131,7 +103,7 @@ class _Root(NamedTuple):
     joins: bool
 
 
-def _holds(k: Whole, y: Whole, r: Whole, base: Fraction) -> bool:
+def _holds(k: Exact, y: Exact, r: Exact, base: Fraction) -> bool:
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
     roots: list[_Root] = []
     inside = np.zeros(len(k), dtype=bool)

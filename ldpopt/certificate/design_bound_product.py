@@ -1,4 +1,4 @@
-r"""The proof of a design whose workload only sees in which attributes answers differ.
+r"""The bound for workloads that only see in which attributes answers differ; with one attribute: all answers alike.
 
 With weights alike and ``S = sum_T sigma_T E_T`` the cost of a column is at most ``max_T nu_T`` times the square of its
 contrast, ``nu_T = sigma_T^2 mu_T``, and that depends on the size of its set only. With ``y`` a constant,
@@ -6,32 +6,103 @@ contrast, ``nu_T = sigma_T^2 mu_T``, and that depends on the size of its set onl
 .. math:: \max_T \nu_T \, (1-b)^2 \frac{k (n-k)}{n} \le \frac{y}{n} \big(b n + (1-b) k\big)^2
           \quad \text{for } k = 0, \dots, n
 
-is all there is to check. The information of the channel is in the scheme as well, so that its value is a rational.
+is all there is to check. A Gram matrix that is in the scheme up to ``D`` with absolute row sums of at most ``delta``
+costs at most ``mu_T + delta`` in place of ``mu_T``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound import UNBOUNDED, Statement, is_unbiased
-from ldpopt.certificate.scheme import Scheme, value_generators
+from ldpopt.certificate.design_bound import Cone, Statement
+from ldpopt.certificate.documents import Entry
+from ldpopt.certificate.integers import BITS as DIGIT
+from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import Float
-
-if TYPE_CHECKING:
-    from ldpopt.certificate.entries import Entry
+from ldpopt.privacy.cones.rays import Rays
 
 MASSES = 1 << 53
 """Sum of a row's masses."""
 
+ROUNDED = 16
+"""Eigenvalues up to this multiple of what the Gram matrix has beside the scheme are rounding of the workload."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues ``mu`` of a centered Gram matrix in a scheme, and what it has beside them.
+
+    Attributes
+    ----------
+    scheme : Scheme
+        The attributes.
+    mu : tuple of Fraction
+        Eigenvalues of the average over pairs that differ in the same attributes, by the sets of attributes.
+    beside : Fraction
+        ``delta``: largest absolute row sum of the Gram matrix less that average; 0 if it is in the scheme.
+    """
+
+    scheme: Scheme
+    mu: tuple[Fraction, ...]
+    beside: Fraction
+
+    @classmethod
+    def of(cls, statement: Statement, scheme: Scheme) -> Spectrum | None:
+        """Of a statement; None if its answers are not those of the scheme, or not weighted alike."""
+        if len(statement.weights.whole) != scheme.n or (statement.weights.whole != statement.weights.whole[0]).any():
+            return None
+        patterns, parts = scheme.patterns.ravel(), statement.centered.parts
+        first = np.zeros((len(parts), 2 ** len(scheme.sizes)), dtype=np.int64)
+        first[:, scheme.patterns[0]] = parts[:, 0]
+        if all((part == entries[scheme.patterns]).all() for part, entries in zip(parts, first, strict=True)):
+            sums, counts, beside = _joined(first), np.ones(first.shape[1], dtype=np.int64).astype(object), Fraction(0)
+        else:
+            counts = np.bincount(patterns).astype(object)
+            sums = _joined(np.array([_exact_bincount(patterns, part.ravel(), len(counts)) for part in parts]))
+            common = int(np.lcm.reduce(counts))
+            rest = statement.gram.whole * common - (sums * (common // counts))[scheme.patterns]
+            beside = Fraction(int(np.abs(rest).sum(axis=1).max()), common * statement.scale)
+        entries = np.array([Fraction(int(s), int(c) * statement.scale) for s, c in zip(sums, counts, strict=True)])
+        return cls(scheme, tuple(scheme.transform(entries.reshape(scheme.shape)).ravel()), beside)
+
+    def least_level(self, sigma: Sequence[Fraction], base: Fraction) -> Fraction:
+        """Smallest ``y`` that holds, with ``base = e**-epsilon`` rounded down."""
+        n, low, high = self.scheme.n, base.numerator, base.denominator
+        largest = max(s * s * (m + self.beside) for s, m in zip(sigma, self.mu, strict=True))
+        # Of k (n - k) / (low n + (high - low) k)^2, which rises and then falls, around its largest value.
+        best = n * low // (low + high)
+        sizes = {min(n - 1, max(1, k)) for k in (best, best + 1)}
+        told = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
+        return largest * (high - low) ** 2 * told
+
+    def below(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
+        """``2 tr(S G_c) - 1.y``."""
+        parts = zip(sigma, self.mu, self.scheme.ranks.ravel().tolist(), strict=True)
+        return 2 * sum((s * m * rank for s, m, rank in parts), Fraction(0)) - self.scheme.n * level
+
+
+def _joined(parts: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Integers of digits."""
+    total = np.zeros(parts.shape[1], dtype=object)
+    for part in parts[::-1]:
+        total = (total << DIGIT) + part.astype(object)
+    return total
+
+
+def _exact_bincount(places: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Sums of digits by place: below ``2**53`` for up to ``2**17`` answers, and so exact in floats."""
+    return np.bincount(places, weights=numbers.astype(np.float64), minlength=size).astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
-class ProductMultipliers:
+class ProductBound:
     """What proves a bound in the scheme, as floats that are read exactly.
 
     Attributes
@@ -49,81 +120,53 @@ class ProductMultipliers:
     level: float
 
     kind: ClassVar[str] = "product"
-    keys: ClassVar[tuple[str, ...]] = ("sizes", "eigenvalues", "level")
 
     def stated(self) -> dict[str, Any]:
         """Plain values for a file."""
         return {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
 
     @classmethod
-    def read(cls, table: dict[str, Entry], n: int, m: int) -> ProductMultipliers:
+    def read(cls, entry: Entry, n: int) -> ProductBound:
         """Read what `stated` wrote, for ``n`` answers."""
-        sizes = tuple(entry.whole(n + 1) for entry in table["sizes"].list())
+        table = entry.table("sizes", "eigenvalues", "level")
+        sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
             raise table["sizes"].error(f"the sizes do not make {n} answers")
         return cls(sizes, table["eigenvalues"].numbers(2 ** len(sizes)), table["level"].number())
 
-    def costs_hold(self, statement: Statement, base: Fraction) -> bool:
-        """Whether no column costs more than ``y`` allows, with ``base = e**-epsilon`` rounded down."""
-        least = least_level(statement, self.sizes, self.eigenvalues, base)
-        return least is not None and Fraction(self.level) >= least
+    @classmethod
+    def best(cls, spectrum: Spectrum, base: Fraction) -> ProductBound:
+        """Multipliers with all costs alike, the best in the scheme, and the least level that holds in rationals."""
+        mu = np.array([float(value) for value in spectrum.mu])
+        ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
+        needed = mu > ROUNDED * float(spectrum.beside)
+        needed[0] = False
+        root = np.zeros(len(mu))
+        root[needed] = np.sqrt(mu[needed])
+        sigma = np.zeros(len(mu))
+        sigma[needed] = 1 / root[needed]
+        least = spectrum.least_level(_fractions(sigma), base)
+        sigma *= float(Fraction(float(root @ ranks)) / (n * least))
+        return cls(spectrum.scheme.sizes, sigma, round_up(spectrum.least_level(_fractions(sigma), base)))
 
-    def bound_below(self, statement: Statement) -> Fraction:
-        """``2 tr(S G_c) - 1.y - spread``: a bound if `costs_hold`."""
-        scheme = Scheme(self.sizes)
-        sigma, mu = _fractions(self.eigenvalues), _eigenvalues(statement, scheme)
-        assert mu is not None
-        parts = zip(sigma, mu, scheme.ranks.ravel().tolist(), strict=True)
-        trace = sum((s * m * rank for s, m, rank in parts), Fraction(0))
-        return 2 * trace - scheme.n * Fraction(self.level) - statement.spread
+    def holds(self, statement: Statement, cone: Cone) -> bool:
+        """Whether no column costs more than ``y`` allows."""
+        spectrum = None if isinstance(cone, Rays) else Spectrum.of(statement, Scheme(self.sizes))
+        return spectrum is not None and not isinstance(cone, Rays) and self.is_proved_by(spectrum, cone)
 
-    def value_above(self, statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
-        """Variance of the best unbiased estimator of a channel whose information is in the scheme."""
-        scheme = Scheme(self.sizes)
-        mu = _eigenvalues(statement, scheme)
-        told = information(scheme, np.ldexp(channel, 53).astype(np.int64))
-        if mu is None or told is None or not is_unbiased(statement, channel, left_inverse):
-            return UNBOUNDED
-        if objective == "worst_case" and not _same_for_all(scheme, channel):
-            return UNBOUNDED
-        total = -statement.spread
-        for m, have, rank in zip(mu[1:], told[1:], scheme.ranks.ravel()[1:], strict=True):
-            if m and not have:
-                return UNBOUNDED
-            total += m * int(rank) / have if m else 0
-        return total
+    def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
+        """The same, of a known spectrum."""
+        return Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
 
+    def below(self, statement: Statement) -> Fraction:
+        """``2 tr(S G_c) - 1.y - spread``."""
+        spectrum = Spectrum.of(statement, Scheme(self.sizes))
+        assert spectrum is not None
+        return self.below_of(spectrum) - statement.spread
 
-def best_multipliers(statement: Statement, sizes: tuple[int, ...], base: Fraction) -> ProductMultipliers:
-    """Multipliers with all costs alike, the best in the scheme, and the least level that holds in rationals."""
-    scheme = Scheme(sizes)
-    exact = _eigenvalues(statement, scheme)
-    assert exact is not None
-    mu, ranks, n = np.array([float(value) for value in exact]), scheme.ranks.ravel(), scheme.n
-    needed = mu > 0
-    needed[0] = False
-    root = np.zeros(len(mu))
-    root[needed] = np.sqrt(mu[needed])
-    sigma = np.zeros(len(mu))
-    sigma[needed] = 1 / root[needed]
-    least = least_level(statement, sizes, sigma, base)
-    assert least is not None
-    sigma *= float(root @ ranks) / (n * float(least))
-    least = least_level(statement, sizes, sigma, base)
-    assert least is not None
-    return ProductMultipliers(sizes, sigma, round_up(least))
-
-
-def least_level(statement: Statement, sizes: tuple[int, ...], sigma: Float, base: Fraction) -> Fraction | None:
-    """Smallest ``y`` that holds for given eigenvalues; None where workload or weights are not in the scheme."""
-    scheme, n = Scheme(sizes), len(statement.weights.whole)
-    mu = _eigenvalues(statement, scheme)
-    if mu is None or len(set(statement.weights.whole.tolist())) > 1:
-        return None
-    largest = max(s * s * m for s, m in zip(_fractions(sigma), mu, strict=True))
-    low, step = base.numerator, base.denominator - base.numerator
-    told = max(Fraction(k * (n - k), (low * n + step * k) ** 2) for k in range(1, n))
-    return largest * step * step * told
+    def below_of(self, spectrum: Spectrum) -> Fraction:
+        """The same without the spread, of a known spectrum."""
+        return spectrum.below(_fractions(self.eigenvalues), Fraction(self.level))
 
 
 def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
@@ -149,29 +192,6 @@ def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | N
             share = Fraction(step * step * n, MASSES * mass)
             found = [have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)]
     return found
-
-
-def _same_for_all(scheme: Scheme, channel: Float) -> bool:
-    """Whether the channel stays as it is, up to the order of its reports, where the values of an attribute move on."""
-    cube = np.arange(scheme.n).reshape(scheme.sizes)
-    plain = _sorted_columns(channel)
-    moves = (
-        np.take(cube, order, axis=axis).ravel()
-        for axis, size in enumerate(scheme.sizes)
-        for order in value_generators(size)
-    )
-    return all(np.array_equal(plain, _sorted_columns(channel[move])) for move in moves)
-
-
-def _sorted_columns(channel: Float) -> Float:
-    return np.asarray(channel[:, np.lexsort(channel)])
-
-
-def _eigenvalues(statement: Statement, scheme: Scheme) -> list[Fraction] | None:
-    if len(statement.weights.whole) != scheme.n:
-        return None
-    found = scheme.eigenvalues(statement.gram.whole)
-    return None if found is None else [Fraction(int(value), statement.gram.denominator) for value in found.ravel()]
 
 
 def _fractions(array: Float) -> list[Fraction]:

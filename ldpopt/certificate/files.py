@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.documents import Entry, open_document, text_of
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.certificate.statement import plain_problem, read_problem
-from ldpopt.errors import CertificateError, ModelFileError
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.checks import Float
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import MetricDP
 from ldpopt.statement.problem import Problem
@@ -28,9 +26,6 @@ LARGEST_FILE = 2**30
 
 NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
 """Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with a city of 1000 places)."""
-
-NEXT = ",\n"
-"""Between the entries of an object, each on its own line."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ def write(proof: Content, path: str | os.PathLike[str]) -> None:
         },
     }
     with replacing(path) as stream:
-        stream.writelines(_formatted(data))
+        stream.writelines(text_of(data))
 
 
 def _require_small(problem: Problem, multipliers: Multipliers) -> None:
@@ -82,14 +77,7 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
 
 def read(path: str | os.PathLike[str]) -> Content:
     """Read a certificate; see `Certificate.load`."""
-    name = os.fspath(path)
-    try:
-        whole = Entry(strict_json(path, LARGEST_FILE), name)
-    except OSError as error:
-        what = f"cannot read the certificate: {error.strerror or error}"
-        raise ModelFileError(what, where=name, do="check the path") from None
-    except ValueError as error:
-        raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
+    whole = open_document(path, LARGEST_FILE)
     table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
     table["format"].text(FORMAT)
     problem = read_problem(table["statement"])
@@ -111,18 +99,9 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     table = entry.table("bits", "masses")
-    n, m = problem.utility.shape
     if table["bits"].value != 53:
         raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "state them over 2**53")
-    counts = table["masses"].counts(n, m, 1 << 53)
-    sums = counts.astype(object).sum(axis=1)
-    wrong = np.flatnonzero(sums != 1 << 53)
-    if len(wrong):
-        raise table["masses"].error(f"row {wrong[0]} of the masses sums to {sums[wrong[0]]}, not {1 << 53}")
-    mechanism = Mechanism(counts / float(1 << 53), problem.inputs, problem.outputs)
-    if not np.array_equal(mechanism.counts, counts):  # pragma: no cover - rounding leaves the grid as it is
-        raise table["masses"].error("the masses are not those that would be drawn")
-    return mechanism
+    return table["masses"].masses(problem.inputs, problem.outputs)
 
 
 def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
@@ -170,35 +149,3 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
 
 def _hex(values: Float | None) -> list[str] | None:
     return None if values is None else [value.hex() for value in values.tolist()]
-
-
-def _formatted(data: dict[str, Any]) -> Iterator[str]:
-    """One line for each row of a matrix, for people and text tools."""
-    yield "{\n"
-    for i, (key, part) in enumerate(data.items()):
-        yield f"{NEXT if i else ''} {json.dumps(key)}: "
-        if not isinstance(part, dict):
-            yield _flat(part)
-            continue
-        yield "{\n"
-        for j, (name, value) in enumerate(part.items()):
-            yield f"{NEXT if j else ''}  {json.dumps(name)}: "
-            yield from _rows(value)
-        yield "\n }"
-    yield "\n}\n"
-
-
-def _rows(value: Any) -> Iterator[str]:
-    """A matrix or the multipliers row by row, so that few rows are text at once; anything else as it is."""
-    is_matrix = isinstance(value, list) and value and isinstance(value[0], list)
-    if not is_matrix and not isinstance(value, (np.ndarray, Iterator)):
-        yield _flat(value)
-        return
-    i = -1
-    for i, row in enumerate(value):
-        yield f"{',' if i else '['}\n   {_flat(row)}"
-    yield "[]" if i < 0 else "\n  ]"
-
-
-def _flat(value: Any) -> str:
-    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, allow_nan=False)

@@ -1,17 +1,32 @@
-"""The grid of a bound: floats as integers over a power of two, rounded in the direction that keeps the bound valid."""
+"""Floats as integers: on the grid of a bound, exactly over one denominator, and in digits for exact matrix products."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.checks import Float
 
 Exact = NDArray[np.object_]
 """Python integers."""
 
 GRID = 320
 """Fractional bits of the integers in a bound; finer values are rounded."""
+
+BITS = 18
+"""Bits of a digit."""
+
+MASK = (1 << BITS) - 1
+
+TERMS = 1 << 14
+"""Products of two digits that are added in float64 at a time: their sum stays below ``2**51``."""
+
+MOST_DIGITS = 250
+"""Digits of an exact matrix at most: floats from 1e-600 to 1e600 need no more."""
 
 
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Exact:
@@ -30,3 +45,163 @@ def exact_grid(*arrays: Any) -> int:
     """Number of fractional bits, at least `GRID`, that represents every float of the arrays exactly."""
     exponents = [np.frexp(np.asarray(array, float))[1].min(initial=0) for array in arrays]
     return max(GRID, 53 - int(min(exponents, default=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Exactly:
+    """An array of rationals: Python integers over a power of two, or over any common denominator."""
+
+    whole: Exact
+    denominator: int
+
+    @classmethod
+    def of(cls, array: Float) -> Exactly:
+        """Floats as they read."""
+        mantissa, exponent = np.frexp(np.asarray(array, dtype=np.float64))
+        least = min(int(exponent[array != 0].min(initial=1)) - 53, 0)
+        shift = np.where(array == 0, 0, exponent - 53 - least).astype(object)
+        whole = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
+        return cls(np.asarray(whole, dtype=object), 1 << -least)
+
+
+def fraction_bits(array: Float) -> int:
+    """Bits after the point that represent every float of an array exactly, at least 0."""
+    mantissa, exponent = np.frexp(array)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    return max(0, int((53 - lowest - exponent)[whole != 0].max(initial=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """A matrix of integers, ``sum_i parts[i] * 2**(18 i)``: its products in float64 lose nothing.
+
+    Attributes
+    ----------
+    parts : int64 array, shape (digits, rows, columns)
+        From 0 to ``2**18 - 1``, except the last ones, which have the sign and are not larger.
+    """
+
+    parts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, whole: Exact) -> Digits:
+        """Python integers, a matrix of them."""
+        bits = max((int(entry).bit_length() for entry in whole.ravel()), default=0) + 1
+        count = -(-bits // BITS)
+        parts = [((whole >> (BITS * place)) & MASK).astype(np.int64) for place in range(count - 1)]
+        return cls(np.array([*parts, (whole >> (BITS * (count - 1))).astype(np.int64)]))
+
+    @classmethod
+    def read(cls, array: Float, bits: int) -> Digits:
+        """Floats times ``2**bits``, with at least as many bits as `fraction_bits`.
+
+        Raises
+        ------
+        CertificateError
+            If the largest and the smallest number are too far apart.
+        """
+        mantissa, exponent = np.frexp(array)
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)
+        count = -(-max(1, int(np.where(whole == 0, 1 - 54, shift).max(initial=-53)) + 54) // BITS)
+        if count > MOST_DIGITS:
+            raise CertificateError(f"exact numbers of {BITS * count} bits are too long: they are too far apart")
+        parts = np.empty((count, *array.shape), dtype=np.int64)
+        for place in range(count):
+            down = BITS * place - shift
+            low = np.where(down > -BITS, whole << np.clip(-down, 0, BITS), 0)
+            part = np.where(down >= 0, whole >> np.clip(down, 0, 63), low)
+            parts[place] = part if place == count - 1 else part & MASK
+        return cls(parts)
+
+    @property
+    def T(self) -> Digits:  # noqa: N802
+        """Transposed."""
+        return Digits(self.parts.transpose(0, 2, 1))
+
+    def columns(self, chosen: Any) -> Digits:
+        """Some of the columns, by a slice or by their places."""
+        return Digits(self.parts[:, :, chosen])
+
+    def __add__(self, other: Digits) -> Digits:
+        """Sum; a single row or column is added to all."""
+        return self._with(other, 1)
+
+    def __sub__(self, other: Digits) -> Digits:
+        """Difference; a single row or column is taken off all."""
+        return self._with(other, -1)
+
+    def _with(self, other: Digits, sign: int) -> Digits:
+        one, two = self.parts, other.parts
+        shape = np.broadcast_shapes(one.shape[1:], two.shape[1:])
+        total = np.zeros((max(len(one), len(two)), *shape), dtype=np.int64)
+        total[: len(one)] += one
+        total[: len(two)] += sign * two
+        return _carried(total)
+
+    def times(self, factor: int) -> Digits:
+        """All integers times one."""
+        other = Digits.of(np.array([[factor]], dtype=object)).parts[:, 0, 0]
+        total = np.zeros((len(self.parts) + len(other) - 1, *self.parts.shape[1:]), dtype=np.int64)
+        for place, digit in enumerate(other.tolist()):
+            total[place : place + len(self.parts)] += digit * self.parts
+        return _carried(total)
+
+    def __matmul__(self, other: Digits) -> Digits:
+        """Matrix product."""
+        mine, its = self.parts, other.parts
+        total = np.zeros((len(mine) + len(its) - 1, mine.shape[1], its.shape[2]), dtype=np.int64)
+        for first in range(0, mine.shape[2], TERMS):
+            left = mine[:, :, first : first + TERMS].astype(np.float64)
+            right = its[:, first : first + TERMS].astype(np.float64)
+            for i, part in enumerate(left):
+                for j, factor in enumerate(right):
+                    total[i + j] += (part @ factor).astype(np.int64)
+        return _carried(total)
+
+    def sums_of_products(self, other: Digits) -> Digits:
+        """Sum over the rows of the products entry by entry; one row."""
+        total = np.zeros((len(self.parts) + len(other.parts) - 1, 1, self.parts.shape[2]), dtype=np.int64)
+        for i, part in enumerate(self.parts):
+            for j, factor in enumerate(other.parts):
+                total[i + j, 0] += np.einsum("xy,xy->y", part, factor)
+        return _carried(total)
+
+    def whole(self) -> Exact:
+        """Python integers."""
+        total = self.parts[-1].astype(object)
+        for part in self.parts[-2::-1]:
+            total = (total << BITS) + part.astype(object)
+        return np.asarray(total, dtype=object)
+
+
+def _carried(total: NDArray[np.int64]) -> Digits:
+    """Digits of sums, as few as hold them."""
+    parts, rest = [], np.zeros_like(total[0])
+    for part in total:
+        rest = rest + part
+        parts.append(rest & MASK)
+        rest = rest >> BITS
+    while np.abs(rest).max(initial=0) > MASK:
+        parts.append(rest & MASK)
+        rest = rest >> BITS
+    parts.append(rest)
+    while len(parts) > 1:
+        joined = (parts[-1] << BITS) + parts[-2]
+        if np.abs(joined).max(initial=0) > MASK:
+            break
+        parts[-2:] = [joined]
+    return Digits(np.array(parts))
+
+
+def product(left: Exact, right: Exact) -> Exact:
+    """Exact matrix product of Python integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> product(np.array([[10**30, -1]], dtype=object), np.array([[3], [5]], dtype=object)).tolist()
+    [[2999999999999999999999999999995]]
+    """
+    return (Digits.of(left) @ Digits.of(right)).whole()

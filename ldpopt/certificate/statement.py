@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.documents import Entry, plain_labels
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.graph import GraphDP
-from ldpopt.privacy.stated import read_table, table_of
-from ldpopt.privacy.tables import MisstatedError
+from ldpopt.privacy.stated import table_of
 from ldpopt.statement.problem import Problem
 from ldpopt.statement.utility import Utility
 
@@ -26,8 +24,8 @@ def plain_problem(problem: Problem) -> dict[str, Any]:
         If the notion cannot be written to a file, or a label is neither text nor a number.
     """
     return {
-        "inputs": _plain_labels(problem.inputs),
-        "outputs": _plain_labels(problem.outputs),
+        "inputs": plain_labels(problem.inputs),
+        "outputs": plain_labels(problem.outputs),
         "objective": problem.objective,
         "prior": None if problem.prior is None else problem.prior.tolist(),
         "sense": problem.utility.sense,
@@ -46,14 +44,14 @@ def read_problem(entry: Entry) -> Problem:
         With file and key, if it is anything else.
     """
     table = entry.table("inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints")
-    inputs, outputs = _labels(table["inputs"]), _labels(table["outputs"])
+    inputs, outputs = table["inputs"].labels(), table["outputs"].labels()
     n, m = len(inputs), len(outputs)
     objective: Any = table["objective"].text("expected", "worst_case")
     prior = None if table["prior"].value is None else table["prior"].numbers(n)
     sense: Any = table["sense"].text("gain", "loss")
     matrix = table["utility"].numbers(n, m)
     try:
-        privacy = _privacy(table["privacy"], inputs)
+        privacy = table["privacy"].privacy(inputs)
         blocks = [_block(block, n, m) for block in table["constraints"].list()]
         utility = Utility(matrix, sense)
         return Problem(prior, utility, privacy, inputs=inputs, outputs=outputs, objective=objective, constraints=blocks)
@@ -61,24 +59,6 @@ def read_problem(entry: Entry) -> Problem:
         if error.where:
             raise
         raise entry.error(error.what, error.do) from None
-
-
-def _plain_labels(names: Sequence[Hashable]) -> list[str | int | float]:
-    plain: list[str | int | float] = []
-    for name in names:
-        value = name.item() if isinstance(name, np.generic) else name
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise CertificateError(f"label {name!r} is neither text nor a number: it cannot be written as JSON")
-        plain.append(value)
-    return plain
-
-
-def _labels(entry: Entry) -> list[str | int | float]:
-    rows = entry.list()
-    return [
-        row.value if isinstance(row.value, (str, int)) and not isinstance(row.value, bool) else row.number()
-        for row in rows
-    ]
 
 
 def _plain_privacy(problem: Problem) -> dict[str, Any]:
@@ -99,19 +79,6 @@ def _plain_privacy(problem: Problem) -> dict[str, Any]:
         del table["neighbors"]
         table["edges"] = [[i, k] for i, k in zip(*(part.tolist() for part in ties.pairs()), strict=True) if i < k]
     return table
-
-
-def _privacy(entry: Entry, inputs: Sequence[Hashable]) -> Any:
-    if not isinstance(entry.value, dict):
-        raise entry.error("the privacy notion should be an object with its kind and its keys")
-    try:
-        return read_table(entry.value, inputs)
-    except MisstatedError as error:
-        raise Entry(None, entry.path, entry.key + _below(error.key)).error(error.what, error.do) from None
-
-
-def _below(key: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
 
 
 def _plain_block(block: RowBlock) -> dict[str, Any]:

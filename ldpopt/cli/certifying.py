@@ -60,7 +60,6 @@ def certify(
         _check_independently(file)
     from ldpopt.certificate import recheck
     from ldpopt.certificate.design_files import is_design
-    from ldpopt.designing.frequency_certificate import is_frequency_design
 
     require_writable(output)
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
@@ -73,7 +72,7 @@ def certify(
         claimed = _of_model(file, output, (solver, time_limit, form))
     else:
         _refuse(given, "a model", file)
-        if is_design(file) or is_frequency_design(file):
+        if is_design(file):
             certify_design(file, gap, json)
             return
         claimed = _load(file)

@@ -171,13 +171,10 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
     """Recheck the file of a design; exit 1 where it does not hold."""
-    from ldpopt.designing import DesignCertificate
-    from ldpopt.designing.frequency_certificate import FrequencyCertificate, is_frequency_design
+    from ldpopt.certificate.design_files import load
 
-    is_sets = is_frequency_design(file)
-    claim: Any = FrequencyCertificate.load(file) if is_sets else DesignCertificate.load(file)
+    claim = load(file)
     failures = wait_for(claim.recheck, f"checking {Path(file).name}")
-    reports = f"sets of {claim.size:,} answers" if is_sets else f"{len(claim.mechanism.outputs):,} reports"
     data = {
         "holds": not failures,
         "failures": list(failures),
@@ -187,10 +184,12 @@ def certify_design(file: str, gap: float | None, json: str | None) -> None:
         "achieved": float(claim.achieved),
         "bound": float(claim.bound),
         "relative_gap": claim.relative_gap,
+        "bias": float(claim.bias),
+        "notes": list(claim.notes),
         "audit": audit_record(claim.audit),
     }
     k, n = claim.workload.shape
-    heading = f"{file}: {k:,} numbers of {n:,} answers, {reports}, {data['privacy']}"
+    heading = f"{file}: {k:,} numbers of {n:,} answers, {claim.reports}, {data['privacy']}"
     report(data, json, lambda: _show_claim(heading, data))
     if failures:
         refuse(f"the certificate does not hold: {'; '.join(failures)}")
@@ -200,8 +199,10 @@ def certify_design(file: str, gap: float | None, json: str | None) -> None:
 
 def _show_claim(heading: str, data: dict[str, Any]) -> None:
     print_folded(heading)
-    rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap")]
+    rows = [[name, number(data[name], 15)] for name in ("achieved", "bound", "relative_gap", "bias")]
     print_table(["", f"{data['objective'].replace('_', '-')} variance"], rows)
     print(f"\naudit: epsilon {number(data['audit']['epsilon'], 12)}: {data['audit']['verdict']}")
+    for note in data["notes"]:
+        print_folded(f"note: {note}", 6)
     if data["holds"]:
         print("the certificate holds")

@@ -86,9 +86,8 @@ def _design(file: str) -> Any:
         return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
     from ldpopt.certificate.design_files import is_design
     from ldpopt.designing import Design, load_design
-    from ldpopt.designing.frequency_certificate import is_frequency_design
 
-    if not (is_design(file) or is_frequency_design(file)):
+    if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
     found = load_design(file)

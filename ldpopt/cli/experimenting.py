@@ -19,6 +19,7 @@ from ldpopt.cli.running import (
     parse_grid,
     parse_people,
 )
+from ldpopt.cli.surveying import ShowValues
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def experiment(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data sets and reports.")] = 0,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     output: Table = None,
     checkpoint: CheckpointFile = None,
     json: Json = None,

@@ -74,8 +74,8 @@ def read_mechanism(path: str) -> Mechanism:
     NotRepresentableError
         If the design's reports are too many to list.
     """
-    from ldpopt.designing.frequency_certificate import is_frequency_design
-    from ldpopt.designing.saving import load_design
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
-    return load_design(path).mechanism if is_frequency_design(path) else Mechanism.load(path)
+    return load_design(path).mechanism if is_design(path) else Mechanism.load(path)

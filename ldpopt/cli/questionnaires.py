@@ -24,11 +24,13 @@ from ldpopt.cli.shell import app, refuse
 from ldpopt.cli.surveying import (
     DOUBTFUL,
     IMPOSSIBLE,
+    Again,
     Answers,
     Identity,
     KeyFile,
     Reports,
     Seed,
+    ShowValues,
     Tables,
     count_all,
     is_folder,
@@ -190,15 +192,17 @@ def privatize(
     ] = None,
     key: KeyFile = None,
     identity: Identity = None,
+    again: Again = False,
     seed: Seed = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports, all questions in one pass.
 
     Columns that stay unprotected are named before anything is written. All others are dropped, unless --keep names
-    them.
+    them. A column that is a report already, as its file says, is refused unless --again is stated.
     """
     secret = read_key(key, identity, seed)
     if json == "-" and output == "-":
@@ -208,7 +212,7 @@ def privatize(
     found = read(path)
     for note in _warnings(found, seed, keep or []):
         say(note)
-    how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
+    how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity, "again": again}
     if is_folder(answers):
         total = privatize_all(answers, output, found, jobs, dask, **how)
     else:
@@ -234,6 +238,7 @@ def estimate(
     ] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Estimate all questions from a table of reports, in one pass.

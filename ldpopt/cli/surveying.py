@@ -23,6 +23,7 @@ from ldpopt.cli.output import (
 )
 from ldpopt.cli.running import Dask, Jobs, executor_of
 from ldpopt.cli.shell import refuse
+from ldpopt.errors import showing_values
 from ldpopt.foundation.labels import text_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,22 @@ KeyFile = Annotated[
 
 Identity = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")]
 
+
+def _show_values(context: typer.Context, shows: bool) -> bool:
+    """Let messages quote answers until the command ends."""
+    context.with_resource(showing_values(shows))
+    return shows
+
+
+Again = Annotated[
+    bool, typer.Option("--again", help="Privatize columns that are reports already, as a second layer over the first.")
+]
+
+ShowValues = Annotated[
+    bool,
+    typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table."),
+]
+
 Seed = Annotated[int | None, typer.Option(min=0, help="Repeatable draws, for tests only.")]
 
 DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
@@ -82,9 +99,11 @@ def privatize(
     ] = None,
     key: KeyFile = None,
     identity: Identity = None,
+    again: Again = False,
     seed: Seed = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Replace the answers of a table, or of a folder of Parquet files, by reports.
@@ -92,7 +111,8 @@ def privatize(
     Reports are drawn with the operating system's random numbers, or from a key and the ids of the records. All other
     columns would be unprotected; they are dropped, unless --keep names them. Answers are matched with the mechanism's
     labels as text. A file is written completely or not at all. For a folder (-j and --dask are for folders), a repeated
-    command continues where the last one stopped; no file is replaced.
+    command continues where the last one stopped; no file is replaced. A column that is a report already, as its file
+    says, is refused; with --again a second layer is drawn, and estimates need the product of both mechanisms.
     """
     from ldpopt.cli.instruments import read_instrument
     from ldpopt.estimation.inversion import why_not_estimable
@@ -119,10 +139,11 @@ def privatize(
 
     if is_folder(answers):
         announce()
-        how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity}
+        how: dict[str, Any] = {"keep": keep or [], "rng": seed, "key": secret, "id": identity, "again": again}
         total = privatize_all(answers, output, rules, jobs, dask, **how)
     else:
-        total = privatize_file(answers, output, rules, keep=keep or [], rng=seed, keyed=keyed, announce=announce)
+        draw: dict[str, Any] = {"rng": seed, "keyed": keyed, "again": again}
+        total = privatize_file(answers, output, rules, keep=keep or [], announce=announce, **draw)
     if total == 0:
         say("note: the table has a header and no rows")
     data = {"rows": total, "column": column[0], "columns": column, "kept": list(keep or []), "output": output}
@@ -224,6 +245,7 @@ def estimate(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bar chart with intervals.")] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
+    show_values: ShowValues = False,
     json: Json = None,
 ) -> None:
     """Estimate from reports: the frequencies of the answers, or the numbers that a design is for.

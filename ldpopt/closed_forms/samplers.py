@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import loose_array
+from ldpopt.foundation.checks import loose_array, quoted
 from ldpopt.foundation.labels import codes, label_array
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, bit_source
@@ -71,13 +71,14 @@ class Sampler(ABC):
         answers = loose_array(answers, "list of answers")
         if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
             raise StatementError(
-                f"answers are {answers.dtype} of shape {answers.shape}; expected a vector of whole numbers",
+                f"answers of shape {answers.shape} are none; expected a vector of whole numbers",
                 do="pass codes 0 .. n-1 here, or labels to sample",
             )
         wrong = np.flatnonzero((answers < 0) | (answers >= len(self.inputs)))
         if len(wrong):
             raise StatementError(
-                f"answer {answers[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
+                f"the answer{quoted(int(answers[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
+                where=f"entry {wrong[0]}",
             )
         source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
         for start in range(0, len(answers), CHUNK):

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.answer_classes import AnswerClasses, is_pure, merged_by
-from ldpopt.certificate.columns import budget_of
-from ldpopt.certificate.design_bound import LISTED
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.design_bound import LISTED, budget_of
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.allowed import Allowed, allowed_by
 from ldpopt.designing.column_generation import Optimum

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import Multipliers
-from ldpopt.certificate.inequalities import Inequalities
+from ldpopt.certificate.design_bound import FormBound
+from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.foundation.checks import Float
 
 
@@ -61,7 +61,7 @@ class Dual:
         """``N = S G_c S``."""
         return np.asarray(self.inverse.T @ gram @ self.inverse)
 
-    def multipliers(self, margin: float) -> Multipliers:
+    def multipliers(self, margin: float) -> FormBound:
         """Scale ``S`` so that the bound is best, with every cost raised by a margin."""
         r, largest = self.weights, self.largest * (1 + margin)
         scale = self.value / largest
@@ -70,4 +70,4 @@ class Dual:
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
         taken = None if self.inequalities is None else self.inequalities.times(scale**2)
-        return Multipliers(inverse, scale**2 * (largest * r + self.slope), shift, taken)
+        return FormBound(inverse, scale**2 * (largest * r + self.slope), shift, taken)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from ldpopt.certificate.design_bound import Statement, value_above
+from ldpopt.certificate.design_bound import LISTED, Bound, Statement
+from ldpopt.certificate.design_value import value_above
 from ldpopt.designing.column_generation import Optimum, generate
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm, share_of_spread
@@ -31,7 +32,9 @@ def from_columns(task: DesignTask, optimum: Optimum) -> RawDesign:
     real = _best(task, optimum, made, share, is_limited)
     dual = optimum.dual
     weights = form.weights_of(dual.weights) if form.is_worst_case else form.problem.all_weights
-    bounds = (dual.multipliers(margin) for margin in MARGINS)
+    # Sets of more answers are not listed: without a diagonal the bound is that of answers alike, which needs no margin.
+    is_bounded = form.staircases is None or dual.shift is not None or form.n <= LISTED
+    bounds: Iterable[Bound] = (dual.multipliers(margin) for margin in MARGINS) if is_bounded else ()
     return RawDesign(real.channel, real.left_inverse, weights, bounds, optimum.rounds, optimum.notes)
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ldpopt.designing.frequency_certificate import best_size
+from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget

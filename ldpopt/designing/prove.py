@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from ldpopt.certificate.columns import holds
-from ldpopt.certificate.design_bound import Multipliers, Statement
+from ldpopt.certificate.design_bound import Cone, NoBound, Statement, cone_of
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import RawDesign
 from ldpopt.errors import PrivacyViolationError
-from ldpopt.foundation.checks import frozen
-from ldpopt.mechanism.mechanism import Mechanism
 
 
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals.
 
-    If no multipliers hold, which takes a budget at the end of the floats, they are zeros, and the bound is 0.
+    The last ones that are tried take all answers as alike. If none hold, the bound is 0.
     """
     problem, channel = form.problem, raw.channel
     assert isinstance(channel, np.ndarray)
     assert raw.left_inverse is not None
     workload = problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
-    about = problem.privacy, workload.inputs, form.allowed.rays
-    confirmed = (one for one in raw.bounds if holds(statement, one, *about))
-    proof = next(confirmed, Multipliers(np.zeros((form.n, form.n)), np.zeros(form.n)))
-    mechanism = Mechanism(channel[form.classes.classes], workload.inputs, range(channel.shape[1]))
-    certificate = DesignCertificate(
-        workload,
-        problem.privacy,
-        frozen(raw.weights),
-        problem.objective,
-        mechanism,
-        frozen(raw.left_inverse),
-        proof,
-        proof.value_above(statement, channel, raw.left_inverse, problem.objective),
-        max(proof.bound_below(statement), Fraction(0)),
+    cone = cone_of(problem.privacy, workload.inputs) if form.allowed.rays is None else form.allowed.rays
+    candidates = chain(raw.bounds, _of_answers_alike(statement, cone))
+    multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
+    certificate = DesignCertificate.of(
+        *(workload, problem.privacy, raw.weights, problem.objective),
+        *(channel, raw.left_inverse, multipliers, form.classes),
     )
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
@@ -48,8 +41,17 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     return certificate
 
 
+def _of_answers_alike(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
+    """Multipliers for one attribute that is all answers, if their weights are alike and all sets are private."""
+    spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
+    if spectrum is not None and isinstance(cone, Fraction):
+        yield ProductBound.best(spectrum, cone)
+
+
 def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     """The estimator with the smaller value, and the multipliers with the larger bound."""
     best = one if one.achieved <= two.achieved else two
     bound = one if one.bound >= two.bound else two
-    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=bound.bound)
+    # With an estimator whose bias is within rounding the value may be as little below the bound.
+    proved = min(bound.bound, best.achieved)
+    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)

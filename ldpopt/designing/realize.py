@@ -76,7 +76,9 @@ def left_inverse(channel: Float, weights: Float) -> Float:
         )
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
-    return np.asarray(solved + weights[:, None])
+    found = solved + weights[:, None]
+    # A step of Newton's method: reports that are rare at a large budget lose digits above.
+    return np.asarray(found - (found @ channel.T - np.eye(n)) @ found)
 
 
 def estimable(contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float) -> tuple[Columns, Float]:

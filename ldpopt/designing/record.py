@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.answer_classes import AnswerClasses, merged_by
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
@@ -71,31 +70,23 @@ class Design(ListedSource):
         return self.certificate.privacy
 
     @cached_property
-    def _merged(self) -> AnswerClasses:
-        return merged_by(self.privacy, self.workload.matrix, self.workload.inputs)
-
-    @cached_property
     def estimator(self) -> Float:  # type: ignore[override]
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        rows = self.workload.matrix[:, self._merged.first]
         # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
-        constant = rows[:, :1]
-        return frozen(np.asarray(constant + (rows - constant) @ self.certificate.left_inverse))
+        constant = self.workload.matrix[:, :1]
+        return frozen(np.asarray(constant + (self.workload.matrix - constant) @ self.certificate.left_inverse))
 
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
-        merged, inverse = self._merged, self.certificate.left_inverse
-        r = np.bincount(merged.classes, weights=self.weights)
-        gram = self.workload.contrast_gram[np.ix_(merged.first, merged.first)]
+        r, gram = self.weights / self.weights.sum(), self.workload.contrast_gram
         # Around the weights' average, where little cancels.
-        moved = inverse - r[:, None]
+        moved = self.certificate.left_inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
         mean = gram @ r
         square = np.diag(gram) - 2 * mean + r @ mean
-        second = self.mechanism.channel[merged.first] @ moment
-        return np.asarray((second - square)[merged.classes])
+        return np.asarray(self.mechanism.channel @ moment - square)
 
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's unbiased values, summed over the workload.
@@ -190,7 +181,5 @@ class Design(ListedSource):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
-        first, inverse = self._merged.first, self.certificate.left_inverse
-        channel, wanted, names = self.mechanism.channel[first], self.wanted[:, first], self.names
-        share = float(confidence)
-        return linear_estimate(counts, self.estimator, wanted, channel, inverse, z, share, "design", names)
+        inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
+        return linear_estimate(counts, self.estimator, self.wanted, channel, inverse, z, share, "design", self.names)

@@ -1,7 +1,7 @@
 """Designs as files: one file has the mechanism, the estimator and the proof.
 
-A design that lists its reports is saved as its certificate, which holds all of these. A design for the frequencies of
-many answers is saved as its statement and the size of its sets; value and bound are computed again from these.
+A design is saved as its certificate. That of a design for the frequencies of many answers has the size of its sets and
+the mass of those that contain the truth in place of a channel.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.designing.frequency_certificate import FrequencyCertificate, best_size, is_frequency_design
+from ldpopt.certificate.design_files import load
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
-from ldpopt.errors import ModelFileError, StatementError
-
-FORMAT = "ldpopt frequency design 1"
+from ldpopt.errors import StatementError
 
 
 def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
@@ -33,7 +32,7 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     ------
     StatementError
         If it is another object.
-    MechanismError
+    CertificateError
         If a label is neither text nor a number.
     ModelFileError
         If the file cannot be written.
@@ -68,12 +67,11 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     ModelFileError
         If the file is missing or no design.
     """
-    if is_frequency_design(path):
-        claim = FrequencyCertificate.load(path)
-        best = best_size(claim.workload.shape[1], claim.privacy.epsilon)
-        if claim.size != best:
-            what = f"the file has sets of {claim.size}; the best are of {best}"
-            raise ModelFileError(what, where=f"{os.fspath(path)}: size", do="design again")
+    return design_of(load(path))
+
+
+def design_of(claim: DesignCertificate | FrequencyCertificate) -> Design | FrequencyDesign:
+    """Design of a certificate."""
+    if isinstance(claim, FrequencyCertificate):
         return FrequencyDesign(claim)
-    proof = DesignCertificate.load(path)
-    return Design(proof.workload, proof.mechanism, proof)
+    return Design(claim.workload, claim.mechanism, claim, claim.notes)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import comb
 from typing import Any
 
@@ -21,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.designing.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
+from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import round_down, round_up
@@ -69,10 +71,22 @@ class FrequencyDesign(ReportSource):
         """How private."""
         return self.certificate.privacy
 
-    @property
+    @cached_property
     def protocol(self) -> SubsetSelection:
-        """What is drawn: a report is a set of answers."""
-        return self.certificate.protocol
+        """What is drawn: a report is a set of answers.
+
+        Raises
+        ------
+        StatementError
+            If the certificate is of another law than the one that would be drawn.
+        """
+        claim = self.certificate
+        found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
+        if found.set_law != claim.law:
+            raise StatementError(
+                f"the certificate is of the mass {claim.law.mass}, drawn is {found.set_law.mass}", do="design again"
+            )
+        return found
 
     @property
     def achieved(self) -> Fraction:

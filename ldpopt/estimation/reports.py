@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, real_array, real_number, short_repr
+from ldpopt.errors import StatementError, shows_values
+from ldpopt.foundation.checks import Float, quoted, real_array, real_number, short_repr
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.origins import require_drawn_by
@@ -43,8 +43,7 @@ def codes_in(
     """Positions of labels in a vector of any library, and which entries are labels, not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):
-        do = "state column=, and weights= by name"
-        raise StatementError("a file needs the names of its columns", where=os.fspath(reports), do=do)
+        raise _no_column(os.fspath(reports))
     if not isinstance(reports, (list, tuple, np.ndarray)) and as_arrow(reports) is not None:
         found = codes_of(reports, Coder(alphabet, "report"), "the reports")
     else:
@@ -78,9 +77,7 @@ def count_file(
 ) -> dict[str, Counts]:
     """Count columns of a CSV or Parquet file in one pass: what drew each, and what becomes of missing reports."""
     if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
-        raise StatementError(
-            "a file needs the names of its columns", where=path, do="state column=, and weights= by name"
-        )
+        raise _no_column(path)
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
@@ -97,6 +94,13 @@ def count_file(
                 one.add(part, numbers, row)
             row += len(batch[0])
         return {name: one.finished() for name, one in found.items()}
+
+
+def _no_column(path: str) -> StatementError:
+    """Error for a text in the place of reports: one that is no file may be an answer, and is not quoted."""
+    where = path if shows_values() or os.path.exists(path) else ""
+    what = "a file needs the names of its columns" if where else "a text names a file, which needs its columns"
+    return StatementError(what, where=where, do="state column=, and weights= by name; pass reports as a list")
 
 
 class _Column:
@@ -134,13 +138,20 @@ def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Flo
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        for row, value in enumerate(column.to_pylist()):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                where = f"{where}, row {first_row + row}"
-                raise StatementError(f"the {what} {short_repr(value)} is not a number", where=where) from None
-        raise
+        values = column.to_pylist()
+        row = next((row for row, value in enumerate(values) if not _is_float(value)), None)
+        if row is None:
+            raise
+    # Outside the block: the error of arrow has the entry, and would stay in the chain.
+    raise StatementError(f"the {what}{quoted(values[row])} is not a number", where=f"{where}, row {first_row + row}")
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
@@ -151,17 +162,28 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
         index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
         is_aligned = is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)
         if not is_aligned:
-            weights = read_labelled(weights, "weights", ("report",)).to(tuple(index))
+            weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):
         raise StatementError(f"the weights have shape {values.shape}; there are {size} reports")
     return _checked(values, "the weights", 0)
 
 
+def _ordered(weights: Any, index: Any) -> Float:
+    """Weights in the order of the reports' index; its labels may be persons' names or answers, and are not quoted."""
+    try:
+        return read_labelled(weights, "weights", ("report",)).to(tuple(index))
+    except StatementError:
+        if shows_values():
+            raise
+    do = "label each weight as its report; or pass .to_numpy(), which goes by position"
+    raise StatementError("the weights have other labels than the index of the reports, or one twice", do=do)
+
+
 def _checked(weights: Float, where: str, first_row: int) -> Float:
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(bad):
-        what = f"the weight {weights[bad[0]]} is not a finite number >= 0"
+        what = f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0"
         raise StatementError(what, where=f"{where}, row {first_row + int(bad[0])}")
     return weights
 
@@ -174,7 +196,7 @@ def _whole_count(label: Hashable, count: Any, most: int) -> int:
         whole = -1
     if whole < 0 or whole != count:
         raise StatementError(
-            f"the count {short_repr(count)} is not a whole number >= 0",
+            f"the count{quoted(count)} is not a whole number >= 0",
             where=f"report {short_repr(label)}",
             do="pass raw counts",
         )

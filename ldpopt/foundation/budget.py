@@ -62,6 +62,14 @@ class Budget(float):
         self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
         return self
 
+    @classmethod
+    def positive(cls, epsilon: float | str | Fraction) -> Budget:
+        """Read a budget of something whose reports have to depend on the answer."""
+        budget = cls(epsilon)
+        if not budget > 0:
+            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
+        return budget
+
     def __repr__(self) -> str:
         """``1.0`` or ``'log(3)'``: text that reads back as the same budget."""
         return repr(self.text) if isinstance(self.ratio, Fraction) else self.text

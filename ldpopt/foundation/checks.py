@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
 
@@ -30,13 +30,21 @@ MAX_BITS = 5000
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
     require_room(values, what)
+    array = _floats(values)
+    if array is None:
+        raise StatementError(f"the {what} is not a rectangular array of real numbers")
+    return array
+
+
+def _floats(values: Any) -> Float | None:
+    """A new array; None if there is none. No error of numpy, which may quote an answer, stays in the chain."""
     try:
         if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
-            raise TypeError
+            return None
         with np.errstate(over="raise"):  # of extended precision
             return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, ArithmeticError, RecursionError):
-        raise StatementError(f"the {what} is not a rectangular array of real numbers") from None
+        return None
 
 
 def loose_array(values: Any, what: str) -> NDArray[Any]:
@@ -155,6 +163,14 @@ def short_repr(value: Any) -> str:
     except ValueError:  # Python does not print integers of more than 4300 digits
         text = f"a number of too many digits ({type(value).__name__})"
     return text if len(text) <= 60 else text[:56] + " ..."
+
+
+def quoted(value: Any) -> str:
+    """What a person answered, after a space, for a message; nothing unless values are shown.
+
+    A suggestion of a near label would tell the answer as well, and is given under the same condition only.
+    """
+    return f" {short_repr(value)}" if shows_values() else ""
 
 
 def require_kind(value: Any, kind: type, where: str) -> None:

@@ -24,17 +24,22 @@ MIN_ORPHAN_AGE = 60.0
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator[IO[Any]]:
+def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
     """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
 
-    A killed writer leaves a hidden temporary file beside the target, which the next writer removes.
+    A killed writer leaves a hidden temporary file beside the target, which the next writer removes. A ``new`` file
+    replaces nothing, and its owner alone may read it.
 
     Raises
     ------
     ModelFileError
         If it cannot be written, or the path is none.
+    FileExistsError
+        If there is a file of this name, and it has to be ``new``.
     """
     require_path(path)
+    if new and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
     target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
         raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
@@ -42,9 +47,9 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
     mode = "wb" if binary else "w"
     try:
         is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
-        with target.open(mode, **options) if is_special else _temporary(target, mode, options) as stream:
+        with target.open(mode, **options) if is_special else _temporary(target, mode, options, new) as stream:
             yield stream
-    except BrokenPipeError:
+    except (BrokenPipeError, FileExistsError):
         raise
     except OSError as error:
         why = error.strerror or str(error)
@@ -53,8 +58,8 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False) -> Iterator
 
 
 @contextmanager
-def _temporary(target: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
-    """Open a locked temporary file in the target's folder; it replaces the target when the block ends."""
+def _temporary(target: Path, mode: str, options: dict[str, Any], new: bool) -> Iterator[IO[Any]]:
+    """Open a locked temporary file in the target's folder; it becomes the target when the block ends."""
     import tempfile
 
     _remove_orphans(target)
@@ -65,16 +70,36 @@ def _temporary(target: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
+        if new:
+            _name_new(temporary, target)
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
     finally:
         if lock is not None:
             os.close(lock)
+
+
+def _name_new(temporary: str, target: Path) -> None:
+    """Give a temporary file the name of its target, unless there is a file of this name."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            os.unlink(target)
+            raise
+    else:
+        os.unlink(temporary)
 
 
 def require_path(path: Any) -> None:
@@ -123,7 +148,10 @@ def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
     try:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except RecursionError:
-        raise ValueError("the file is nested too deep") from None
+        why = "the file is nested too deep"
+    except ValueError as error:  # of which some kinds hold the whole text, which may be a key or a table of answers
+        why = str(error)
+    raise ValueError(why)
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

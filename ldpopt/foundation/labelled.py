@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import MechanismError, StatementError, shows_values
 from ldpopt.foundation.checks import Float, real_array, short_repr
 from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
 
@@ -212,6 +212,8 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     if len(given) > len(alphabet) and getattr(given.index, "step", None) == 1 and given.name != "count":
         return None  # row numbers, of more rows than there are labels
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
+    if any(isinstance(value, str) for value in values):
+        return None  # texts are no counts
     names_labels = any(_is_among(label, known) for label in index)
     is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
     if all(_is_among(value, known) for value in values):
@@ -224,7 +226,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
     if not is_counted and (not names_labels or has_row_numbers):
         return None
-    return dict(zip(distinct_labels(index, "counts", kind), values, strict=True))
+    return _by_label(index, values, kind)
 
 
 def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
@@ -253,7 +255,17 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
             )
         (of,) = (name for name in names if name not in counting)
         labels, counts = frame[of].to_list(), frame[counting[0]].to_list()
-    return dict(zip(distinct_labels(labels, "counts", kind), counts, strict=True))
+    return _by_label(labels, counts, kind)
+
+
+def _by_label(labels: Sequence[Any], counts: Sequence[Any], kind: str) -> Mapping[Hashable, Any]:
+    """Counts by label; where labels come twice the message does not quote them, since answers may pass for reports."""
+    try:
+        return dict(zip(distinct_labels(labels, "counts", kind), counts, strict=True))
+    except StatementError:
+        if shows_values():
+            raise
+    raise StatementError(f"a {kind} label comes twice, or is none", where="the counts", do="give each label once")
 
 
 def _is_among(value: Any, known: set[Hashable]) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import loose_array, require_room, short_repr
+from ldpopt.errors import MechanismError, StatementError, shows_values
+from ldpopt.foundation.checks import loose_array, quoted, require_room, short_repr
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 """A number as tables and model files write it."""
@@ -88,11 +88,12 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     Raises
     ------
     StatementError
-        If ``x`` is not a vector or has a label outside the alphabet; the message names its position.
+        If ``x`` is not a vector or has a label outside the alphabet; the message has its position and no quotation.
     """
     # Text has letters and a mapping or a frame has names; those are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
-        raise StatementError(f"{kind}s are a vector of labels, not {short_repr(x)}", do="pass a list, even of one")
+        what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
+        raise StatementError(what, do="pass a list, even of one")
     array = loose_array(x, f"list of {kind}s")
     counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
     if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
@@ -102,14 +103,17 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     try:
         return np.fromiter((position[value] for value in values), np.int64, len(values))
     except (KeyError, TypeError, ValueError):
-        for index, value in enumerate(values):
-            if not _is_known(value, position):
-                raise StatementError(
-                    f"{kind} {short_repr(value)} is not in the alphabet",
-                    where=f"entry {index}",
-                    do=nearest(value, alphabet),
-                ) from None
-        raise
+        index = next((index for index, value in enumerate(values) if not _is_known(value, position)), None)
+        if index is None:
+            raise
+    # Outside the block: the error of the look-up has the answer, and would stay in the chain.
+    raise no_label(values[index], alphabet, kind, f"entry {index}")
+
+
+def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
+    """Error for an answer or report that is not in an alphabet; neither it nor the label next to it is named."""
+    do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
+    return StatementError(f"unknown {kind}{quoted(value)}: not a label of the mechanism", where=where, do=do)
 
 
 def plain_label(label: Hashable) -> str | int | float:
@@ -175,8 +179,13 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     "did you mean 'epsilon'? known: epsilon, delta"
     """
     names = [_as_text(one) for one in islice(known, 1000)]
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"{suggestion(name, names)}known: {shown}"
+    return f"{suggestion(name, names)}{known_names(names)}"
+
+
+def known_names(known: Iterable[Any]) -> str:
+    """List the first known names."""
+    names = [_as_text(one) for one in islice(known, 13)]
+    return f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
 
 
 def suggestion(name: Any, known: Iterable[Any]) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import Float, is_whole, loose_array, real_array, short_repr
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.checks import Float, is_whole, loose_array, quoted, real_array, short_repr
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
@@ -80,9 +80,7 @@ class FrequencyProtocol(ReportSource):
     q: Fraction
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
-        self.epsilon = Budget(epsilon)
-        if not self.epsilon > 0:
-            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
+        self.epsilon = Budget.positive(epsilon)
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
             raise StatementError(
@@ -271,15 +269,8 @@ class FrequencyProtocol(ReportSource):
             The smallest epsilon (rounded up), the verdict on the stated budget (decided in rationals for the real
             ``e**epsilon``), and ``delta_at``.
         """
-        ratio, (low, high) = self._ratio(), self.epsilon.enclosure()
-        verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
-        epsilon = round_up(log_enclosure(ratio)[1])
-        if verdict == "certified":
-            epsilon = min(epsilon, self.epsilon.rounded_up)
-        delta = 0.0 if verdict == "certified" else max(0.0, round_up(self._delta(low)))
         witness = (self.inputs[0], self.inputs[1], self._witness())
-        claim = f"{float(self.epsilon):.6g}-LDP"
-        return Audit(epsilon, delta, witness, verdict, claim, curve=lambda at: self._delta_at(at))
+        return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)
 
     @property
     def odds(self) -> Fraction:
@@ -305,16 +296,14 @@ class FrequencyProtocol(ReportSource):
             return codes(x, self.inputs, kind)
         array = loose_array(x, f"list of {kind}s")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise StatementError(f"{kind}s are {array.dtype} of shape {array.shape}, not a vector of whole numbers")
+            raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
         wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
         if len(wrong):
             raise StatementError(
-                f"{kind} {array[wrong[0]]} is not in 0 .. {len(self.inputs) - 1}", where=f"entry {wrong[0]}"
+                f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
+                where=f"entry {wrong[0]}",
             )
         return array.astype(np.int64, copy=False)
-
-    def _delta_at(self, budget: Budget) -> float:
-        return max(0.0, round_up(self._delta(budget.enclosure()[0])))
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""

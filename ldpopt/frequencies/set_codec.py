@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.checks import quoted
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.tables.coding import MISSING, Codes, is_missing
-from ldpopt.tables.frames import as_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +65,8 @@ class SetCodec(LabelCodec):
 
     def _read(self, column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Sets in a column, shape (N, k), and which entries are sets, not missing."""
-        texts, size = column if (found := as_arrow(column)) is None else found.to_pylist(), self.mechanism.size
+        texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
+        size = self.mechanism.size
         is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
         rows = np.flatnonzero(is_report).tolist()
         sets = np.empty((len(rows), size), dtype=np.int64)
@@ -74,7 +74,7 @@ class SetCodec(LabelCodec):
             parts = str(texts[row]).split(" ")
             if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
                 raise StatementError(
-                    f"the report {short_repr(texts[row])} is not a set of {size} positions",
+                    f"the report{quoted(texts[row])} is not a set of {size} positions",
                     where=f"{where}, row {first_row + row}",
                     do="pass what privatize wrote",
                 )

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.certificate.frequency_certificate import SubsetLaw
 from ldpopt.errors import StatementError
 from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
-from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks, total_variance
+from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
 from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source
@@ -68,10 +69,9 @@ class SubsetSelection(FrequencyProtocol):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        found = [(self._law(k), k) for k in candidates]
-        usable = [(total_variance(p, q, d), k) for (p, q), k in found if p > q]
-        self.size = min(usable)[1] if usable else candidates[0]
-        self.p, self.q = self._law(self.size)
+        laws = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
+        self.set_law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
+        self.size, self.p, self.q = self.set_law.size, self.set_law.p, self.set_law.q
         self._require_distinguishable()
 
     def __repr__(self) -> str:
@@ -100,12 +100,6 @@ class SubsetSelection(FrequencyProtocol):
     def bits(self) -> int:
         """Logarithm of the number of sets."""
         return math.ceil(math.log2(math.comb(len(self.inputs), self.size)))
-
-    def _law(self, k: int) -> tuple[Fraction, Fraction]:
-        """Support probabilities: the mass of the truth is rounded down, which keeps the ratio."""
-        d, alpha = len(self.inputs), self.epsilon.enclosure()[0]
-        p = Fraction(int(TOTAL * k * alpha / (k * alpha + d - k)), TOTAL)
-        return p, (p * (k - 1) + (1 - p) * k) / (d - 1)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         source = bit_source(rng)
@@ -150,7 +144,7 @@ class SubsetSelection(FrequencyProtocol):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports are {array.dtype} of shape {array.shape}; expected positions of shape (N, {self.size})",
+                f"reports of shape {array.shape} are none; expected positions of shape (N, {self.size})",
                 do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)
@@ -160,13 +154,10 @@ class SubsetSelection(FrequencyProtocol):
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
     def _ratio(self) -> Fraction:
-        d, k = len(self.inputs), self.size
-        return self.p * (d - k) / ((1 - self.p) * k)
+        return self.set_law.odds
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        d, k = len(self.inputs), self.size
-        # There are C(d-2, k-1) sets with x and without x', of C(d-1, k-1) with x and of C(d-1, k) without x'.
-        return self.p * Fraction(d - k, d - 1) - alpha * (1 - self.p) * Fraction(k, d - 1)
+        return self.set_law.delta(alpha)
 
     def _witness(self) -> Any:
-        return (self.inputs[0], *(self.inputs[place] for place in range(2, self.size + 1)))
+        return self.set_law.witness(self.inputs)[2]

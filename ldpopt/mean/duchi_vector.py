@@ -13,9 +13,9 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
-from ldpopt.mean.protocol import read_budget
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
@@ -73,7 +73,7 @@ class DuchiVector(VectorProtocol):
 
     def __init__(self, epsilon: float | str, attributes: int, *, domain: tuple[float, float] | None = None) -> None:
         super().__init__(whole_number(attributes, "attributes", 1, MAX_ATTRIBUTES), domain)
-        budget, m = read_budget(epsilon), self.attributes
+        budget, m = Budget.positive(epsilon), self.attributes
         # m / E|sum of m fair signs| as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))
         border = 0 if m % 2 else math.comb(m, m // 2)

@@ -15,8 +15,8 @@ from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import Float, real_array
+from ldpopt.foundation.budget import Budget, log_enclosure
+from ldpopt.foundation.checks import Float, quoted, real_array
 from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
 from ldpopt.mechanism.sampling import bit_source
 
@@ -79,7 +79,7 @@ class Protocol(Randomizer):
     """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
 
     def __init__(self, epsilon: float | str, domain: tuple[float, float] | None = None) -> None:
-        self.epsilon, self._stated_domain = read_budget(epsilon), read_domain(domain)
+        self.epsilon, self._stated_domain = Budget.positive(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
         """Kind, budget, and the domain if one was stated."""
@@ -194,7 +194,7 @@ class Protocol(Randomizer):
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
-                f"report {float(array[bad])!r} cannot come from {self!r}",
+                f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
                 where=f"entry {bad}",
                 do="pass the reports of this protocol, at this epsilon",
             )
@@ -224,27 +224,9 @@ class Protocol(Randomizer):
         """Largest delta over all pairs of answers, at a budget ``>= 0``."""
 
 
-def read_budget(epsilon: float | str) -> Budget:
-    """Read a positive budget."""
-    budget = Budget(epsilon)
-    if not budget > 0:
-        raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
-    return budget
-
-
 def lower_nats(budget: Budget) -> Fraction:
     """Return the budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
     if budget.nats is not None:
         return budget.nats
     assert budget.ratio is not None
     return log_enclosure(budget.ratio)[0]
-
-
-def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
-    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the budget."""
-    low, high = budget.enclosure()
-    verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
-    if not isinstance(ratio, Fraction):
-        return math.inf, verdict
-    epsilon = round_up(log_enclosure(ratio)[1])
-    return (min(epsilon, float(budget)) if verdict == "certified" and budget.ratio is None else epsilon), verdict

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Verdict
+from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.checks import Float, real_number, short_repr
-from ldpopt.mean.protocol import Protocol, verdict_of_ratio
+from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP

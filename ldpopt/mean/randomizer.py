@@ -13,7 +13,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.foundation.checks import Float, real_array, whole_number
+from ldpopt.foundation.checks import Float, quoted, real_array, whole_number
 from ldpopt.foundation.deprecation import renamed
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 
@@ -114,7 +114,7 @@ class Randomizer(ABC):
         if array.size and not (array.min() >= low and array.max() <= high):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
             raise StatementError(
-                f"answer {float(array.ravel()[bad])!r} lies outside [{low:g}, {high:g}]",
+                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]",
                 where=f"entry {bad}",
                 do="state domain=(low, high) that holds all answers; nothing is clipped",
             )

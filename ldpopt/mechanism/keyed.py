@@ -6,8 +6,9 @@ position of the answer and the id,
 .. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
 
 and is mapped to a report by the exact masses. To whom does not know the key, words of different questions, mechanisms,
-answers or ids look independent and uniform. Memoization in this sense is the permanent response of RAPPOR (Erlingsson,
-Pihur, Korolova 2014).
+answers or ids look independent and uniform. A report that changes proves that its answer changed: who is asked more
+than once needs a second layer without a key (see "What is promised, and what is not"). Memoization in this sense is
+the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.files import strict_json
+from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.ids import ids_of
 
@@ -47,6 +48,9 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 class SecretKey:
     """A secret key from which the draws of all persons are derived; with it, reports can be traced back to answers.
+
+    Of a person who is asked more than once, everybody sees *that* the answer changed when the report does, also without
+    the key; a second layer of fresh draws hides it.
 
     Parameters
     ----------
@@ -105,26 +109,23 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that its owner alone may read.
+        """Write the key to a new file that its owner alone may read; the file appears whole or not at all.
 
         Raises
         ------
         ModelFileError
             If there is a file of this name, which may be the only copy of a key, or it cannot be written.
         """
-        text = json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n"
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
+            with replacing(path, new=True) as stream:
+                stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
         except FileExistsError:
             do = "name another file; reports drawn with a key that is lost cannot be repeated"
             raise ModelFileError("the file exists already; a key is never replaced", where=str(path), do=do) from None
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            raise ModelFileError(f"cannot write the key: {why}", where=str(path)) from None
+        except ValueError as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"cannot write the key: {error}", where=str(path)) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
@@ -133,7 +134,7 @@ class SecretKey:
         Raises
         ------
         ModelFileError
-            If the file is missing, has no key, or others may read it.
+            If the file is missing, has no key, or not the one of its name, or others may read it.
         """
         where = os.fspath(path)
         try:
@@ -142,17 +143,22 @@ class SecretKey:
                 what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
                 raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
             data = strict_json(path, MAX_FILE_BYTES)
-            if data["format"] != FORMAT:
-                raise ValueError(f"the format is {short_repr(data['format'])}")
-            return cls(bytes.fromhex(data["key"]))
+            found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
+            stated = data["name"]
         except OSError as error:
             what = f"cannot read the key: {error.strerror or error}"
             raise ModelFileError(what, where=where, do="check the path") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise
-            # The message must not show what may be a secret.
-            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`") from None
+            found = None
+        if found is None:  # neither message nor chain of the error has what may be a secret
+            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
+        if stated != found.name:
+            what = f"the key was changed: its name is {found.name} now, and {short_repr(stated)} is stated"
+            do = "take the file as it was written: another key draws all reports anew, and budgets add up"
+            raise ModelFileError(what, where=where, do=do)
+        return found
 
     def words(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Words:
         """Words of 53 bits that decide the reports.

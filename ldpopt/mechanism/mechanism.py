@@ -216,6 +216,7 @@ class Mechanism(AdversaryMeasures, Written):
         id: Hashable | None = None,
         missing: Literal["refuse", "leave_out"] = "refuse",
         missing_answer: Hashable | None = None,
+        again: bool = False,
     ) -> Any:
         """Replace the answers in columns of a dataframe by reports; all other columns stay as they are, unprotected.
 
@@ -231,7 +232,8 @@ class Mechanism(AdversaryMeasures, Written):
             Default: the operating system's generator.
         key : SecretKey or bytes, optional
             Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
-            every table and on every machine. The key must stay secret. Default: none.
+            every table and on every machine. The key must stay secret. A report that changes from one survey to
+            another proves that the answer changed; a second layer without a key (``again``) hides it. Default: none.
         id : label, optional
             Column of the ids, texts or whole numbers, with ``key``; none comes twice.
         missing : {"refuse", "leave_out"}
@@ -239,6 +241,8 @@ class Mechanism(AdversaryMeasures, Written):
             ``"refuse"``.
         missing_answer : hashable, optional
             The input that stands for a missing answer; default: none does.
+        again : bool
+            Whether columns whose table says that they are reports may be privatized once more; default: ``False``.
 
         Returns
         -------
@@ -248,7 +252,8 @@ class Mechanism(AdversaryMeasures, Written):
         Raises
         ------
         StatementError
-            If a column is unknown, an entry is not among the inputs, or an answer is missing and must not be.
+            If a column is unknown or has reports already (a table of pyarrow from a Parquet file says so), an entry is
+            not among the inputs, or an answer is missing and must not be.
 
         Notes
         -----
@@ -257,9 +262,8 @@ class Mechanism(AdversaryMeasures, Written):
         if columns is None:
             return self._privatize_list(table, rng, key, id, missing, missing_answer)
         names = list(columns) if isinstance(columns, list) else [columns]
-        return privatize_frame(
-            table, dict.fromkeys(names, Rule(self, missing, missing_answer)), rng, Keyed.read(key, id, rng)
-        )
+        rules = dict.fromkeys(names, Rule(self, missing, missing_answer))
+        return privatize_frame(table, rules, rng, Keyed.read(key, id, rng), again=again)
 
     def _privatize_list(
         self, answers: Any, rng: sampling.Random, key: Any, id: Any, missing: str, missing_answer: Any

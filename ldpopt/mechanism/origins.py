@@ -12,7 +12,7 @@ from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.tables.origin import read_origin
+from ldpopt.tables.origin import merged, read_origin
 
 if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
@@ -58,11 +58,15 @@ def budget_of_person(budgets: Iterable[float], asking: Asking | None = None) -> 
 
 
 def of_reports(
-    rules: Mapping[str, Rule], keep: Sequence[str], keyed: Keyed | None, asking: Asking | None = None
+    rules: Mapping[str, Rule],
+    keep: Sequence[str],
+    keyed: Keyed | None,
+    asking: Asking | None = None,
+    before: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What a file of reports says of itself: the mechanism of each question, and the budget of a person."""
     budgets = {name: rule.budget for name, rule in rules.items()}
-    return {
+    origin = {
         "made_by": made_by(),
         "epsilon": finite(budget_of_person(budgets.values(), asking)),
         "asked": "all" if asking is None else "one, with fake data for the others" if asking.fake else "one",
@@ -77,6 +81,7 @@ def of_reports(
         "unprotected": list(keep),
         "key": None if keyed is None else keyed.key.name,
     }
+    return merged(origin, before)
 
 
 def require_drawn_by(path: str, column: str, digest: str) -> None:
@@ -93,6 +98,15 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
             do=f"the reports of this file: {nearest(column, questions)}",
         )
     drawn = str(questions[column].get("digest"))
+    layers = drawn.split("+")
+    if len(layers) > 1 and digest not in layers:
+        return  # privatized again; the digest of the composition is not known
+    if len(layers) > 1:
+        raise ModelFileError(
+            f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})",
+            where=where,
+            do="estimate with first.then(second), saved as a mechanism",
+        )
     if drawn != digest:
         raise ModelFileError(
             f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})",

@@ -22,6 +22,7 @@ from ldpopt.tables.files import Rows, place_of, reading, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
 from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.kinds import kind_of, require_other_file
+from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
 from ldpopt.tables.partitions import is_partitioned
 
 if TYPE_CHECKING:
@@ -95,11 +96,14 @@ def privatize_frame(
     rng: Random = None,
     keyed: Keyed | None = None,
     asking: Asking | None = None,
+    again: bool = False,
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
         return privatize_partitions(privatize_frame, table, rules, rng, keyed, asking)
-    frame = as_frame(table)
+    frame, before = as_frame(table), origin_of_table(table)
+    if not again:
+        require_raw(before, rules, frame.columns, "the table")
     drawn = {}
     sources: list[Draws] = list(generators(rng, len(rules) + (asking is not None)))
     if keyed is not None:
@@ -116,7 +120,8 @@ def privatize_frame(
         if asking is not None:
             codes = asking.answers(codes, chosen == place, len(rule.inputs), source)
         drawn[column] = rule.mechanism.codec.entries(codes, source)
-    return with_labels(frame, drawn)
+    keep = [name for name in frame.columns if name not in rules]
+    return with_origin(with_labels(frame, drawn), lambda: of_reports(rules, keep, keyed, asking, before))
 
 
 def _require_other_column(keyed: Keyed, rules: Mapping[Any, Rule]) -> None:
@@ -171,12 +176,14 @@ def privatize_file(
     rng: Random = None,
     keyed: Keyed | None = None,
     asking: Asking | None = None,
+    again: bool = False,
     announce: Callable[[], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows.
 
     CSV or Parquet by the endings, ``-`` for stdin and stdout. Columns to ``keep`` are copied unprotected. ``announce``
-    is called when the columns are found, before anything is written. For the rest see `Survey.privatize_file`.
+    is called when the columns are found, before anything is written. Columns that are reports already are refused,
+    unless ``again`` is stated. For the rest see `Survey.privatize_file`.
     """
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
@@ -187,7 +194,10 @@ def privatize_file(
     if keyed is not None:
         _require_other_column(keyed, rules)
     beside = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
+    before = read_origin(name)
     with reading(name) as table:
+        if not again:
+            require_raw(before, rules, table.columns, name)
         places, others = [[place_of(table, column) for column in columns] for columns in (rules, beside)]
         streams = generators(rng, len(rules) + (asking is not None))
         columns = [
@@ -200,7 +210,7 @@ def privatize_file(
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()
-        origin = of_reports(rules, keep, keyed, asking)
+        origin = of_reports(rules, keep, keyed, asking, before)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
                 first, rest = table.first_row + rows, batch[len(columns) :]

@@ -231,11 +231,9 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     (((0,), (1,)), 0.130812, 'binary')
     """
     require_kind(utility, ConvexUtility, "best_channel()")
-    budget, n = Budget(epsilon), utility.n
+    budget, n = Budget.positive(epsilon), utility.n
     if not 1 < n <= MAX_INPUTS:
         raise StatementError(f"{n} inputs: supported are 2 to {MAX_INPUTS}")
-    if not budget:
-        raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
     column_values = utility.columns(patterns)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import count_file
 from ldpopt.mechanism.asking import Asking
@@ -24,7 +24,7 @@ from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.mechanism.sampling import Random
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
-from ldpopt.tables.origin import read_origin
+from ldpopt.tables.origin import merged, read_origin, require_raw
 from ldpopt.workers.board import Lost
 from ldpopt.workers.run import Finished, run
 
@@ -45,6 +45,7 @@ def privatize_folder(
     rng: Random = None,
     key: Any = None,
     id: str | None = None,
+    again: bool = False,
     jobs: int = 1,
     executor: Any = None,
     progress: Progress | None = None,
@@ -70,6 +71,8 @@ def privatize_folder(
         Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
     id : str, optional
         Column of the ids, with ``key``; none comes twice in a file. Who is in several files gets the same report.
+    again : bool
+        Whether columns that are reports already, as their files say, may be privatized once more; default: ``False``.
     jobs : int
         Processes; default: ``1``. -1 for one on each core.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
@@ -87,7 +90,7 @@ def privatize_folder(
     StatementError
         If an entry is no answer, or as in `Survey`.
     ModelFileError
-        If a folder or file cannot be read or written, or the target has files of another survey.
+        If a folder or file cannot be read or written, has reports already, or the target has files of another survey.
     LdpoptError
         If worker processes died three times at the same file.
     KeyboardInterrupt
@@ -102,11 +105,17 @@ def privatize_folder(
         raise ModelFileError(
             "the reports would be written among the answers", where=str(goal), do="name another folder"
         )
+    before = {name: read_origin(str(folder / name)) for name in names}
+    for name, origin in before.items():
+        if origin is not None and not again:
+            require_raw(origin, rules, _schema(folder / name).names, str(folder / name))
     with _told("cannot write the folder", goal):
         (goal / PARTS).mkdir(parents=True, exist_ok=True)
-    finished = _finished(goal, names, of_reports(rules, kept, keyed, survey.asking))
+    new = of_reports(rules, kept, keyed, survey.asking)
+    finished = _finished(goal, {name: merged(new, origin) for name, origin in before.items()})
     seeds = None if rng is None else seed_of(rng)
-    task = _Privatize(folder.resolve(), goal.resolve(), rules, kept, seeds, keyed, survey.asking)
+    how = (keyed, survey.asking, again, shows_values())
+    task = _Privatize(folder.resolve(), goal.resolve(), rules, kept, seeds, *how)
     points = {name: (name, number) for number, name in enumerate(names) if name not in finished}
     total, done = len(names), len(finished)
     heard = None if progress is None else lambda now, _: progress(done + now, total)
@@ -155,7 +164,8 @@ def count_folder(
     place = Path(folder)
     points = {name: name for name in _names(place)}
     survey = survey_of(questions)
-    task = _Count(place.resolve(), survey.columns, survey.weights if weights is None else weights)
+    weights = survey.weights if weights is None else weights
+    task = _Count(place.resolve(), survey.columns, weights, shows_values())
     results = _results(run(task, points, jobs=jobs, executor=executor, progress=progress))
     return {column: sum((found[column] for found in results.values()), 0) for column in task.columns}
 
@@ -180,15 +190,21 @@ class _Privatize:
     seed: np.random.SeedSequence | None
     keyed: Keyed | None
     asking: Asking | None
+    again: bool
+    shows: bool
 
     def __call__(self, point: tuple[str, int]) -> int:
-        name, number = point
+        with showing_values(self.shows):
+            return self._written(*point)
+
+    def _written(self, name: str, number: int) -> int:
         if (self.target / name).exists():  # a cluster does a task again whose result it has lost
             return _rows(self.target / name)
         part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
         rng = None if self.seed is None else spawned(self.seed, number)
         try:
             how: dict[str, Any] = {"keep": self.keep, "rng": rng, "keyed": self.keyed, "asking": self.asking}
+            how["again"] = self.again
             rows = privatize_file(self.source / name, part, self.rules, **how)
             with _told("cannot write the file", self.target / name):
                 return self._published(part, self.target / name, rows)
@@ -216,9 +232,11 @@ class _Count:
     folder: Path
     columns: dict[str, tuple[ReportSource, Missing]]
     weights: str | None
+    shows: bool
 
     def __call__(self, name: str) -> dict[str, Counts]:
-        return count_file(str(self.folder / name), self.columns, self.weights)
+        with showing_values(self.shows):
+            return count_file(str(self.folder / name), self.columns, self.weights)
 
 
 def _names(folder: Path) -> list[str]:
@@ -232,7 +250,7 @@ def _names(folder: Path) -> list[str]:
     return found
 
 
-def _finished(target: Path, names: Sequence[str], origin: dict[str, Any]) -> dict[str, int]:
+def _finished(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[str, int]:
     """Rows of the files that an earlier start has written; files of another survey are refused."""
     found = {}
     for path in sorted(target.iterdir()):
@@ -240,7 +258,8 @@ def _finished(target: Path, names: Sequence[str], origin: dict[str, Any]) -> dic
             continue
         stated = read_origin(str(path)) or {}
         facts = ("questions", "asked", "unprotected", "key")
-        if path.name not in names or any(stated.get(fact) != origin[fact] for fact in facts):
+        origin = origins.get(path.name)
+        if origin is None or any(stated.get(fact) != origin[fact] for fact in facts):
             what = "the folder has a file that this call would not write: it is of other answers, questions or a key"
             raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
         found[path.name] = _rows(path)
@@ -252,6 +271,12 @@ def _rows(path: Path) -> int:
 
     rows: int = pq.read_metadata(path).num_rows
     return rows
+
+
+def _schema(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path)
 
 
 def _results(finished: Finished) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
-from ldpopt.foundation.checks import real_number, require_memory
+from ldpopt.foundation.checks import quoted, real_number, require_memory
 from ldpopt.tables.files import place_of, reading
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Resampled:
             answers = read_numbers(column, place, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
-                what = f"the answer {float(answers[wrong[0]])!r} is not from {self.low:g} to {self.high:g}"
+                what = f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to {self.high:g}"
                 do = "state the range of all possible answers; leave people without an answer out"
                 raise StatementError(what, where=f"{place}, row {first_row + int(wrong[0])}", do=do)
             columns.append((answers - self.low) / (self.high - self.low))

@@ -7,10 +7,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate import design_files as designs
-from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.designing.frequency_certificate import FrequencyCertificate, is_frequency_design
 from ldpopt.designing.record import Design
-from ldpopt.designing.saving import load_design
+from ldpopt.designing.saving import design_of, load_design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.estimation.counts import source_of
@@ -68,7 +66,7 @@ def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
 
 def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
     """Read the mechanism or design of a question."""
-    if is_frequency_design(path) or designs.is_design(path):
+    if designs.is_design(path):
         found: Design | FrequencyDesign = load_design(path)
         return found
     mechanism: Mechanism = Mechanism.load(path)
@@ -79,10 +77,8 @@ def _question(survey: Survey, name: str) -> dict[str, Any]:
     rule, design = survey.rules[name], survey.designs.get(name)
     answer = None if rule.missing_answer is None else plain_labels([rule.missing_answer])[0]
     data: dict[str, Any] = {"missing": rule.missing, "missing_answer": answer, "digest": rule.mechanism.digest}
-    if isinstance(design, FrequencyDesign):
-        return data | {"sets": design.certificate.to_dict()}
     if design is not None:
-        return data | {"design": designs.to_dict(design.certificate)}
+        return data | {"sets" if isinstance(design, FrequencyDesign) else "design": design.certificate.to_dict()}
     mechanism: Any = rule.mechanism
     return data | {"mechanism": mechanism.to_dict()}
 
@@ -90,11 +86,8 @@ def _question(survey: Survey, name: str) -> dict[str, Any]:
 def _read(entry: Any, where: str) -> Any:
     """A question with its rule."""
     source: Any
-    if "sets" in entry:
-        source = FrequencyDesign(FrequencyCertificate.from_dict(entry["sets"], where))
-    elif "design" in entry:
-        proof = DesignCertificate(**vars(designs.from_dict(entry["design"], where)))
-        source = Design(proof.workload, proof.mechanism, proof)
+    if "sets" in entry or "design" in entry:
+        source = design_of(designs.from_dict(entry.get("sets", entry.get("design")), where))
     else:
         stated = entry["mechanism"]
         source = Mechanism(stated["channel"], labels_of(stated["inputs"]), labels_of(stated["outputs"]))

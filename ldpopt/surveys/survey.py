@@ -238,7 +238,7 @@ class Survey:
             return found
         return Precision(found.names, found.variances * self.asking.questions, found.quantile)
 
-    def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None) -> Any:
+    def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None, again: bool = False) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
 
         Parameters
@@ -252,6 +252,8 @@ class Survey:
             Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
         id : label, optional
             Column of the ids, with ``key``.
+        again : bool
+            Whether columns whose table says that they are reports may be privatized once more; default: ``False``.
 
         Returns
         -------
@@ -263,7 +265,7 @@ class Survey:
         StatementError
             If a column is not there, an entry is no answer, or an answer is missing and must not be.
         """
-        return privatize_frame(table, self.rules, rng, Keyed.read(key, id, rng), self.asking)
+        return privatize_frame(table, self.rules, rng, Keyed.read(key, id, rng), self.asking, again)
 
     def privatize_file(
         self,
@@ -274,14 +276,16 @@ class Survey:
         rng: Random = None,
         key: Any = None,
         id: str | None = None,
+        again: bool = False,
     ) -> int:
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of rows.
 
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
-        arguments.
+        arguments. A column that is a report already, as its file says, is refused unless ``again`` is stated.
         """
         keyed = Keyed.read(key, id, rng)
         how: dict[str, Any] = {"keep": self.kept(keep), "rng": rng, "keyed": keyed, "asking": self.asking}
+        how["again"] = again
         return privatize_file(source, target, self.rules, **how)
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.labels import no_label, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,12 +49,15 @@ class Coder:
     """
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
-        names: list[Any] = list(map(text_of, alphabet)) if as_text else list(alphabet)
-        self.kind, self.as_text = kind, as_text
-        self.position = {name: code for code, name in enumerate(names)}
-        if len(self.position) < len(names):
-            duplicate = next(text for text, count in Counter(names).items() if count > 1)
+        texts = list(map(text_of, alphabet))
+        self.kind, self.as_text, self.alphabet = kind, as_text, alphabet
+        self._texts = {text: code for code, text in enumerate(texts)}
+        if as_text and len(self._texts) < len(texts):
+            duplicate = next(text for text, count in Counter(texts).items() if count > 1)
             raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
+        if len(self._texts) < len(texts):
+            self._texts = {text: self._texts[text] for text, count in Counter(texts).items() if count == 1}
+        self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
         """Positions of the labels of a column; `MISSING` where there is no answer.
@@ -71,14 +74,14 @@ class Coder:
         Raises
         ------
         StatementError
-            If an entry is no label; the message names its row and the nearest label.
+            If an entry is no label; the message names its row and the known labels, and does not quote the entry.
         """
         import pyarrow as pa
 
         require_labels_in(column.type, where)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        table = np.array([*map(self._code, column.dictionary.to_pylist()), MISSING])
+        table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
         places = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
         found: Codes = table[places]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
@@ -88,19 +91,29 @@ class Coder:
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is no label."""
-        shown = short_repr(value)
-        return StatementError(
-            f"unknown {self.kind} {shown}: not a label of the mechanism", where=where, do=nearest(value, self.position)
-        )
+        return no_label(value, self._texts if self.as_text else self.alphabet, self.kind, where)
 
-    def _code(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
+        """Position of a label; `MISSING` where there is no answer, `UNKNOWN` if the entry is no label.
+
+        A label is known by itself, or else by its text: a whole number that is read as text, and the reverse.
+        """
         try:
-            code = self.position.get(value, UNKNOWN)
-        except TypeError:  # not hashable
-            code = UNKNOWN
-        if code == UNKNOWN and is_missing(value, self.as_text):
-            return MISSING
+            code = self._position.get(value)
+        except (TypeError, ValueError):  # not hashable
+            return UNKNOWN
+        if code is None:
+            text = value if isinstance(value, str) else _whole_text(value)
+            code = None if text is None else self._texts.get(text)
+        if code is None:
+            code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
+
+
+def _whole_text(value: Any) -> str | None:
+    """Digits of a whole number, which a missing entry beside it may have made a float; None for anything else."""
+    is_whole = type(value) is int or (type(value) is float and value.is_integer())
+    return str(int(value)) if is_whole else None
 
 
 def is_missing(value: Any, as_text: bool) -> bool:

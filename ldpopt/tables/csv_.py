@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import ModelFileError, shows_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,10 +52,11 @@ class CsvRows:
         self.name = name
         head, rest = _split_header(stream, name)
         try:
-            self.columns = next(csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), [])
+            self.columns, why = next(csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), []), ""
         except (csv.Error, UnicodeDecodeError) as error:
             why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise _no_csv(why, f"{name}, row 1") from None
+        if why:
+            raise _no_csv(why, f"{name}, row 1")
         if not self.columns:
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
@@ -84,6 +85,7 @@ class CsvRows:
         global _unfinished
         names, last = [str(place) for place in range(len(self.columns))], 1
         bad: list[Any] = []
+        why = ""
 
         def refuse(row: Any) -> str:
             bad.append(row)
@@ -110,8 +112,10 @@ class CsvRows:
                 last += batch.num_rows
             _unfinished -= 1
         except pa.ArrowInvalid as error:
-            if not self._body.is_empty:
-                raise self._explained(str(error), bad, last) from None
+            why = str(error)
+        # Outside the block: the error of arrow quotes the row, and would stay in the chain.
+        if why and not self._body.is_empty:
+            raise self._explained(why, bad, last)
         if self._body.quotes % 2:
             raise _no_csv("a quotation mark is not closed", self.name)
 
@@ -127,7 +131,7 @@ class CsvRows:
             return ModelFileError(what, where=f"{self.name}, after row {last}", do=do)
         row = why.partition("Row #")[2].partition(":")[0]
         where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
-        return _no_csv("not UTF-8 text" if "UTF8" in why else why, where)
+        return _no_csv("not UTF-8 text" if "UTF8" in why else why if shows_values() else "it cannot be read", where)
 
 
 class _Body:

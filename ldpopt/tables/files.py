@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable, replacing
-from ldpopt.foundation.labels import suggestion
+from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.kinds import PARQUET_MARK, kind_of
 from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
@@ -79,10 +79,17 @@ def place_of(rows: Rows, column: str) -> int:
     separator = next((mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), "")
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
+    elif not shows_values() and (len(set(known)) < len(known) or any(map(_is_entry, known))):
+        do = "a number, no text, or one text twice is among its names, which may be answers: is there a header line?"
     else:
         shown = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
         do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {shown}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
+
+
+def _is_entry(name: str) -> bool:
+    """Whether it looks like an entry: where there is no header, the names are what the first person answered."""
+    return not name.strip() or NUMBER.fullmatch(name) is not None
 
 
 def _shortened(name: str) -> str:
@@ -109,12 +116,12 @@ def writing(
         with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:
             yield file.write
         return
-    remove_beside(path)
     with _opened(path) as stream:
         head = io.StringIO()
         csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
         stream.write(head.getvalue().encode())
         yield lambda columns: _ignored(stream.write(as_csv(columns)))
+        remove_beside(path)  # as late as can be: if the table is not written, the old one has to keep its origin
     if origin is not None:
         write_beside(path, origin)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import label_array, nearest
-from ldpopt.tables.coding import MISSING, Coder, Codes, is_missing, label_column
+from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, label_column
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -86,14 +86,11 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
     column = as_arrow(series)
     if column is not None:
         return coder.codes(column, where, first_row)
-    found = np.empty(len(series), dtype=np.int64)
-    for row, value in enumerate(series.to_list()):
-        try:
-            found[row] = coder.position[value]
-        except (KeyError, TypeError):
-            if not is_missing(value, False):
-                raise coder.unknown(value, f"{where}, row {first_row + row}") from None
-            found[row] = MISSING
+    values = series.to_list()
+    found: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
+    if (found == UNKNOWN).any():
+        row = int(np.argmax(found == UNKNOWN))
+        raise coder.unknown(values[row], f"{where}, row {first_row + row}")
     return found
 
 

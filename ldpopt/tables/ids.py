@@ -92,7 +92,9 @@ def ids_of(column: Any, where: str) -> list[bytes]:
         array = as_arrow(column)
         array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise StatementError("the ids are of several kinds", where=where, do="make them texts") from None
+        array = None
+    if array is None:  # outside the block: the error of arrow has an id, and would stay in the chain
+        raise StatementError("the ids are of several kinds", where=where, do="make them texts")
     ids = Ids(where)
     found = ids.take(array)
     ids.require_distinct()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.tables.kinds import kind_of
@@ -41,8 +44,8 @@ def read_origin(path: str) -> dict[str, Any] | None:
         return None
     if kind_of(path) == "parquet":
         return _of_parquet(path)
-    beside = path + BESIDE
-    if not os.path.isfile(beside):
+    beside = next((name + BESIDE for name in (path, os.path.realpath(path)) if os.path.isfile(name + BESIDE)), None)
+    if beside is None:
         return None
     try:
         return _checked(strict_json(beside, MAX_FILE_BYTES), beside)
@@ -50,6 +53,67 @@ def read_origin(path: str) -> dict[str, Any] | None:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
+
+
+def origin_of_table(table: Any) -> dict[str, Any] | None:
+    """What a table of pyarrow says of itself, as a Parquet file gave it; None of any other table."""
+    found = (getattr(getattr(table, "schema", None), "metadata", None) or {}).get(KEY)
+    return None if found is None else _parsed(found, "the table")
+
+
+def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
+    """Let a table of pyarrow say where its reports come from, as its file will; no other table can."""
+    if not hasattr(table, "replace_schema_metadata"):
+        return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()})
+
+
+def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: Iterable[Any], where: str) -> None:
+    """Refuse to privatize reports: columns that the origin names, or that may be those of the origin under a new name.
+
+    Raises
+    ------
+    ModelFileError
+        The message names the column.
+    """
+    if origin is None:
+        return
+    renamed = set(origin["questions"]) - set(map(str, known))
+    for column in map(str, columns):
+        if column in origin["questions"]:
+            what = f"column {column!r} has reports already: to privatize them again would spoil the estimates"
+        elif renamed and column not in origin.get("unprotected", ()):
+            was = ", ".join(map(repr, sorted(renamed)))
+            what = f"column {column!r} may have the reports of {was}, which the table no longer has under this name"
+        else:
+            continue
+        do = "pass the table of the answers; or state again (--again, again=True), and estimate with first.then(second)"
+        raise ModelFileError(what, where=where, do=do)
+
+
+def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """The origin of a table that was made from one with an origin: copied reports stay what they are.
+
+    Reports of reports have the digests of both mechanisms, with ``+`` between them.
+    """
+    if before is None:
+        return origin
+    old = {
+        name: {"asked": before.get("asked"), "key": before.get("key"), **entry}
+        for name, entry in before["questions"].items()
+    }
+    copied = {name: old[name] for name in origin["unprotected"] if name in old}
+    drawn = {
+        name: {**entry, "digest": f"{old[name].get('digest')}+{entry['digest']}"} if name in old else entry
+        for name, entry in origin["questions"].items()
+    }
+    spent = [origin["epsilon"], *([before.get("epsilon")] if copied else [])]
+    return {
+        **origin,
+        "epsilon": None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0))),
+        "questions": {**drawn, **copied},
+        "unprotected": [name for name in origin["unprotected"] if name not in copied],
+    }
 
 
 def says_nothing(path: str) -> bool:
@@ -82,14 +146,17 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
         found = (pq.read_metadata(path).metadata or {}).get(KEY)
     except (pa.ArrowException, OSError):
         return None  # whoever reads the table says what is wrong
-    if found is None:
-        return None
+    return None if found is None else _parsed(found, path)
+
+
+def _parsed(found: bytes, where: str) -> dict[str, Any]:
+    """An origin in metadata."""
     try:
-        return _checked(json.loads(found), path)
+        return _checked(json.loads(found), where)
     except ValueError as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"the origin of the table is damaged: {error}", where=path) from None
+        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where) from None
 
 
 def _checked(data: Any, where: str) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class ParquetFile:
         import pyarrow.parquet as pq
 
         if self._writer is None:
-            plain = pa.schema(self._fields)
+            plain = pa.schema(self._fields, self._notes)  # with notes, as readers take those of tables from here
             schema = self._batches[0].schema if self._batches else plain
             self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
             stated = base64.b64encode(plain.serialize().to_pybytes()).decode()

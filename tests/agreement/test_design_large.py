@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders import cases, thorough_or
 from ldpopt import PureLDP, Workload
-from ldpopt.certificate.inequalities import Inequalities
+from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.designing.allowed import allowed_by
 from ldpopt.designing.column_generation import generate
 from ldpopt.designing.coordinates import Contrasts

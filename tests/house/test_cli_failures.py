@@ -18,8 +18,8 @@ from ldpopt import Mechanism
 @pytest.mark.parametrize(
     "table, words",
     [
-        ("answer\nyes\nmaybe\n", ("'maybe'", "row 3")),
-        ("answer\nyes\nYes\n", ("'Yes'", "did you mean 'yes'")),
+        ("answer\nyes\nmaybe\n", ("unknown answer: ", "row 3")),
+        ("answer\nyes\nYes\n", ("row 3", "known: no, yes")),
         ("anwser\nyes\n", ("unknown column 'answer'", "did you mean 'anwser'")),
         ("answer,answer\nyes,no\n", ("duplicate column 'answer': 2",)),
         ("answer,b\nyes\n", ("1 fields", "row 2")),

@@ -108,7 +108,7 @@ def test_protocols_are_compared_as_in_python() -> None:
         ("experiment hours.csv -c hours --range -1e308:1e308 --people 9 --epsilon 1", "is infinite"),
         ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is stated twice"),
         ("experiment hours.csv -c hours --range 0:60 --people 1e15 --epsilon 1", "do: take fewer people"),
-        ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "'x' is not a number"),
+        ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "the answer is not a number"),
         ("experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1", "did you mean 'hours'"),
         ("experiment hours.csv -c hours --range 0:60 --people 9 --epsilon 1 --protocol duchi", "did you mean 'Duchi'"),
         ("estimate coin.json hours.csv -c hours --dask tcp://x:1", "is for a folder"),

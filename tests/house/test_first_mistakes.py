@@ -12,7 +12,7 @@ import pytest
 
 import ldpopt as lo
 from builders import run_cli
-from ldpopt.errors import StatementError
+from ldpopt.errors import StatementError, showing_values
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -43,8 +43,11 @@ def test_a_table_with_semicolons_and_a_label_in_small_letters(tmp_path: Path, co
     path.write_text("id;job\n1;none\n")
     assert "';'" in refused("privatize", coin, path, "-c", "job", "-o", tmp_path / "reports.csv")
     path.write_text("job\nfull-time\n")
-    assert "did you mean 'FULL-TIME'?" in refused("privatize", coin, path, "-c", "job", "-o", tmp_path / "reports.csv")
-    with pytest.raises(StatementError, match="did you mean 'FULL-TIME'"):
+    command = ("privatize", coin, path, "-c", "job", "-o", tmp_path / "reports.csv")
+    assert "row 2" in refused(*command)
+    assert "did you mean" not in refused(*command)
+    assert "did you mean 'FULL-TIME'?" in refused(*command, "--show-values")
+    with showing_values(), pytest.raises(StatementError, match="did you mean 'FULL-TIME'"):
         lo.Mechanism.load(coin).sample(["full-time"])
 
 

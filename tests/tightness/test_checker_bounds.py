@@ -266,7 +266,7 @@ def test_a_report_of_an_owner_is_worth_nothing_to_others() -> None:
 def plain_compact(problem: Problem, costs: Any, duals: list[int]) -> int:
     """The compact bound by its definition, at the least whole shift for which no column is worth more than nothing."""
     notion, n = problem.notion, problem.n
-    b = notion.powers[notion.unit][2]
+    b = power(notion.epsilon, notion.unit)[2]
     duals = list(duals)
     for x, y in product(range(n), range(problem.m)):
         if notion.owner[y] == x or (notion.owner[y] is None and x not in notion.capped):
@@ -325,3 +325,38 @@ def test_exit_codes_are_the_worst_of_the_files(tmp_path: Path, capsys: Any) -> N
     assert "good: private; expected gain 0.75, bound 0.75, gap" in said
     assert "bad: DOES NOT HOLD: achieved: 0.75 was proved" in said
     assert "none: no certificate: ValueError" in said
+
+
+ABSURD = ["1e999999999", "9" * 4000, "0x1p9999", "log(1e999999)", 1e308, -1e308, 5e-324, 10**399, [], {}, [[[]]], None]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "path", ["claim.bound", "claim.achieved", "claim.gap", "claim.relative_gap", "mechanism.masses"]
+)
+@pytest.mark.parametrize("odd", ABSURD, ids=range(len(ABSURD)))
+def test_absurd_numbers_are_refused_at_once(path: str, odd: Any) -> None:
+    holds = path == "claim.relative_gap" and odd == 5e-324  # within the tolerance
+    assert refused(check_program, with_changes((path, odd))) != holds
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("odd", ABSURD, ids=range(len(ABSURD)))
+def test_absurd_numbers_in_statement_or_multipliers_end_at_once(odd: Any) -> None:
+    """Such a number may leave a claim true, as an epsilon of 1e308 would if it were one; it is no reason to wait."""
+    for path in ("statement.utility", "statement.prior", "statement.privacy.epsilon", "multipliers.row_sums"):
+        given = with_changes((path, odd))
+        assert refused(check_program, given), path
+    for place in ("statement.utility.0.0", "multipliers.row_sums.0"):
+        data = with_changes()
+        table, _, key = place.rpartition(".")
+        part = data
+        for name in table.split("."):
+            part = part[int(name) if name.isdigit() else name]
+        part[int(key)] = odd
+        refused(check_program, data)
+
+
+def test_claims_beyond_the_floats_are_refused_in_words() -> None:
+    with pytest.raises(checker.ClaimError, match="more than 1e308"):
+        check_program(with_changes(("claim.gap", "9" * 4000), ("claim.bound", "9" * 4000 + "/2")))

@@ -13,6 +13,7 @@ import pytest
 import ldpopt_check as checker
 from checker_cases import EPS, refused, tabled
 from ldpopt_check import UNIT, ClaimError, Notion, S, double, labels, masses, power
+from tampering import NUMBERS
 
 
 def is_private(table: dict[str, Any], rows: list[list[int]], inputs: str = "abc", outputs: Any = None) -> bool:
@@ -172,7 +173,7 @@ def test_reports_of_an_owner_are_his_alone() -> None:
         tabled("approximate", delta=float(np.nextafter(1, 2))),
         tabled("approximate", delta=0.1, form="pair"),
         tabled("graph", edges=[[0, 1]]),
-        tabled("graph", edges=[[0, 1], [0, 2]], parts="connected"),
+        tabled("graph", edges=[[0, 1], [0, 2]], parts="other"),
         tabled("graph", edges=[[0, 1], [1, 2], [2, 2]]),
         tabled("graph", edges=[[0, 1], [1, 2], [2, 2]], parts="separate"),
         tabled("graph", edges=[[0, 1], [1, 3]]),
@@ -195,3 +196,45 @@ def test_a_notion_that_is_misstated_is_refused(table: Any) -> None:
 def test_delta_may_be_nought_or_one() -> None:
     assert is_private(tabled("approximate", delta=1.0), [[UNIT, 0], [0, UNIT]])
     assert not is_private(tabled("approximate", delta=1 - 2.0**-53), [[UNIT, 0], [0, UNIT]])
+
+
+def test_graphs_by_family_or_by_labels() -> None:
+    def edges(n: int, **table: Any) -> Any:
+        return checker.edges_of(table, {f'"{x}"': place for place, x in enumerate("abcd"[:n])})
+
+    assert edges(4, neighbors={"kind": "path"}) == [(0, 1), (1, 2), (2, 3)]
+    assert edges(4, neighbors={"kind": "cycle"}) == [(0, 1), (1, 2), (2, 3), (3, 0)]
+    assert edges(2, neighbors={"kind": "cycle"}) == edges(2, neighbors={"kind": "path"}) == [(0, 1)]
+    assert edges(3, neighbors={"kind": "complete"}) is None
+    assert (
+        edges(3, neighbors={"edges": [["a", "c"], ["b", "a"]]}) == edges(3, edges=[[0, 2], [1, 0]]) == [(0, 2), (1, 0)]
+    )
+    for wrong in ({}, {"edges": [], "neighbors": {"kind": "path"}}, {"neighbors": {"edges": [["a", "z"]]}}):
+        assert refused(lambda wrong=wrong: edges(3, **wrong))
+    for wrong in ({"kind": "tree"}, {"kind": "path", "edges": []}, {"edges": [["a"]]}, {}, [], "path", None):
+        assert refused(lambda wrong=wrong: edges(3, neighbors=wrong)), wrong
+    assert checker.parts_of(5, [(0, 3), (3, 0), (1, 4), (4, 1)]) == [[0, 3], [1, 4], [2]]
+
+
+def test_a_graph_without_edges_ties_nothing() -> None:
+    assert is_private(tabled("graph", edges=[], parts="separate"), [[1, 0], [0, 1]])
+    assert not is_private(tabled("graph", neighbors={"kind": "complete"}), [[4, 1], [1, 4]])
+
+
+def test_one_is_not_true() -> None:
+    """Not even where the power of 1 is known already."""
+    assert power(1, F(1)) == power(1.0, F(1))
+    assert refused(power, True, F(1))
+
+
+@pytest.mark.parametrize(
+    "stated", ["1e99999", "log(1e99999)", "log(1e9999)", "9" * 501, "1e-99999", 10001.5, "log(1/0)", "1_0"]
+)
+def test_an_epsilon_of_absurd_size_is_refused(stated: Any) -> None:
+    assert refused(power, stated, F(1))
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, None, True, 3])
+def test_claims_are_fractions(text: Any) -> None:
+    assert refused(checker.fraction, text)
+    assert [checker.fraction(t) for t in ("3", "-3/4", "0/7")] == [3, F(-3, 4), 0]

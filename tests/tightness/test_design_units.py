@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ldpopt.certificate.sizes import hold_by_size
 
 from ldpopt.certificate import design_bound_elliptope as signs
-from ldpopt.certificate import ray_bound as check
-from ldpopt.certificate.exactly import Exactly
-from ldpopt.certificate.inequalities import Inequalities
-from ldpopt.certificate.sizes import hold_by_size
+from ldpopt.certificate import design_bound_rays as check
+from ldpopt.certificate.design_bound_elliptope import Inequalities
+from ldpopt.certificate.integers import Exactly
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy.cones.rays import Rays
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ldpopt.certificate.design_bound import Proof
+from ldpopt.certificate.design_bound import Bound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
 from ldpopt.foundation.checks import Float
@@ -50,7 +50,7 @@ class RawDesign:
         ``X``; the estimator is ``W X``.
     weights : ndarray, shape (n,)
         Weights of the answers for which the bound holds.
-    bounds : iterable of Proof
+    bounds : iterable of Bound
         Multipliers, the tightest first: the first ones that exact arithmetic confirms prove the bound.
     rounds : int
         Of pricing.
@@ -61,7 +61,7 @@ class RawDesign:
     channel: Float | SubsetSelection
     left_inverse: Float | None
     weights: Float
-    bounds: Iterable[Proof] = ()
+    bounds: Iterable[Bound] = ()
     rounds: int = 0
     notes: tuple[str, ...] = ()
 

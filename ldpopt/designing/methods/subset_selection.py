@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.frequency_certificate import best_size
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.frequencies.subset_selection import SubsetSelection

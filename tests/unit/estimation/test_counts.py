@@ -114,7 +114,12 @@ def test_weights_go_by_the_index(pairs, random):
 
 @pytest.mark.parametrize(
     ("weights", "words"),
-    [([1, 2], "4 reports"), ([1, 2, 3, -1], "weight -1.0"), ([1, 2, 3, np.inf], "inf"), (["a"] * 4, "real numbers")],
+    [
+        ([1, 2], "4 reports"),
+        ([1, 2, 3, -1], "weight is not a finite number"),
+        ([1, 2, 3, np.inf], "row 3"),
+        (["a"] * 4, "real numbers"),
+    ],
 )
 def test_bad_weights(weights, words):
     with pytest.raises(StatementError, match=words):
@@ -135,7 +140,7 @@ def test_weights_in_files(tmp_path):
     plain = Counts.of(COIN, REPORTS, weights=frame["w"])
     assert all(Counts.of(COIN, tmp_path / name, column="r", weights="w") == plain for name in ("r.csv", "r.parquet"))
     (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
-    with pytest.raises(StatementError, match=r"'heavy' is not a number(.|\n)*row 3"):
+    with pytest.raises(StatementError, match=r"the weight is not a number(.|\n)*row 3"):
         Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
 
 
@@ -191,3 +196,28 @@ def test_spoilt_files_are_refused(tmp_path, change):
     (tmp_path / "c.json").write_text((tmp_path / "c.json").read_text().replace(*change))
     with pytest.raises(ModelFileError):
         Counts.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_sets_in_a_column_are_counted_as_those_in_an_array(ending, tmp_path):
+    protocol, answers = SubsetSelection(LABELS, 1.0), ["a", "b", "e", "e"] * 20
+    sets = protocol.privatize(answers, rng=1)
+    frame = pd.DataFrame({"a": [" ".join(map(str, row)) for row in sets.tolist()], "w": range(len(sets))})
+    path = tmp_path / f"reports.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    for weights, numbers in ((None, None), ("w", np.arange(len(sets), dtype=float))):
+        for table in (frame, pl.from_pandas(frame), path):
+            assert Counts.of(protocol, table, column="a", weights=weights) == protocol.count(sets, weights=numbers)
+
+
+def test_a_design_reads_a_column_as_its_mechanism_does(tmp_path):
+    best = design(Workload.frequencies(["a", "b", "c"]), PureLDP(1.0))
+    frame = pd.DataFrame({"a": best.mechanism.sample(["a", "b", "c"] * 30, rng=1)})
+    assert Counts.of(best, frame, column="a") == Counts.of(best.mechanism, frame, column="a")
+
+
+def test_reports_without_a_form_in_tables_are_no_column():
+    with pytest.raises(StatementError, match="the reports of a protocol are not a column of a table"):
+        Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")
+    with pytest.raises(StatementError, match="a int cannot draw reports"):
+        Counts.of(3, ["a"])

@@ -25,7 +25,7 @@ from ldpopt import (
     Workload,
     design,
 )
-from ldpopt.certificate.ray_bound import _Exponentials
+from ldpopt.certificate.design_bound_rays import _Exponentials
 from ldpopt.designing.peers import variance_of
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from builders import thorough_or
 from ldpopt import DesignCertificate, DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
 from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.columns import least_ratio
+from ldpopt.certificate.design_bound import least_ratio
 from ldpopt.certificate.design_bound_mean import _holds, _sign
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.images import orbit, value_generators
 from ldpopt.errors import LdpoptError

@@ -7,13 +7,12 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+from ldpopt.certificate.sizes import hold_by_size
 
 from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
 from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.columns import least_ratio
-from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, price_form
-from ldpopt.certificate.exactly import Exactly
-from ldpopt.certificate.sizes import hold_by_size
+from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, least_ratio, price_form
+from ldpopt.certificate.integers import Exactly
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.methods.finite_field import field
 from ldpopt.errors import StatementError

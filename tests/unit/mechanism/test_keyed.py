@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 from builders import run_cli
 from ldpopt import Mechanism, SecretKey, Survey
+from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 
@@ -184,3 +187,111 @@ def test_the_command_line_repeats_and_refuses(tmp_path: Path, monkeypatch: pytes
         assert found.exit_code == 2
         assert what in found.stderr
     assert run_cli("key", "secret.key").exit_code == 2
+
+
+def written(path: Path, **changes: object) -> Path:
+    """A file of a key, with some of its fields changed."""
+    data = {"format": "ldpopt key 1", "name": KEY.name, "key": KEY._secret.hex()} | changes
+    path.write_text(json.dumps(data))
+    path.chmod(0o600)
+    return path
+
+
+DIGITS = KEY._secret.hex()
+CHANGED = {
+    "a digit": {"key": DIGITS[:-1] + "0"},
+    "the first digit": {"key": "f" + DIGITS[1:]},
+    "a key cut short": {"key": DIGITS[:-2]},
+    "half a key": {"key": DIGITS[:32]},
+    "digits behind": {"key": DIGITS + "00"},
+    "another name": {"name": "0" * 16},
+    "part of the name": {"name": KEY.name[:-1]},
+    "a name that is no text": {"name": None},
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_key_is_refused_and_not_told(tmp_path: Path, name: str) -> None:
+    assert SecretKey.load(written(tmp_path / "whole.key")) == KEY
+    with pytest.raises(ModelFileError, match="the key was changed") as refused:
+        SecretKey.load(written(tmp_path / "a.key", **CHANGED[name]))
+    assert "budgets add up" in str(refused.value)
+    assert DIGITS[:32] not in str(refused.value)
+
+
+def test_a_file_that_was_cut_is_refused_wherever(tmp_path: Path) -> None:
+    text = written(tmp_path / "whole.key").read_text()
+    for size in range(len(text)):
+        path = tmp_path / "cut.key"
+        path.write_text(text[:size])
+        path.chmod(0o600)
+        with pytest.raises(ModelFileError) as refused:
+            SecretKey.load(path)
+        told = [str(part) + repr(vars(part)) for part in (refused.value, refused.value.__context__) if part is not None]
+        assert DIGITS[:16] not in "".join(told)
+    data = json.loads(text)
+    del data["name"]
+    path.write_text(json.dumps(data))
+    with pytest.raises(ModelFileError, match="not a key"):
+        SecretKey.load(path)
+
+
+@pytest.mark.parametrize("call", ["fsync", "write", "link"])
+def test_a_full_disk_leaves_no_file_that_blocks_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "survey.key"
+    with monkeypatch.context() as patch:
+        if call == "write":
+            patch.setattr(json, "dumps", full)
+        else:
+            patch.setattr(os, call, full)
+        if call == "link":
+            patch.setattr(os, "replace", full)
+        with pytest.raises(ModelFileError, match="No space left"):
+            KEY.save(path)
+        assert "No space left" in run_cli("key", path).stderr
+    assert list(tmp_path.iterdir()) == []
+    assert run_cli("key", path).exit_code == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in tmp_path.iterdir()] == ["survey.key"]
+
+
+def test_a_real_full_device_is_told(tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no such device")
+    with pytest.raises(ModelFileError, match="never replaced"):
+        KEY.save("/dev/full")
+
+
+def test_a_file_system_without_links_has_keys_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", none)
+    KEY.save(tmp_path / "survey.key")
+    assert SecretKey.load(tmp_path / "survey.key") == KEY
+    with pytest.raises(ModelFileError, match="never replaced"):
+        KEY.save(tmp_path / "survey.key")
+    (tmp_path / "dangling.key").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match="never replaced"):
+        KEY.save(tmp_path / "dangling.key")
+
+
+@pytest.mark.parametrize(("size", "chance"), [(2, 0.61), (4, 0.77), (10, 0.90)])
+def test_a_changed_answer_shows_as_often_as_the_promises_say(size: int, chance: float) -> None:
+    """The report changes with probability 1 - sum_y P(y|x) P(y|x'), and never if the answer stays."""
+    response = randomized_response(size, 1.0).mechanism
+    first, second = response.channel[:2]
+    told = 1 - float(first @ second)
+    assert round(told, 2) == chance
+    people = 20_000
+    ids = [f"p{place}" for place in range(people)]
+    was, same, now = (response.sample([label] * people, key=KEY, id=ids) for label in (0, 0, 1))
+    assert (was == same).all()
+    assert (was != now).mean() == pytest.approx(told, abs=0.02)
+    page = (Path(__file__).parents[3] / "docs" / "promises.md").read_text()
+    assert f"{chance:.2f}" in page

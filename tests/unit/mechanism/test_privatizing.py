@@ -140,8 +140,8 @@ def test_missing_answers_in_files(tmp_path, ending):
 
 BAD = {
     "a column of dictionaries": ({"a": [{"b": 1}]}, "not labels"),
-    "mixed types": ({"a": ["no", 3]}, "unknown answer '?3'?"),
-    "another case": ({"a": ["no", "Yes"]}, r"'Yes'(.|\n)*row 1(.|\n)*did you mean 'yes'"),
+    "mixed types": ({"a": ["no", 3]}, "unknown answer: "),
+    "another case": ({"a": ["no", "Yes"]}, r"unknown answer: (.|\n)*row 1(.|\n)*known: no, yes"),
     "no such column": ({"b": ["no"]}, "unknown column 'a'"),
 }
 

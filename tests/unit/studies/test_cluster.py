@@ -100,7 +100,7 @@ def test_counts_and_estimates_are_those_of_one_table(client: Any) -> None:
     assert estimate_frequencies(COIN, counts).values.sum() == pytest.approx(1)
     with pytest.raises(StatementError, match="names of its columns"):
         Counts.of(COIN, lazy)
-    with pytest.raises(StatementError, match="yes!"):
+    with pytest.raises(StatementError, match="unknown report"):
         Counts.of(COIN, dd.from_pandas(people().replace({"answer": {"yes": "yes!"}}), npartitions=2), column="answer")
 
 
@@ -231,7 +231,7 @@ def test_commands_work_on_the_cluster(client: Any, tmp_path: Path) -> None:
 def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
     source = write(tmp_path / "answers", 2, 10, "d")
     for options in ({"executor": client}, {"jobs": 2}):
-        with pytest.raises(LdpoptError, match="'d'") as refused:
+        with pytest.raises(LdpoptError, match="unknown answer: ") as refused:
             privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, **options)
         assert "part" in refused.value.where
     assert os.listdir(tmp_path / "reports") == [".parts"]

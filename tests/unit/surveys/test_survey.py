@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
+from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.privatizing import Rule
 
@@ -123,3 +123,72 @@ def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> N
     other = survey.privatize(plain[::-3], key=key, id="id")["place"].tolist()
     assert other == list(reports["place"].to_pylist() if library == "pyarrow" else reports["place"])[::-3]
     assert survey.privatize(plain, key=SecretKey(bytes(31) + b"1"), id="id")["place"].tolist() != other
+
+
+NUMBERED = {"whole numbers": [0, 1, 2], "texts of whole numbers": ["0", "1", "2"]}
+COLUMNS = {
+    "texts": lambda codes: [str(code) for code in codes],
+    "texts and None": lambda codes: [str(code) for code in codes] + [None],
+    "whole numbers": lambda codes: list(codes),
+    "floats beside a missing entry": lambda codes: [float(code) for code in codes] + [float("nan")],
+    "whole numbers and None": lambda codes: [*codes, None],
+}
+LIBRARIES = {
+    "pandas": pd.DataFrame,
+    "objects": lambda columns: pd.DataFrame({"q": pd.Series(columns["q"], dtype=object)}),
+    "categories": lambda columns: pd.DataFrame(columns).astype("category"),
+    "polars": lambda columns: pl.DataFrame(columns, strict=False),
+    "arrow": pa.table,
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("entries", COLUMNS)
+@pytest.mark.parametrize("labels", NUMBERED)
+def test_reports_of_whole_numbers_are_read_in_dataframes_as_in_files(labels, entries, library, tmp_path):
+    mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, NUMBERED[labels])
+    codes = [0, 1, 2, 2, 1, 2] * 5
+    table = LIBRARIES[library]({"q": COLUMNS[entries](codes)})
+    survey = Survey({"q": Rule(mechanism, "leave_out")})
+    expected = Counts.of(mechanism, [mechanism.outputs[code] for code in codes])
+    assert survey.count(table) == {"q": expected}
+    assert Counts.of(mechanism, table, column="q", missing="leave_out") == expected
+    (tmp_path / "q.csv").write_text("q\n" + "".join(f"{code}\n" for code in codes) + "NA\n")
+    assert survey.count(tmp_path / "q.csv") == {"q": expected}
+    if not isinstance(table, pd.DataFrame):
+        pq.write_table(table if library == "arrow" else table.to_arrow(), tmp_path / "q.parquet")
+        assert survey.count(tmp_path / "q.parquet") == {"q": expected}
+    drawn = survey.privatize(table, rng=1)
+    assert survey.count(drawn)["q"].n_reports == len(codes)
+
+
+def test_reports_of_a_file_are_read_by_every_reader(tmp_path):
+    mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4)
+    survey = Survey({"q": mechanism})
+    pd.DataFrame({"q": [0, 1, 2] * 20}).to_csv(tmp_path / "in.csv", index=False)
+    survey.privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", rng=1)
+    expected = survey.count(tmp_path / "out.csv")
+    for table in (
+        pd.read_csv(tmp_path / "out.csv"),
+        pd.read_csv(tmp_path / "out.csv", dtype=str),
+        pl.read_csv(tmp_path / "out.csv", infer_schema=False),
+    ):
+        assert survey.count(table) == expected
+        assert Counts.of(mechanism, table["q"]) == expected["q"]
+    assert Counts.of(mechanism, pd.Series(["0", "2"])) == Counts.of(mechanism, [0, 2])
+
+
+@pytest.mark.parametrize("entry", ["1.0", "01", " 1", "1e0", 0.5, "3", True, "yes"])
+def test_what_is_no_text_of_a_label_is_refused_as_in_files(entry, tmp_path):
+    mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, ["0", "1", "2"])
+    with pytest.raises(StatementError, match="unknown report"):
+        Survey({"q": mechanism}).count(pd.DataFrame({"q": [entry]}))
+    (tmp_path / "q.csv").write_text(f"q\n{entry}\n")
+    with pytest.raises(StatementError, match="unknown report"):
+        Survey({"q": mechanism}).count(tmp_path / "q.csv")
+
+
+def test_labels_of_one_text_are_matched_by_type():
+    both = Mechanism(np.eye(2), [1, "1"])
+    for entries, counts in ((["1", "1"], [0, 2]), ([1, 1, 1], [3, 0])):
+        assert Counts.of(both, pa.table({"q": entries}), column="q").values.tolist() == counts

@@ -147,9 +147,9 @@ def test_codes():
     category = pa.array(["yes", "no"]).dictionary_encode()
     unused = pa.DictionaryArray.from_arrays(category.indices, pa.array(["yes", "no", "never used"]))
     assert coder.codes(unused, "here").tolist() == [1, 0]
-    with pytest.raises(StatementError, match=r"'NO'(.|\n)*here, row 12(.|\n)*did you mean 'no'"):
+    with pytest.raises(StatementError, match=r"unknown answer: (.|\n)*here, row 12(.|\n)*known: no, yes"):
         coder.codes(pa.array(["no", "yes", "NO"]), "here", 10)
-    with pytest.raises(StatementError, match="'NA'"):
+    with pytest.raises(StatementError, match="unknown answer: "):
         coder.codes(pa.array(["NA"]), "here")
     assert Coder(["no", "yes"], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [MISSING] * 2
     assert Coder(["NA", ""], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [0, 1]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.certificate.columns import least_ratio
-from ldpopt.certificate.design_bound import Statement
-from ldpopt.certificate.design_bound_product import best_multipliers
+from ldpopt.certificate.design_bound import Statement, least_ratio
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
@@ -46,7 +45,9 @@ class ProductDesign(DesignMethod):
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
         statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
-        bound = best_multipliers(statement, scheme.sizes, least_ratio(form.epsilon))
+        spectrum = Spectrum.of(statement, scheme)
+        assert spectrum is not None
+        bound = ProductBound.best(spectrum, least_ratio(form.epsilon))
         note = f"{len(orbits.images)} sets with all their images"
         left_inverse = left_inverse_of(scheme, channel, eigenvalues)
         return RawDesign(channel, left_inverse, weights, (bound,), orbits.rounds, (note,))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.certificate.inequalities import Inequalities
+from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.methods.relaxation.elliptope import raise_cost

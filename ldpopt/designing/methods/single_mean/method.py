@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.certificate.design_bound_mean import MeanMultipliers
+from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.from_columns import MARGINS
 from ldpopt.designing.limits import DesignLimits
@@ -101,9 +101,7 @@ class SingleMean(DesignMethod):
         if exact is None:
             raise NotRepresentableError("no masses with exact means were found: floats do not suffice")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
-        bounds = _bounds(
-            form, weights, numbers, exact.values, (found.share * found.slope, found.share**2 * found.line), scale
-        )
+        bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
         mean = float(found.r @ numbers)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
@@ -175,13 +173,12 @@ def _bounds(
     form: DesignForm,
     weights: Float,
     numbers: Float,
-    values: Float,
     multipliers: tuple[Float, Float],
     scale: float,
-) -> Iterator[MeanMultipliers]:
+) -> Iterator[MeanBound]:
     """Multipliers in the unit of the numbers, raised by growing margins."""
     slope, line = scale * multipliers[0], scale**2 * multipliers[1]
     r = np.bincount(form.classes.classes, weights=weights).astype(np.float64)
     for margin in (0.0, *MARGINS):
         line = line + margin * abs(line.sum()) * r
-        yield MeanMultipliers(numbers, values, slope, line)
+        yield MeanBound(numbers, slope, line)

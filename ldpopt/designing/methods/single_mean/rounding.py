@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import Exactly
 from ldpopt.designing.methods.single_mean.program import MeanProgram
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.exactly import Exactly, Whole
+from ldpopt.certificate.integers import Exact, Exactly
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
 DIGIT = 8
@@ -64,7 +64,7 @@ class _Exponentials:
         self.rays, self.bits = rays, bits
         self.known: dict[int, int] = {}
 
-    def of(self, below: Any) -> Whole:
+    def of(self, below: Any) -> Exact:
         """One integer over ``2**bits`` for each entry."""
         sizes, place = np.unique(below, return_inverse=True)
         values = np.array([self._entry(int(size)) for size in sizes], dtype=object)

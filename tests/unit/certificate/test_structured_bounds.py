@@ -15,8 +15,8 @@ from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import UNBOUNDED, Statement
 from ldpopt.certificate.design_bound_mean import MeanMultipliers, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductMultipliers, best_multipliers, information, least_level
-from ldpopt.certificate.entries import Entry
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.documents import Entry
+from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import ModelFileError
 

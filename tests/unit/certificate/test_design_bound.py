@@ -15,7 +15,7 @@ from ldpopt.certificate import design_bound as proof
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, exact_gram, is_unbiased, value_above
 from ldpopt.certificate.design_certificate import bounded
-from ldpopt.certificate.entries import Entry
+from ldpopt.certificate.documents import Entry
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders import cases
-from ldpopt.certificate.exact_products import TERMS, Digits, product
-from ldpopt.certificate.exactly import Exactly
+from ldpopt.certificate.integers import MASK, TERMS, Digits, Exactly, fraction_bits, product
+from ldpopt.errors import CertificateError
 
 edges = st.sampled_from([0, -1, 2**18, -(2**18)])
 wholes = st.one_of(st.integers(-(2**400), 2**400), st.integers(-(2**20), 2**20), edges)
@@ -38,10 +38,34 @@ def test_sums_of_products(left, right):
 @cases(60)
 @given(arrays(np.float64, (2, 5), elements=st.floats(-1e200, 1e200)))
 def test_floats_are_read_exactly(array):
-    digits, denominator = Digits.read(array)
+    bits = fraction_bits(array)
     plain = Exactly.of(array)
-    assert denominator == plain.denominator
-    assert np.array_equal(digits.whole(), plain.whole)
+    for more in (bits, bits + 7):
+        assert np.array_equal(Digits.read(array, more).whole() * plain.denominator, plain.whole << more)
+    assert bits == 0 or (Digits.read(array, bits).whole() % 2).any()
+
+
+@cases(60)
+@given(matrices(3, 4), matrices(3, 1), matrices(1, 4), wholes)
+def test_sums_differences_and_multiples_are_those_of_integers(left, column, row, factor):
+    digits = Digits.of(left)
+    for other in (left, column, row):
+        assert np.array_equal((digits + Digits.of(other)).whole(), left + other)
+        found = digits - Digits.of(other)
+        assert np.array_equal(found.whole(), left - other)
+        assert np.abs(found.parts).max() <= MASK
+    assert np.array_equal(digits.times(factor).whole(), left * factor)
+
+
+def test_whole_numbers_have_few_digits():
+    assert fraction_bits(np.array([[3.0, -1024.0, 0.0]])) == 0
+    assert len(Digits.read(np.array([[3.0, -1024.0, 0.0]]), 0).parts) == 1
+    assert fraction_bits(np.array([[0.75]])) == 2
+
+
+def test_numbers_too_far_apart_are_refused():
+    with pytest.raises(CertificateError, match="too far apart"):
+        Digits.read(np.array([[1e308]]), 5000)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -1,0 +1,142 @@
+"""The certificate of a design for many frequencies, and what the design has in common with those that list reports."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt import PureLDP, Workload
+from ldpopt.certificate.design_bound import least_ratio
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate, SubsetLaw, best_size
+from ldpopt.errors import LdpoptError
+
+
+def test_it_is_saved_and_checked_again(tmp_path):
+    proof = lo.design(2 * lo.Workload.frequencies(50), lo.PureLDP("log(4)")).certificate
+    proof.save(tmp_path / "proof.json")
+    read = FrequencyCertificate.load(tmp_path / "proof.json")
+    assert read.recheck() == ()
+    assert (read.achieved, read.bound, read.size) == (proof.achieved, proof.bound, proof.size)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda proof: {"bound": proof.bound + Fraction(1, 10**9)},
+        lambda proof: {"achieved": proof.achieved - Fraction(1, 10**9)},
+        lambda proof: {"law": SubsetLaw.of(30, proof.size + 4, proof.privacy.epsilon)},
+        lambda proof: {"law": replace(proof.law, mass=proof.law.mass + 1)},
+        lambda proof: {"law": replace(proof.law, mass=proof.law.mass - 2**40)},
+        lambda proof: {"multipliers": replace(proof.multipliers, level=np.nextafter(proof.multipliers.level, 0))},
+        lambda proof: {"multipliers": replace(proof.multipliers, sizes=(29,))},
+        lambda proof: {"workload": 1.01 * proof.workload},
+        lambda proof: {"privacy": lo.PureLDP(0.9)},
+    ],
+)
+def test_a_claim_of_more_is_refused(change):
+    proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
+    assert replace(proof, **change(proof)).recheck() != ()
+
+
+def test_few_sets_are_listed_and_estimate_without_bias():
+    best = lo.design(lo.Workload.frequencies(22), lo.PureLDP(3.0))
+    assert best.n_reports == comb(22, best.protocol.size) == best.estimator.shape[1]
+    np.testing.assert_allclose(best.estimator @ best.mechanism.channel.T, np.eye(22), atol=1e-9)
+    variance = best.mechanism.channel @ (best.estimator**2).sum(axis=0) - 1
+    np.testing.assert_allclose(variance, best.variance(), rtol=1e-9)
+
+
+def test_many_sets_are_refused_in_words():
+    with pytest.raises(LdpoptError, match="too many possible reports"):
+        _ = lo.design(lo.Workload.frequencies(40), lo.PureLDP(0.5)).estimator
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, "log(3)", 4.0, 40.0])
+def test_the_best_size_is_the_best_of_all_sizes(epsilon):
+    budget = PureLDP(epsilon).epsilon
+    for n in range(2, 12):
+        values = {k: SubsetLaw.of(n, k, budget) for k in range(1, n)}
+        values = {k: law.total_variance for k, law in values.items() if law.p > law.q}
+        assert values[best_size(n, budget)] <= min(values.values()) * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, "log(3)", 4.0])
+def test_the_bound_is_the_closed_formula(epsilon):
+    """``(n - 1)^2 / max_k t(k) - (1 - 1/n)``, ``t(k) = (1-b)^2 k (1 - k/n) / (b + (1-b) k/n)^2``."""
+    for n in (2, 7, 30, 200):
+        privacy = PureLDP(epsilon)
+        proof, b = FrequencyCertificate.of(Workload.frequencies(n), privacy), least_ratio(privacy.epsilon)
+        told = max((1 - b) ** 2 * k * (1 - Fraction(k, n)) / (b + (1 - b) * Fraction(k, n)) ** 2 for k in range(1, n))
+        formula = (n - 1) ** 2 / told - (1 - Fraction(1, n))
+        assert formula * (1 - Fraction(1, 10**13)) <= proof.bound <= formula
+        assert proof.recheck() == ()
+
+
+def test_the_value_is_the_variance_of_the_listed_channel():
+    law, n = SubsetLaw.of(5, 2, PureLDP(1.0).epsilon), 5
+    sets = [set(part) for part in itertools.combinations(range(n), 2)]
+    p, q = law.p, law.q
+    assert sum(p / 4 if 0 in part else (1 - p) / 6 for part in sets) == 1
+    for x in (0, 3):
+        found = [
+            (p / 4 if x in part else (1 - p) / 6, [((z in part) - q) / (p - q) for z in range(n)]) for part in sets
+        ]
+        assert [sum(share * values[z] for share, values in found) for z in range(n)] == [z == x for z in range(n)]
+        total = sum(share * sum((values[z] - (z == x)) ** 2 for z in range(n)) for share, values in found)
+        assert total == law.total_variance
+
+
+def test_the_relative_gap_is_rounded_up_and_that_of_nothing_is_nothing():
+    proof = FrequencyCertificate.of(Workload.frequencies(5), PureLDP(1.0))
+    assert Fraction(proof.relative_gap) >= proof.gap / proof.achieved
+    assert 0 <= proof.relative_gap <= 1e-12
+    thrice = FrequencyCertificate.of(3 * Workload.frequencies(5), PureLDP(1.0))
+    assert thrice.achieved == 9 * proof.achieved
+    assert float(thrice.bound) == pytest.approx(9 * float(proof.bound), rel=1e-14)
+    assert replace(proof, achieved=Fraction(0), bound=Fraction(0)).relative_gap == 0.0
+
+
+def test_another_digest_is_refused(tmp_path):
+    path = tmp_path / "proof.json"
+    design = lo.design(Workload.frequencies(25), PureLDP(1.0))
+    design.certificate.save(path)
+    path.write_text(path.read_text().replace(design.protocol.digest, "0" * 64))
+    with pytest.raises(LdpoptError, match="the digest is another"):
+        FrequencyCertificate.load(path)
+
+
+def test_files_of_the_old_format_are_read(tmp_path):
+    proof = FrequencyCertificate.of(2 * Workload.frequencies(30), PureLDP(1.0))
+    data = {"format": "ldpopt frequency design 1", "inputs": list(range(30)), "unit": 2.0, "epsilon": "1.0"}
+    data |= {"size": proof.size, "achieved": str(proof.achieved), "bound": str(proof.bound * (1 + Fraction(1, 10**15)))}
+    path = tmp_path / "old.json"
+    for key, value, holds in (("unit", 2.0, True), ("bound", str(proof.achieved * 2), False), ("unit", 3.0, False)):
+        path.write_text(json.dumps({**data, key: value}))
+        read = FrequencyCertificate.load(path)
+        assert (read.recheck() == ()) == holds
+        assert "old format" in read.notes[0]
+    assert lo.load_design(path).protocol.size == proof.size
+
+
+@pytest.mark.parametrize(
+    "key", ["inputs", "unit", "size", "mass", "privacy", "objective", "multipliers", "bias", "about"]
+)
+def test_a_changed_file_is_named(key, tmp_path):
+    path = tmp_path / "design.json"
+    lo.save_design(lo.design(Workload.frequencies([f"a{x}" for x in range(25)]), PureLDP(1.0)), path)
+    data = json.loads(path.read_text())
+    other = {"inputs": data["inputs"][::-1], "unit": 2.0, "size": 9, "mass": data["mass"] - 1, "bias": "1"}
+    other |= {"privacy": {"kind": "pure", "epsilon": "1.5"}, "objective": "worst_case", "multipliers": {"kind": "none"}}
+    other |= {"about": {**data["about"], "title": "another"}}
+    path.write_text(json.dumps({**data, key: other[key]}))
+    try:
+        assert lo.load_design(path).certificate.recheck() != ()
+    except LdpoptError:
+        assert key not in ("unit", "privacy", "bias", "about")
