@@ -26,7 +26,7 @@ ROUNDS = 5
 """Limit on rounds."""
 
 FIRST = 3.0
-"""Gap of the first round's columns, in multiples of the gap that is aimed at; later ones have half of it."""
+"""Gap of the first round, in multiples of the gap asked for; later rounds use half of the gap asked for."""
 
 KEPT = 1e-6
 """Share of the largest multiple below which a column is dropped between rounds."""
@@ -107,7 +107,7 @@ def generate_worst_large(
 
 
 def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline) -> Columns:
-    """Columns of the average's design with the ones so far, and single answers, which tell all directions."""
+    """Columns of the average's design with the ones so far, and single answers: every direction is estimable."""
     often = np.argsort(-found.q)[: int((found.q > RARE / len(found.q)).sum())]
     if deadline.left is not None:
         most = int((deadline.left / (STEPS * SECONDS)) ** (1 / 3))

@@ -18,10 +18,9 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.methods.relaxation.coordinates import Coordinates, involutions
 from ldpopt.designing.methods.relaxation.drawing import draw
-from ldpopt.designing.methods.relaxation.neighbors import neighbors
 from ldpopt.designing.methods.relaxation.relaxation import LEAST_GAP, relax
 from ldpopt.designing.methods.relaxation.weighting import Weighted, Weighting
-from ldpopt.designing.pricing import Price, Staircases
+from ldpopt.designing.pricing import Price, Staircases, climb
 from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
@@ -157,7 +156,9 @@ def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
     price = Price(coordinates.whole(found.price), coordinates.line(found.slope), task.contrasts.weights)
     parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=found.q)]
     turned = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
-    shapes = neighbors(price, found.value, task.cone, np.take_along_axis(parents, turned, axis=1))
+    # At an optimum over few columns the prices are reliable only near the columns in use: one answer is exchanged.
+    parents = np.take_along_axis(parents, turned, axis=1)
+    shapes = climb(price, found.value, parents, task.cone.base, task.cone.spread, steps=1)
     shapes = fresh_ones(representatives(shapes, task.permutations), columns, task.permutations)
     cost = price.of(task.cone.columns(shapes))
     order = np.argsort(-cost)[: int(ADDED * task.room)]
