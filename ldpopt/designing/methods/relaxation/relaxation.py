@@ -23,7 +23,7 @@ from ldpopt.foundation.clock import Deadline
 LIFTS = (1e-6, 1e-9)
 """Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
 
-STARTS, NEAR = 6, 3e-3
+STARTS, NEAR = 4, 3e-3
 """Limit on starts, and the relative distance of bound and objective at which one is good enough."""
 
 STEPS = 1000
@@ -32,7 +32,7 @@ STEPS = 1000
 SEARCH, PROOF = 0.4, 0.6
 """Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
 
-ROUNDS = 12
+ROUNDS = 40
 """Limit on rounds of multipliers."""
 
 SIZED = 3
