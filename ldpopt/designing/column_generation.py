@@ -35,6 +35,9 @@ FINEST = 1e-12
 FIRST = 0.03
 """Gap of the first master."""
 
+PROOF = 80.0
+"""Time that is kept for the proof, in multiples of the quickest pricing: integers price all columns once more."""
+
 FEWER = 0.5
 """Gap of the next master, in multiples of the gap that pricing found."""
 
@@ -124,22 +127,22 @@ def generate_columns(
     master: Master, cone: Cone, columns: Columns, r: Float, *, gap: float, deadline: Deadline
 ) -> tuple[Optimum, float]:
     """Add columns until the gap of the variance is closed; the best design with the best multipliers, its variance."""
-    n, x, target, rounds, longest = len(r), None, FIRST, 0, 0.0
+    n, x, target, rounds, quickest = len(r), None, FIRST, 0, np.inf
     best: tuple[Optimum, float] | None = None
     proof: Optimum | None = None
     off = np.inf
     while True:
         rounds += 1
-        solved = master.solve(columns, x, r, target, deadline.before(longest))
+        solved = master.solve(columns, x, r, target, deadline.before(PROOF * quickest if rounds > 1 else 0.0))
         began, dual = time.perf_counter(), solved.optimum.dual
         most = max(60, 2 * n, master.room // 2)
         priced = cone.price(solved.price, dual.value * (1 + target / 4), columns, most)
+        quickest = min(quickest, time.perf_counter() - began)
+        stop = deadline.before((1 + PROOF) * quickest)
         now = replace(solved.optimum, dual=replace(dual, largest=max(priced.largest, dual.value)))
         if best is None or off > gap / 4 or solved.variance < best[1]:
             best, off = (now, solved.variance), solved.off
-        stop = deadline.before(time.perf_counter() - began)
         proof, shapes = _steadied(cone, proof, now, columns, priced, stop)
-        longest = max(longest, time.perf_counter() - began)
         least = max(gap, FINEST * (1 + best[0].contrasts.spread / max(best[1], 1e-300)))
         if max(gap_of(proof.bound, best[1]), off) <= least or rounds == ROUNDS or stop.is_over:
             break

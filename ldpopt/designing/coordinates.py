@@ -91,7 +91,7 @@ class Contrasts:
 
     @cached_property
     def spread(self) -> float:
-        """``sum_x r_x |W_x - W r|^2``: what the value exceeds the average variance by."""
+        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people; `value` exceeds the reports' by it."""
         return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
 
     def atoms(self, columns: Columns) -> Float:

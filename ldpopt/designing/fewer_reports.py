@@ -19,6 +19,7 @@ from ldpopt.designing.masters import AverageMaster
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.pricing import Staircases
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 
 RARE = 1e-6
@@ -74,7 +75,7 @@ def _scale(contrasts: Contrasts) -> float | None:
     return scale if np.ptp(r) == 0 and off <= SAME * scale else None
 
 
-def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
+def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
     """Drop columns that are not needed, unless that costs more than a share of the gap.
 
     Parameters
@@ -83,23 +84,26 @@ def with_fewer_reports(optimum: Optimum, gap: float) -> Optimum:
         A design with all images of its columns.
     gap : float
         Relative gap of the variance that is aimed at.
+    deadline : Deadline
+        When to stop with the columns left so far. Default: ``NO_LIMIT``.
     """
     rows = _equations(optimum.contrasts.atoms(optimum.columns))
-    places = _basic(rows, optimum.q) if rows.shape[1] > len(rows) else None
+    places = _basic(rows, optimum.q, deadline) if rows.shape[1] > len(rows) else None
     if places is not None:
         start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
-        optimum = _on_columns(optimum, places, start, gap)
+        optimum = _on_columns(optimum, places, start, gap, deadline)
     often = np.flatnonzero(optimum.q > RARE)
-    return optimum if len(often) == len(optimum.q) else _on_columns(optimum, often, optimum.q[often], gap)
+    return optimum if len(often) == len(optimum.q) else _on_columns(optimum, often, optimum.q[often], gap, deadline)
 
 
-def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float) -> Optimum:
+def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float, deadline: Deadline) -> Optimum:
     """The best probabilities of some of the columns, if they cost no more than a share of the gap."""
     contrasts = optimum.contrasts
     n, atoms = len(contrasts.weights), contrasts.atoms(optimum.columns)[places]
-    if np.linalg.matrix_rank(atoms) < n - 1:
+    if deadline.is_over or np.linalg.matrix_rank(atoms) < n - 1:
         return optimum  # some direction is told by the columns left out only
-    polished = AverageMaster(atoms, contrasts.reduced, np.eye(n - 1)[None]).solve(start=start, gap=1e-12)
+    master = AverageMaster(atoms, contrasts.reduced, np.eye(n - 1)[None])
+    polished = master.solve(start=start, gap=1e-12, deadline=deadline)
     value = contrasts.value(polished.value)
     off = np.abs(_equations(atoms)[:n] @ polished.q - np.eye(n)[0]).max()
     if value - optimum.value > gap / 4 * (optimum.value - contrasts.spread) or off > 1e-10:
@@ -109,7 +113,7 @@ def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float) -> Opti
     return replace(optimum, columns=optimum.columns.take(places[used]), q=q, value=value)
 
 
-def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
+def with_fewer_for_all(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
     """Drop columns that are not needed so that no answer's variance changes; for the worst case."""
     contrasts, columns = optimum.contrasts, optimum.columns
     atoms = contrasts.atoms(columns)
@@ -117,7 +121,7 @@ def with_fewer_for_all(optimum: Optimum, gap: float) -> Optimum:
     inverse = np.linalg.pinv((atoms.T * optimum.q) @ atoms, hermitian=True)
     moments = np.einsum("ad,ad->a", atoms @ (inverse @ contrasts.reduced @ inverse), atoms)
     rows = np.vstack([_equations(atoms), (each * moments[:, None]).T / moments.max()])
-    places = _basic(rows, optimum.q) if len(columns) > len(rows) else None
+    places = _basic(rows, optimum.q, deadline) if len(columns) > len(rows) else None
     if places is None:
         return optimum
     q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
@@ -147,10 +151,12 @@ def _equations(atoms: Float) -> Float:
     return np.vstack([np.ones(len(atoms)), atoms.T, (atoms[:, first] * atoms[:, second]).T])
 
 
-def _basic(rows: Float, q: Float) -> np.ndarray | None:
-    """Columns of a basic solution of ``rows q``; None where none is found."""
+def _basic(rows: Float, q: Float, deadline: Deadline) -> np.ndarray | None:
+    """Columns of a basic solution of ``rows q``; None if none is found in time."""
     from scipy.optimize import linprog
 
+    if deadline.is_over:
+        return None
     cost = np.random.default_rng(0).random(len(q))
-    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds")
+    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds", options={"time_limit": deadline.left or np.inf})
     return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 r"""Master problems of column generation: the best design on a given list of columns, by primal-dual interior points.
+=======
+r"""The master problems of column generation: the best design on given columns, by primal-dual interior points.
+>>>>>>> main
 
 Average: in the coordinates of `contrasts` a column is a probability ``q`` of its report and a vector ``g``:
 
@@ -17,8 +21,9 @@ Worst case: a saddle point, convex in ``theta`` and concave in the weights ``r``
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -34,14 +39,27 @@ STEPS, SADDLE_STEPS = 100, 150
 STALLED = 20
 """Steps without a smaller gap before the iteration ends."""
 
+CURVED, STRAIGHT = 0.3, 1e-3
+"""Dual residual, as a share of the products: above, a step only restores dual feasibility; below, the prices are nearly
+straight."""
+
+CENTERING = (1e-3, 0.03)
+"""Least share of the mean product that a step aims at, if prices are nearly straight and if not."""
+
 LEVEL = 0.1
 """Products of slacks and multipliers that a saddle begins with."""
 
-LEAST = 1e-12
-"""Singular value of a design, relative to the largest, below which floats cannot tell it from 0."""
+LEAST = 1e-10
+"""Singular value of a design, relative to the largest, below which a direction counts as without information."""
+
+NEEDED = 1e-8
+"""Share of a workload in such directions that counts as needed."""
 
 FINEST = 1e-15
 """Least variance relative to the value that floats can see."""
+
+
+P = TypeVar("P", bound=Point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +163,10 @@ class _SaddlePoint(_CurvedPoint):
         return self.slack, self.spare
 
 
-def half_inverse(rows: Float, weights: Float) -> Float:
+def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
     """``R`` with ``R R^T`` the inverse of ``rows^T diag(weights) rows``, which is not formed: that would lose digits.
 
-    Directions of next to no information get as little as floats can tell from none.
+    The pseudo-inverse if some direction has no information; LinAlgError if the workload, of this Gram matrix, needs it.
     """
     root = np.sqrt(weights)[:, None] * rows
     size = np.linalg.norm(root, axis=0)
@@ -160,8 +178,13 @@ def half_inverse(rows: Float, weights: Float) -> Float:
         if np.abs(np.diag(factor)).min() > LEAST:
             return np.asarray(dtrtri(factor)[0] / size[:, None])
     _, sizes, turned = np.linalg.svd(root / size)
-    sizes = np.append(sizes, np.zeros(len(turned) - len(sizes)))
-    return np.asarray(turned.T / np.maximum(sizes, LEAST * sizes[0]) / size[:, None])
+    kept = np.flatnonzero(sizes > LEAST * sizes[0])
+    needed = np.abs(np.diag(turned @ (gram / size / size[:, None]) @ turned.T))
+    if needed.sum() - needed[kept].sum() > NEEDED * needed.sum():
+        raise LinAlgError("a direction that the workload needs has no information")
+    half = np.zeros_like(turned)
+    half[:, kept] = turned[kept].T / sizes[kept]
+    return np.asarray(half / size[:, None])
 
 
 def _worth(short: Float, dual: Float, variance: float) -> float:
@@ -176,7 +199,7 @@ class _AverageState:
     def __init__(self, master: AverageMaster, q: Float) -> None:
         # Averaging over the group: the images of a column share its probability.
         every = np.tile(q / len(master.images), len(master.images))
-        self.half = half_inverse(master.turned, every)
+        self.half = half_inverse(master.turned, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))
         self.white = master.turned @ self.half
@@ -271,10 +294,27 @@ class AverageMaster:
         return np.asarray(np.eye(len(self.rows))[0] - self.rows @ q)
 
 
-class _AverageSystem(NewtonSystem[_AveragePoint]):
-    """Newton steps of the average, by a Cholesky factor over the columns."""
+class _CurvedSystem(NewtonSystem[P]):
+    """Newton steps of a program whose prices curve."""
 
     corrections: ClassVar[int] = 0
+
+    @abstractmethod
+    def residual(self) -> float:
+        """By how much the multipliers of the slacks differ from what the prices leave, as products."""
+
+    def step(self) -> P | None:
+        """Restore dual feasibility first if it is poor; else predict and correct."""
+        at, share = self.at, self.residual() / self.at.products
+        if share > CURVED:
+            mean = at.products / sum(part.size for part in at.slacks)
+            return self.moved(self.direction(tuple(mean - x * u for x, u in at.partners)))
+        self.centering = CENTERING[share > STRAIGHT]
+        return super().step()
+
+
+class _AverageSystem(_CurvedSystem[_AveragePoint]):
+    """Newton steps of the average, by a Cholesky factor over the columns."""
 
     def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
         self.at, self.state, self.short, rows = at, master.state(at), master._short(at.q), master.rows
@@ -289,6 +329,11 @@ class _AverageSystem(NewtonSystem[_AveragePoint]):
         schur = scaled @ self.solved
         self.size = 1 / np.sqrt(np.diag(schur))
         self.schur = np.linalg.pinv(schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True)
+
+    def residual(self) -> float:
+        """Of the stationarity of the probabilities."""
+        at = self.at
+        return float(at.q @ np.abs(at.dual @ self.rows - self.state.prices - at.slack))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _AveragePoint:
         """Newton step that changes the products by these amounts."""
@@ -308,7 +353,7 @@ class _SaddleState:
         v = master.v
         self.mass = v @ r
         self.weight = theta / self.mass
-        half = half_inverse(master.vectors, self.weight)
+        half = half_inverse(master.vectors, self.weight, master.gram)
         form = half.T @ master.gram @ half
         self.white, self.value = master.vectors @ half, float(np.trace(form))
         self.priced = self.white @ form
@@ -391,10 +436,8 @@ class MinimaxMaster:
         return max(1 - bound / worst if worst > 0 else 0.0, off), off
 
 
-class _SaddleSystem(NewtonSystem[_SaddlePoint]):
+class _SaddleSystem(_CurvedSystem[_SaddlePoint]):
     """Newton steps of the saddle, by a Cholesky factor over the columns."""
-
-    corrections: ClassVar[int] = 0
 
     def __init__(self, master: MinimaxMaster, at: _SaddlePoint) -> None:
         self.at, self.state, self.master = at, master.state(at), master
@@ -414,6 +457,12 @@ class _SaddleSystem(NewtonSystem[_SaddlePoint]):
         self.size = np.ones(2 * n + 1)
         self.size[:n] = np.sqrt(at.r / at.spare)
         self.small = self.small * self.size * self.size[:, None]
+
+    def residual(self) -> float:
+        """Of the stationarity of multiples and weights."""
+        at, state = self.at, self.state
+        first = state.by_theta + self.master.vectors @ at.line - at.slack
+        return float(at.theta @ np.abs(first) + at.r @ np.abs(state.by_r - at.total + at.spare))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _SaddlePoint:
         """Newton step that changes the products by these amounts."""

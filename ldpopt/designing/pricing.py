@@ -129,11 +129,11 @@ class Staircases:
         return np.unique(np.vstack([best, leading, 1.0 - leading, mixed > 0]).astype(np.float64), axis=0)
 
 
-def climb(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
-    """Exchange single answers while that raises ``v N v - (y.v)(r.v)``; all sets at once."""
+def climb(price: Price, at_least: float, sets: Float, base: float, spread: float, *, steps: int | None = None) -> Float:
+    """Exchange single answers while that raises ``v N v - (y.v)(r.v)``, at most ``steps``; all sets at once."""
     form, linear, constant = quadratic(price, at_least, base, spread)
     active, sets = np.arange(len(sets)), sets.copy()
-    for _ in range(4 * sets.shape[1]):
+    for _ in range(4 * sets.shape[1] if steps is None else steps):
         part = sets[active]
         gain = (1 - 2 * part) * (2 * part @ form + linear) + np.diag(form)
         place = gain.argmax(axis=1)

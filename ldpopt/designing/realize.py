@@ -17,7 +17,7 @@ CONDITION = 1e-4
 """Singular values of a design below this share of the largest are lifted by a little randomized response."""
 
 SHARE = 1e-10
-"""How much of it, at most; the variance grows by the same share."""
+"""Largest share of randomized response that is mixed in; the variance grows by at most this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def realize(
 ) -> Realized:
     """Make the columns a private channel, and find the best unbiased estimator of that channel.
 
-    ``lift`` adds reports where some contrast is hardly told; see `estimable`.
+    ``lift`` adds reports if some contrast has hardly any information; see `estimable`.
 
     Raises
     ------
@@ -82,9 +82,9 @@ def left_inverse(channel: Float, weights: Float) -> Float:
 
 
 def estimable(contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float) -> tuple[Columns, Float]:
-    """Mix with a little randomized response where some direction is not, or hardly, told by any report.
+    """Add a little randomized response if the information matrix is singular or nearly so.
 
-    The optimum for a mean may tell nothing of other contrasts; rounding would then tell them at random.
+    The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
     """
     sizes = np.linalg.svd(contrasts.atoms(columns) * np.sqrt(q)[:, None], compute_uv=False)
     n = len(contrasts.weights)

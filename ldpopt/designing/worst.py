@@ -99,7 +99,7 @@ def worst_design(gram: Float, columns: Columns, found: MinimaxDesign, *, used: f
     r, atoms, mass = found.r, contrasts.atoms(columns), columns.mass(found.r)
     q = found.theta[places] * mass
     q /= q.sum()
-    half = half_inverse(atoms, q)
+    half = half_inverse(atoms, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)

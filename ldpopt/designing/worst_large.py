@@ -26,13 +26,19 @@ ROUNDS = 5
 """Limit on rounds."""
 
 FIRST = 3.0
-"""Gap of the first round's columns, in multiples of the gap that is aimed at; later ones have half of it."""
+"""Gap of the first round, in multiples of the gap asked for; later rounds use half of the gap asked for."""
 
 KEPT = 1e-6
 """Share of the largest multiple below which a column is dropped between rounds."""
 
 RARE = 0.01
 """Share of the average probability below which a column of the average's design is not taken over."""
+
+SECONDS = 2e-11
+"""Of a Newton step of the saddle, for each cube of the columns."""
+
+STEPS = 20
+"""Newton steps for which time has to be left; more columns are not taken over."""
 
 USED = 1e-9
 """Probability below which a column is left out of the mechanism."""
@@ -81,12 +87,13 @@ def generate_worst_large(
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        found = generate_large(contrasts, cone, hints, gap=own, deadline=deadline, candidates=candidates)
+        half = deadline.share(0.5)
+        found = generate_large(contrasts, cone, hints, gap=own, deadline=half, candidates=candidates)
         if dual is None or found.bound > dual.bound:
             dual = found
         if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
-        columns = _pool(cone, found, candidates)
+        columns = _pool(cone, found, candidates, deadline)
         least = least_weight(n, gap)
         saddle = solve_minimax(gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline)
         now = worst_design(gram, columns, saddle, used=USED)
@@ -99,9 +106,14 @@ def generate_worst_large(
     return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
 
 
-def _pool(cone: Staircases, found: Optimum, candidates: Float | None) -> Columns:
-    """Columns of the average's design with the ones so far, and single answers, which tell all directions."""
-    shapes = [found.columns.shapes[found.q > RARE / len(found.q)], np.eye(cone.n)]
+def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline) -> Columns:
+    """Columns of the average's design with the ones so far, and single answers: every direction is estimable."""
+    often = np.argsort(-found.q)[: int((found.q > RARE / len(found.q)).sum())]
+    if deadline.left is not None:
+        most = int((deadline.left / (STEPS * SECONDS)) ** (1 / 3))
+        often = often[: max(most - cone.n, cone.n)]
+        candidates = None if candidates is None else candidates[: max(most - cone.n - len(often), 0)]
+    shapes = [found.columns.shapes[often], np.eye(cone.n)]
     if candidates is not None:
         shapes.append(candidates)
     return cone.columns(np.unique(np.vstack(shapes), axis=0))

@@ -11,6 +11,9 @@ from ldpopt.designing.listed_rays import ListedRays
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.worst import generate_worst
 
+FEWER = 0.3
+"""Share of the time left in which columns that the value does not need are sought; the rest is for the proof."""
+
 
 class ListedColumns(DesignMethod):
     """All extreme columns are priced in each round, so that the bound is tight."""
@@ -33,6 +36,6 @@ class ListedColumns(DesignMethod):
         form, gap = task.form, task.gap
         if form.is_worst_case:
             optimum, _ = generate_worst(form.gram, form.allowed.cone, gap=gap / 2, deadline=task.deadline)
-            return from_columns(task, with_fewer_for_all(optimum, gap))
+            return from_columns(task, with_fewer_for_all(optimum, gap, task.deadline.share(FEWER)))
         optimum = generate(form.contrasts, form.allowed.cone, form.hints, gap=gap / 2, deadline=task.deadline)
-        return from_columns(task, with_fewer_reports(optimum, gap))
+        return from_columns(task, with_fewer_reports(optimum, gap, task.deadline.share(FEWER)))

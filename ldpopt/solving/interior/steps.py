@@ -83,6 +83,8 @@ class NewtonSystem(ABC, Generic[P]):
     """Largest number of further corrections of a step."""
     reach: ClassVar[float] = 0.1
     """By how much they look beyond the longest step."""
+    centering: float = 0.0
+    """Least share of the mean product that a step aims at."""
 
     @abstractmethod
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
@@ -95,15 +97,18 @@ class NewtonSystem(ABC, Generic[P]):
         mean = at.products / count
         affine = self.direction(tuple(-x * u for x, u in at.partners), refine=False)
         reached = _products_after(at, affine, *at.lengths(affine)) / count
-        aim = mean * (max(reached, 0.0) / mean) ** 3
+        aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
         second_order = zip(at.partners, affine.partners, strict=True)
         aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
         del affine, second_order  # large
-        best = self._corrected(aims, aim)
-        if not best.is_finite:
+        return self.moved(self._corrected(aims, aim))
+
+    def moved(self, step: P) -> P | None:
+        """Nearly the longest step from ``at``; None on numerical failure."""
+        if not step.is_finite:
             return None
-        primal, dual = at.lengths(best)
-        return at.moved(best, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
+        primal, dual = self.at.lengths(step)
+        return self.at.moved(step, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
 
     def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
         """Correct outlying products for as long as that lengthens the step; ``aims`` is overwritten."""

@@ -87,7 +87,7 @@ class Reduced:
         self.orbits: dict[tuple[int, bytes], Float | None] = {}
 
     def generate(self, gap: float, deadline: Deadline = NO_LIMIT) -> Orbits | None:
-        """Find the best sets; None where none with few enough images tells all that is wanted."""
+        """Find the best sets; None if no set with few enough images makes the workload estimable."""
         keys, told = self._first()
         if (told.max(axis=0, initial=0.0) == 0).any():
             return None

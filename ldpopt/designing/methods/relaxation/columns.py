@@ -18,10 +18,9 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.methods.relaxation.coordinates import Coordinates, involutions
 from ldpopt.designing.methods.relaxation.drawing import draw
-from ldpopt.designing.methods.relaxation.neighbors import neighbors
 from ldpopt.designing.methods.relaxation.relaxation import LEAST_GAP, relax
 from ldpopt.designing.methods.relaxation.weighting import Weighted, Weighting
-from ldpopt.designing.pricing import Price, Staircases
+from ldpopt.designing.pricing import Price, Staircases, climb
 from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
 from ldpopt.foundation.checks import Float
 from ldpopt.foundation.clock import Deadline
@@ -32,6 +31,12 @@ ROUNDS = 60
 
 DRAWN, KEPT, ADDED = 1.0, 1.0, 0.5
 """Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant forms."""
+
+FINISHING = 2e-8
+"""Seconds for each report and square of the answers that rounding and the proof of the value take."""
+
+SHARE = 0.3
+"""Share of the seconds left that is kept for them: few seconds allow few reports."""
 
 SINGLES = 1e-3
 """Share of the sets of one answer at first: they tell every direction."""
@@ -94,6 +99,10 @@ def generate_large(
     permutations = involutions(group(contrasts, hints, cone))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
+    if deadline.left is not None:
+        reports = SHARE * deadline.left / (FINISHING * n**2)
+        room = min(room, max(int(reports / len(permutations)), n))
+        deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
     coordinates = Coordinates(contrasts, permutations, cone.spread)
     relaxed = relax(contrasts, cone, gap, deadline)
     # The gap is one of the variance, which is what the objective exceeds the spread by.
@@ -147,7 +156,9 @@ def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
     price = Price(coordinates.whole(found.price), coordinates.line(found.slope), task.contrasts.weights)
     parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=found.q)]
     turned = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
-    shapes = neighbors(price, found.value, task.cone, np.take_along_axis(parents, turned, axis=1))
+    # At an optimum over few columns the prices are reliable only near the columns in use: one answer is exchanged.
+    parents = np.take_along_axis(parents, turned, axis=1)
+    shapes = climb(price, found.value, parents, task.cone.base, task.cone.spread, steps=1)
     shapes = fresh_ones(representatives(shapes, task.permutations), columns, task.permutations)
     cost = price.of(task.cone.columns(shapes))
     order = np.argsort(-cost)[: int(ADDED * task.room)]

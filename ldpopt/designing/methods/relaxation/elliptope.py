@@ -130,7 +130,10 @@ def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tup
     inverse = np.linalg.inv(inequality.slack(x))
     gradient, hessian = inequality.derivatives((inverse + inverse.T) / 2)
     gradient[0] += 1 / weight
-    scale = 1 / np.sqrt(np.diag(hessian))
+    diagonal = np.diag(hessian)
+    if not (diagonal > 0).all():  # the inverse is beyond the floats
+        return np.zeros_like(x), 0.0
+    scale = 1 / np.sqrt(diagonal)
     hessian *= scale
     hessian *= scale[:, None]
     rows = equations * scale

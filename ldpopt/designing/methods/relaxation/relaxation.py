@@ -23,13 +23,16 @@ from ldpopt.foundation.clock import Deadline
 LIFTS = (1e-6, 1e-9)
 """Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
 
+STARTS, NEAR = 4, 3e-3
+"""Limit on starts, and the relative distance of bound and objective at which one is good enough."""
+
 STEPS = 1000
 """Limit on steps of L-BFGS for each program."""
 
 SEARCH, PROOF = 0.4, 0.6
 """Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
 
-ROUNDS = 12
+ROUNDS = 40
 """Limit on rounds of multipliers."""
 
 SIZED = 3
@@ -62,10 +65,26 @@ class Relaxed:
 
 
 def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> Relaxed:
-    """Solve the relaxed program, and prove its bound."""
-    n = len(contrasts.weights)
+    """Solve the relaxed program and prove its bound; from several starts, if the bound is far below the objective."""
     searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
-    flat = np.append(np.random.default_rng(0).standard_normal(n * n), 0.0)
+    best: Relaxed | None = None
+    for start in range(STARTS):
+        found = _relaxed(contrasts, cone, gap, start, searching, proving)
+        if best is None or found.dual.bound > best.dual.bound:
+            best = found
+        short = found.dual.value - best.dual.bound
+        if short <= max(NEAR, gap) * (found.dual.value - contrasts.spread) or searching.is_over:
+            break
+    assert best is not None
+    return best
+
+
+def _relaxed(
+    contrasts: Contrasts, cone: Staircases, gap: float, start: int, searching: Deadline, proving: Deadline
+) -> Relaxed:
+    """From one start: L-BFGS ends in local minima of the program with multipliers, which prove little."""
+    n = len(contrasts.weights)
+    flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
     for lift in LIFTS:
         search = _Search(Program(contrasts, cone, lift))
         flat, value = search.minimize(flat, ROUGH, searching)
@@ -131,12 +150,12 @@ class _Search:
 
     def move(self, flat: Float, resize: bool) -> None:
         """Take the multipliers that the penalties stand for; perhaps another size."""
-        found, at = self.multipliers(flat), self.point(flat)
-        n = self.program.n
+        at, n = self.point(flat), self.program.n
+        pairs, factor, _ = self._broken(at)
         if not self.penalty:
             self.unit *= self._evaluate(flat)[0]
             self.penalty, self.size_penalty = PENALTY / n, PENALTY * n
-        self.pairs, self.factor = found.pairs / self.unit / self._share, found.factor / self.unit / self._share
+        self.pairs, self.factor = pairs, factor
         size = int(np.trace(at.shares))
         if resize and size != self.size:
             self.size, self.factor = size, 0.0
@@ -148,9 +167,9 @@ class _Search:
 
     def multipliers(self, flat: Float) -> Inequalities:
         """What the multipliers become, in the unit of the objective."""
-        left, over, _ = self._broken(self.point(flat))
+        pairs, factor, _ = self._broken(self.point(flat))
         scale = self.unit * self._share
-        return Inequalities(left * scale, self.size, over / self.program.n**2 * scale)
+        return Inequalities(pairs * scale, self.size, factor / self.program.n**2 * scale)
 
     def _broken(self, at: Moments) -> tuple[Float, float, float]:
         """Multipliers after this point, of pairs and of the size; what the sizes are over their least."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,9 @@ KEPT = 0.02
 
 LOOSE = 0.01
 """Gap of a program against the gap that is left."""
+
+FINISHING = 2.0
+"""Time that is kept for rounding, which solves one more program, in multiples of the longest one's."""
 
 APART = 0.1
 """Least distance of report values, in multiples of the root of the gap: nearer ones change the value by less."""
@@ -92,7 +96,8 @@ class SingleMean(DesignMethod):
         used = found.solution.largest > USED / len(found.values)
         used[[0, -1]] = True
         values = middle + scale * found.values[used]
-        exact = exact_channel(numbers, values, found.solution.largest[used], epsilon, r, max(task.gap / 100, 1e-10))
+        largest, gap = found.solution.largest[used], max(task.gap / 100, 1e-10)
+        exact = exact_channel(numbers, values, largest, epsilon, r, gap, task.deadline)
         if exact is None:
             raise NotRepresentableError("no masses with exact means were found: floats do not suffice")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
@@ -110,13 +115,18 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
     best: _Found | None = None
     goal, gap, tight = task.gap / 2, 1.0, 1.0
     apart = APART * np.sqrt(max(goal, 1e-12))
-    rounds = 0
+    rounds, longest = 0, 0.0
     while rounds < ROUNDS:
+        began = time.perf_counter()
+        stop = task.deadline.before(FINISHING * longest)
+        if best is not None and stop.is_over:
+            break
         rounds += 1
-        now = _solved(w, t, base, r, max(LOOSE * gap, goal / 10) * tight, task.deadline)
+        now = _solved(w, t, base, r, max(LOOSE * gap, goal / 10) * tight, stop)
+        longest = max(longest, time.perf_counter() - began)
         best = now if best is None else _better(best, now)
         gap = 1 - best.bound / best.value
-        if gap <= goal or task.deadline.is_over:
+        if gap <= goal:
             break
         values, cost = pieces(now.slope, now.line, now.r, base).minima()
         values = values + now.mean
@@ -148,7 +158,7 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
     slope = slope - own * mean
     line = raised(slope, line, own, base)
     told = float(slope @ (w - mean))
-    share = told / line.sum()
+    share = told / max(float(line.sum()), 1e-300)
     bound = told * share - float(own @ (w - mean) ** 2)
     return _Found(t, found, value, own, slope, line, share, mean, bound)
 

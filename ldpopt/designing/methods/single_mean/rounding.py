@@ -16,6 +16,7 @@ from ldpopt.certificate.integers import Exactly
 from ldpopt.designing.methods.single_mean.program import MeanProgram
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
+from ldpopt.foundation.clock import Deadline
 
 MASSES = 1 << 53
 """Sum of a row's masses."""
@@ -66,7 +67,7 @@ def steps_of(numbers: Float, largest: float) -> int | None:
 
 
 def exact_channel(
-    numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float
+    numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float, deadline: Deadline
 ) -> Exact | None:
     """Solve for report values on the grid, and round so that every mean is exact; None where that fails.
 
@@ -82,6 +83,8 @@ def exact_channel(
         Weights, or none for the worst case.
     gap : float
         Relative gap of the program.
+    deadline : Deadline
+        When to stop with a larger gap.
     """
     bits = steps_of(numbers, float(np.abs(values).max()))
     if bits is None:
@@ -101,7 +104,7 @@ def exact_channel(
     # Numbers near 1 around the middle; the reports that are kept for rounding have their share already.
     moved = (np.ldexp(steps.astype(np.float64), -bits) - middle) / scale
     program = MeanProgram((numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale))
-    found = program.solve(gap)
+    found = program.solve(gap, deadline)
     return _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
 
 
