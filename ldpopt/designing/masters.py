@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-r"""Master problems of column generation: the best design on a given list of columns, by primal-dual interior points.
-=======
 r"""The master problems of column generation: the best design on given columns, by primal-dual interior points.
->>>>>>> main
 
 Average: in the coordinates of `contrasts` a column is a probability ``q`` of its report and a vector ``g``:
 
