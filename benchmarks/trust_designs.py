@@ -333,8 +333,19 @@ def plain_privacy(drawn: Drawn, mechanism: Any) -> bool:
 
 def plain_estimator(made: Any) -> tuple[float, float]:
     """Largest bias as `BIAS` measures it, and the share of the true variance above the proved one."""
-    numbers = [[Fraction(v) for v in row] for row in made.estimator.tolist()]
     wanted = [[Fraction(v) for v in row] for row in np.asarray(made.workload.matrix).tolist()]
+    # `estimate` works with differences from the first answer; `estimator` is this matrix, rounded.
+    inverse = [[Fraction(v) for v in row] for row in made.certificate.left_inverse.tolist()]
+    numbers = [
+        [
+            row[0] + sum((w - row[0]) * x for w, x in zip(row[1:], column[1:], strict=True))
+            for column in zip(*inverse, strict=True)
+        ]
+        for row in wanted
+    ]
+    rounded = np.array([[float(v) for v in row] for row in numbers])
+    if not np.allclose(made.estimator, rounded, rtol=1e-12, atol=1e-12 * np.abs(rounded).max()):
+        return np.inf, np.inf
     scale = Fraction(1, made.mechanism.denominator)
     shares = [[scale * int(mass) for mass in row] for row in np.asarray(made.mechanism.masses).tolist()]
     bias, variances = 0.0, [Fraction(0)] * len(shares)
@@ -354,7 +365,8 @@ def plain_estimator(made: Any) -> tuple[float, float]:
     weights = [Fraction(float(w)) for w in made.weights]
     average = sum(w * v for w, v in zip(weights, variances, strict=True)) / sum(weights)
     true = max(variances) if made.objective == "worst_case" else average
-    return bias, float(true / Fraction(made.certificate.achieved) - 1)
+    achieved = Fraction(made.certificate.achieved)
+    return bias, float(true / achieved - 1) if achieved else float(true)
 
 
 def normalized(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ import numpy as np
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.solving.step import Step
+from ldpopt.statement.prior import read_prior
 from ldpopt.statement.workloads import Workload
 
 
@@ -72,10 +74,19 @@ class Design(ListedSource):
     @cached_property
     def estimator(self) -> Float:  # type: ignore[override]
         """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
+        return frozen(self._constant[:, None] + self._differences)
+
+    @property
+    def _constant(self) -> Float:
+        """What each number is for the first answer, shape ``(k,)``: estimates are computed without this constant."""
+        return np.asarray(self.workload.matrix[:, 0])
+
+    @cached_property
+    def _differences(self) -> Float:
+        """The estimator less the constants, which take no digits from the left inverse: its columns sum to 1."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        # The columns of the left inverse sum to 1: what is the same for all answers needs no digits of it.
-        constant = self.workload.matrix[:, :1]
-        return frozen(np.asarray(constant + (self.workload.matrix - constant) @ self.certificate.left_inverse))
+        rows = self.workload.matrix - self._constant[:, None]
+        return np.asarray(rows @ self.certificate.left_inverse)
 
     @cached_property
     def _variances(self) -> Float:
@@ -182,4 +193,23 @@ class Design(ListedSource):
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
         inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
-        return linear_estimate(counts, self.estimator, self.wanted, channel, inverse, z, share, "design", self.names)
+        constant = self._constant
+        how = (
+            counts,
+            self._differences,
+            self.wanted - constant[:, None],
+            channel,
+            inverse,
+            z,
+            share,
+            "design",
+            self.names,
+        )
+        found = linear_estimate(*how)
+        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None])
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one respondent's value for each number; without a prior, at the worst distribution."""
+        known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
+        wanted = self.wanted - self._constant[:, None]
+        return linear_variances(self.mechanism.channel, self._differences, wanted, known)

@@ -125,3 +125,16 @@ def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatc
 def test_an_ill_posed_problem_has_no_plan(problem, words):
     with pytest.raises(StatementError, match=words):
         plan_design(problem())
+
+
+@pytest.mark.parametrize("constant", [1.7e9, 1e12])
+def test_a_constant_takes_no_digits_from_an_estimate(constant):
+    """Values less the constant, errors and planned precision are those without the constant."""
+    plain, moved = (lo.design(Workload(np.tril(np.ones((4, 4))) + c), PURE) for c in (0.0, constant))
+    reports = plain.mechanism.sample([0, 1, 2, 3] * 500, rng=1)
+    one, two = plain.estimate(reports), moved.estimate(reports)
+    assert plain.mechanism.digest == moved.mechanism.digest
+    assert np.allclose(two.values - constant, one.values, atol=1e-15 * constant)
+    assert np.array_equal(two.std_error, one.std_error)
+    assert np.array_equal(moved.variances(), plain.variances())
+    assert (moved.value, moved.bound) == (plain.value, plain.bound)
