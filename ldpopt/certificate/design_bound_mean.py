@@ -81,9 +81,9 @@ def _centered(statement: Statement, numbers: Float) -> Exactly:
 
 def _factor(statement: Statement, numbers: Float) -> Fraction | None:
     """The number by which the Gram matrix of the workload is that of the numbers; None where it is not."""
-    gram, w = statement.gram, _centered(statement, numbers)
-    if len(w.whole) != len(gram.whole):
+    if len(numbers) != len(statement.weights.whole):
         return None
+    gram, w = statement.gram, _centered(statement, numbers)
     pivot = int(np.argmax(np.abs(w.whole)))
     square, own = int(w.whole[pivot]) ** 2, int(gram.whole[pivot, pivot])
     if not square or (gram.whole * square != np.outer(w.whole, w.whole) * own).any():

@@ -28,12 +28,6 @@ from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.privacy.cones.rays import Rays
 
-MASSES = 1 << 53
-"""Sum of a row's masses."""
-
-ROUNDED = 16
-"""Eigenvalues up to this multiple of what the Gram matrix has beside the scheme are rounding of the workload."""
-
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -137,16 +131,15 @@ class ProductBound:
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> ProductBound:
         """Multipliers with all costs alike, the best in the scheme, and the least level that holds in rationals."""
-        mu = np.array([float(value) for value in spectrum.mu])
+        mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
         ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
-        needed = mu > ROUNDED * float(spectrum.beside)
+        needed = mu > 0
         needed[0] = False
-        root = np.zeros(len(mu))
-        root[needed] = np.sqrt(mu[needed])
         sigma = np.zeros(len(mu))
-        sigma[needed] = 1 / root[needed]
+        sigma[needed] = 1 / np.sqrt(mu[needed] + beside)
         least = spectrum.least_level(_fractions(sigma), base)
-        sigma *= float(Fraction(float(root @ ranks)) / (n * least))
+        if least:
+            sigma *= float(Fraction(float((sigma * mu) @ ranks)) / (n * least))
         return cls(spectrum.scheme.sizes, sigma, round_up(spectrum.least_level(_fractions(sigma), base)))
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
@@ -167,31 +160,6 @@ class ProductBound:
     def below_of(self, spectrum: Spectrum) -> Fraction:
         """The same without the spread, of a known spectrum."""
         return spectrum.below(_fractions(self.eigenvalues), Fraction(self.level))
-
-
-def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
-    """Eigenvalues of the information of a channel with two masses in each column, None where it is not in the scheme.
-
-    Columns with the same masses and sets of the same size are counted together.
-    """
-    n = scheme.n
-    high, low = masses.max(axis=0), masses.min(axis=0)
-    inside = masses == high
-    if not (inside | (masses == low)).all():
-        return None
-    inside &= high > low
-    found = [Fraction(0)] * 2 ** len(scheme.sizes)
-    for key in {*zip(high.tolist(), low.tolist(), inside.sum(axis=0).tolist(), strict=True)}:
-        chosen = (high == key[0]) & (low == key[1]) & (inside.sum(axis=0) == key[2])
-        sets = inside[:, chosen].astype(np.float64)
-        pairs = scheme.eigenvalues((sets @ sets.T).astype(np.int64))
-        if pairs is None:
-            return None
-        step, mass = key[0] - key[1], key[1] * n + (key[0] - key[1]) * key[2]
-        if step:
-            share = Fraction(step * step * n, MASSES * mass)
-            found = [have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)]
-    return found
 
 
 def _fractions(array: Float) -> list[Fraction]:

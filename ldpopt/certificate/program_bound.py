@@ -52,31 +52,6 @@ class PairRows:
     value: Float
 
     @classmethod
-    def of(cls, block: RowBlock, values: Float) -> PairRows | None:
-        """Read the pairs and events of a notion's rows with positive multipliers; None if they are other rows.
-
-        Rows of one entry, which must be 0, are left out: the statement implies them.
-        """
-        under = block.coefficient < 0
-        over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
-        if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
-            return None
-        ends = np.searchsorted(block.row[under], np.arange(len(block)))
-        starts = ends[block.row[under]]
-        first, second = block.x[over], block.x[under]
-        if (first != first[starts]).any() or (second != second[starts]).any():
-            return None
-        tied = np.bincount(block.row[under], minlength=len(block)) > 0
-        kept = np.flatnonzero((values > 0) & tied)
-        row_number = np.full(len(block), -1)
-        row_number[kept] = np.arange(len(kept))
-        is_kept = row_number[block.row[under]] >= 0
-        ends = ends[kept]
-        return cls(
-            first[ends], second[ends], row_number[block.row[under]][is_kept], block.y[under][is_kept], values[kept]
-        )
-
-    @classmethod
     def joined(cls, parts: list[PairRows]) -> PairRows:
         """Concatenate several sets of rows."""
         if len(parts) == 1:

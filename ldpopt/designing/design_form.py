@@ -73,7 +73,7 @@ class DesignForm:
 
     def _require_distinguished(self) -> None:
         """Refuse a workload that is the same for all answers, too few reports, and weights that vanish on a part."""
-        if self.n < 2 and self.is_pure:
+        if (self.gram == self.gram[0, 0]).all():
             raise StatementError(
                 "every number of the workload is the same for all answers: it is known without asking",
                 do="state a workload that depends on the answer",

@@ -382,8 +382,9 @@ class MinimaxMaster:
         The columns.
     gram : ndarray, shape (n, n)
         ``W^T W``, of trace about 1.
-    least : float
-        Smallest weight of an answer. The bound is concave in the weights, so it loses a share of at most ``n least``.
+    least : float, optional
+        Smallest weight of an answer. The bound is concave in the weights, so it loses a share of at most ``n least``;
+        default: ``0.0``.
     """
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:

@@ -110,7 +110,8 @@ def read_table(table: Table, inputs: Sequence[Hashable]) -> Any:
         If the kind or a key is unknown, a key is missing or a value is wrong; as MisstatedError where the key is known.
     """
     notion = notion_of(table.get("kind"))
-    given = {key: value for key, value in table.items() if key != "kind"}
+    tuples = {label for label in inputs if isinstance(label, tuple)} if not isinstance(inputs, range) else set()
+    given = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}
     known = keys_of(notion)
     for key in given:
         if key not in known:
@@ -125,6 +126,16 @@ def read_table(table: Table, inputs: Sequence[Hashable]) -> Any:
     if not isinstance(found, Notion):
         raise StatementError(f"{notion.__name__}.from_stated() returned {short_repr(found)}, not a privacy notion")
     return found
+
+
+def _with_tuples(value: Any, tuples: set[Any]) -> Any:
+    """Nested lists in which the labels that are tuples, which JSON and TOML write as lists, are tuples again."""
+    if tuples and isinstance(value, dict):
+        return {key: _with_tuples(part, tuples) for key, part in value.items()}
+    if not tuples or not isinstance(value, list):
+        return value
+    parts = [_with_tuples(part, tuples) for part in value]
+    return tuple(parts) if all(isinstance(part, Hashable) for part in parts) and tuple(parts) in tuples else parts
 
 
 def _is_declared_class(notion: type) -> TypeGuard[type[Notion]]:

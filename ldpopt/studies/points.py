@@ -7,7 +7,7 @@ import os
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from ldpopt.certificate.statement import plain_problem
+from ldpopt.certificate.program_files import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget

@@ -3,6 +3,7 @@
 Two designs with the same optimum are compared by their intervals from bound to value, which are proved: they overlap.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import PureLDP, Workload, design
+from ldpopt.certificate.design_bound import Statement
+from ldpopt.certificate.design_value import value_of
 from ldpopt.designing import peers
 
 ROUNDING = 1e-9
@@ -88,41 +91,44 @@ def test_proved_private_unbiased(question, epsilon):
 
 @cases(3)
 @given(stated(4), st.floats(0.1, 5.0))
-def test_the_value_is_that_of_an_estimator_unbiased_in_rationals(question, epsilon):
-    """``(1 + E)^-1 X`` is an exact left inverse; its variance, in rationals, is at most the value claimed."""
+def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
+    """In rationals, of ``w_1 + sum_x (w_x - w_1) X[x, y]`` as a report counts; the estimator in floats is near."""
     rows, weights = question
     made = best(rows, epsilon, weights)
-    first = made._merged.first
-    channel = exact(made.mechanism.channel[first])
-    inverse = exact(made.certificate.left_inverse)
-    exactly = solved(inverse @ channel.T, inverse)
-    assert (exactly @ channel.T == exact(np.eye(len(first)))).all()
-    asked = exact(rows[:, first])
-    estimator = asked @ exactly
-    assert (estimator @ channel.T == asked).all()
-    r = np.bincount(made._merged.classes, weights=weights)
-    moments = (estimator**2).sum(axis=0)
-    variance = sum(Fraction(float(r[x])) * (channel[x] @ moments - (asked[:, x] ** 2).sum()) for x in range(len(first)))
-    assert variance / Fraction(float(r.sum())) <= made.certificate.achieved
+    channel, asked = exact(made.mechanism.channel), exact(rows)
+    moved = asked - asked[:, :1]
+    estimator = asked[:, :1] + moved[:, 1:] @ exact(made.certificate.left_inverse)[1:]
+    n, m = channel.shape
+    errors = [sum(channel[x, y] * ((estimator[:, y] - asked[:, x]) ** 2).sum() for y in range(m)) for x in range(n)]
+    biases = [((estimator @ channel[x] - asked[:, x]) ** 2).sum() for x in range(n)]
+    r = exact(made.certificate.weights)
+    assert made.certificate.achieved == sum(r * np.array(errors)) / r.sum()
+    assert max(biases) <= made.certificate.bias**2 <= max(biases) * Fraction(10**9 + 1, 10**9)
+    off = np.abs((exact(made.estimator) - estimator).astype(float)).max()
+    assert off <= 1e-13 * (1 + np.abs(made.estimator).max())
+    worst = value_of(Statement.of(rows, weights), made.mechanism.channel, made.certificate.left_inverse, "worst_case")
+    assert worst.achieved == max(errors)
+
+
+@cases(3)
+@given(stated(4), st.floats(0.1, 5.0), st.integers(-(2**20), 2**20))
+def test_constants_added_to_a_workload_change_nothing(question, epsilon, constant):
+    """The rows are on a grid, so that the sums are exact."""
+    rows, weights = question
+    rows = np.round(rows * 64) / 64
+    assume(np.ptp(rows, axis=1).max() > 0)
+    made = best(rows, epsilon, weights).certificate
+    moved = Workload(rows + float(constant) * np.arange(1, len(rows) + 1)[:, None], made.workload.inputs)
+    other = replace(made, workload=moved)
+    assert other.recheck() == ()
+    for factor in (Fraction(10**15 - 1, 10**15), Fraction(10**15, 10**15 - 1)):
+        claims = {"achieved": made.achieved * factor} if factor < 1 else {"bound": made.bound * factor}
+        assert replace(made, **claims).recheck() == replace(other, **claims).recheck()
 
 
 def exact(array):
     """Floats as they read."""
     return np.vectorize(Fraction, otypes=[object])(np.asarray(array, float))
-
-
-def solved(matrix, right):
-    """``matrix^-1 right`` in rationals, by elimination."""
-    work = np.hstack([matrix, right])
-    n = len(matrix)
-    for column in range(n):
-        pivot = next(row for row in range(column, n) if work[row, column])
-        work[[column, pivot]] = work[[pivot, column]]
-        work[column] = work[column] / work[column, column]
-        for row in range(n):
-            if row != column:
-                work[row] = work[row] - work[row, column] * work[column]
-    return work[:, n:]
 
 
 @cases(3)

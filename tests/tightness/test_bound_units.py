@@ -21,6 +21,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.ties import Ties
 from ldpopt.solving.certify import certify
+from ldpopt.solving.multipliers import pair_rows
 
 FINE = [0.1, 0.1 + 2.0**-330, 2.0**-322, 3 * 2.0**-321, 2.0**-1074, 1e-200, 7.0]
 """Numbers on the grid, finer than the grid, and so small that a rounding decides whether they are 0."""
@@ -168,17 +169,17 @@ def test_rows_with_positive_multipliers_are_read_as_pairs():
     block = lo.privacy.Ties(1.0, 3).rows(2)
     values = np.zeros(len(block))
     values[[1, 4, 6]] = 0.5, -1.0, 2.0
-    found = PairRows.of(block, values)
+    found = pair_rows(block, values)
     assert (found.first.tolist(), found.second.tolist()) == ([0, 1], [1, 2])
     assert (found.row.tolist(), found.y.tolist(), found.value.tolist()) == ([0, 1], [1, 0], [0.5, 2.0])
     events = lo.privacy.Ties(1.0, 3).rows_of_events(np.array([0, 2]), np.array([2, 1]), np.array([[1, 1], [0, 1]]))
-    found = PairRows.of(events, np.array([0.25, 1.0]))
+    found = pair_rows(events, np.array([0.25, 1.0]))
     assert (found.row.tolist(), found.y.tolist()) == ([0, 0, 1], [0, 1, 1])
     both = PairRows.joined([found, found])
     assert both.row.tolist() == [0, 0, 1, 2, 2, 3]
     assert both.first.tolist() == [0, 2, 0, 2]
     other = RowBlock("other", *map(np.array, ([0, 0], [0, 1], [0, 1], [0.5, -1.0], [-np.inf], [0.0])))
-    assert PairRows.of(other, np.ones(1)) is None
+    assert pair_rows(other, np.ones(1)) is None
 
 
 @pytest.mark.parametrize("notion", [lo.PureLDP(1.0), lo.OneSided(1.0, [0, 2]), lo.UtilityOptimizedLDP(1.0, [1]),

@@ -315,7 +315,8 @@ def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
             table = table[key]
         if table[path[-1]] == odd:
             continue
-        table[path[-1]] = odd
+        before, table[path[-1]] = table[path[-1]], odd
         weaker = path[0] in ("achieved", "bias", "bound", "names", "inputs")  # or another label
+        weaker |= path[0] == "left_inverse" and odd == 5e-324 and isinstance(before, float) and abs(before) < 1e-12
         weaker |= path == ("multipliers", "eigenvalues", 0)  # of constants, which the centered workload is not about
         assert refused(checker.check_design, with_digest(other)) or weaker, (path, odd)

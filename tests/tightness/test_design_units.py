@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from ldpopt.certificate.sizes import hold_by_size
 
 from ldpopt.certificate import design_bound_elliptope as signs
 from ldpopt.certificate import design_bound_rays as check
@@ -46,52 +45,6 @@ def drawn(rng: Any, n: int) -> tuple[Exactly, Exactly, Exactly]:
     """A positive form, a line and weights, over three denominators."""
     half = rng.integers(-5, 6, (n, n)).astype(object)
     return exactly(half @ half.T, 3), exactly(rng.integers(1, 9, n).tolist(), 5), exactly(rng.integers(1, 9, n), 7)
-
-
-# By size.
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 6])
-@pytest.mark.parametrize("base", [F(1, 3), F(1, 50), F(9, 10)])
-def test_forms_alike_hold_by_size_up_to_equality_for_every_set(n: int, base: F) -> None:
-    weights = exactly([2] * n, 11)
-    for same, other in ((5, 3), (5, -1), (7, 7), (1, 0)):
-        form = exactly(np.full((n, n), other) + (same - other) * np.eye(n, dtype=int), 3)
-        line = exactly([4] * n, 5)
-        most = 1 / worst(rational(form), rational(line), rational(weights), columns(n, base))
-        for factor, holds in ((most, True), (most * (1 - TINY), True), (most * (1 + TINY), False)):
-            assert hold_by_size(scaled(form, factor), line, weights, base) == holds
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_what_an_average_leaves_is_taken_off_entry_by_entry(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, base = 2 + seed % 4, [F(1, 3), F(7, 8)][seed % 2]
-    half = rng.integers(-1, 2, (n, n)).astype(object)
-    form = exactly(40 * np.eye(n, dtype=int) + half @ half.T, 3)
-    line, weights = exactly((100 + rng.integers(0, 3, n)).tolist(), 5), exactly([3] * n, 7)
-    plain, y, r, vs = rational(form), rational(line), rational(weights), columns(n, base)
-    orders = [list(order) for order in permutations(range(n))]
-    mean = sum(plain[order][:, order] for order in orders) * F(1, len(orders))
-    beside, level = abs(plain - mean).sum(), y.sum() * F(1, n)
-    most = min((level * v.sum() - abs(y - level).sum()) * (r @ v) / (v @ mean @ v + beside) for v in vs)
-    for factor, holds in ((most, True), (most * (1 + TINY), False)):
-        assert hold_by_size(scaled(form, factor), line, weights, base) == holds
-    assert most * worst(plain, y, r, vs) <= 1
-
-
-def test_the_full_set_is_checked() -> None:
-    """With a base of 0 it may be the only one that costs too much."""
-    line = weights = exactly([1, 1])
-    assert hold_by_size(exactly([[1, 1], [1, 1]]), line, weights, F(0))
-    assert not hold_by_size(exactly([[1, 2], [2, 1]]), line, weights, F(0))
-
-
-def test_sizes_say_nothing_of_one_answer_or_other_weights() -> None:
-    form, line = exactly([[1, 0], [0, 1]]), exactly([9, 9])
-    assert hold_by_size(form, line, exactly([1, 1]), F(1, 2))
-    assert not hold_by_size(form, line, exactly([1, 2]), F(1, 2))
-    assert not hold_by_size(exactly([[1]]), exactly([9]), exactly([1]), F(1, 2))
 
 
 # By signs.

@@ -97,7 +97,7 @@ def saved(tmp_path: Path) -> Any:
 
 def test_multipliers_are_positive_and_masses_sum_to_one(saved: Any) -> None:
     path, data = saved
-    assert Certificate.load(path).recheck().holds if hasattr(Certificate, "recheck") else Certificate.load(path)
+    assert Certificate.load(path).recheck() == ()
     rows = data["multipliers"]["privacy"]
     assert rows
     for number in ("0x0.0p+0", "-0x1p-1074", "-0x1p-1"):
@@ -121,7 +121,7 @@ def test_labels_in_files_are_text_or_numbers(saved: Any) -> None:
     data["statement"]["inputs"] = data["statement"]["outputs"] = ["a", 1]
     path.write_text(json.dumps(data))
     assert Certificate.load(path).problem.inputs == ("a", 1)
-    for wrong in (True, None, [1]):
+    for wrong in (True, None, [None], {}):
         data["statement"]["inputs"] = ["a", wrong]
         path.write_text(json.dumps(data))
         with pytest.raises(ModelFileError):

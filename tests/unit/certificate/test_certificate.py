@@ -26,7 +26,7 @@ from ldpopt import (
     constraints,
     solve,
 )
-from ldpopt.certificate import Certificate, files, recheck
+from ldpopt.certificate import Certificate, program_files, recheck
 from ldpopt.errors import CertificateError, ModelFileError
 
 LABELS = ("a", "b", "c", "d")
@@ -290,8 +290,12 @@ def test_what_has_no_file_is_refused(tmp_path):
     with pytest.raises(CertificateError, match="Homemade cannot be written to a file"):
         proof.save(tmp_path / "proof.json")
     cells = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0, 0), (0, 1)])
+    certify(solve(cells)).save(tmp_path / "proof.json")
+    assert Certificate.load(tmp_path / "proof.json").problem.inputs == ((0, 0), (0, 1))
+    (tmp_path / "proof.json").unlink()
+    odd = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, "a"])
     with pytest.raises(CertificateError, match="neither text nor a number"):
-        certify(solve(cells)).save(tmp_path / "proof.json")
+        certify(solve(odd)).save(tmp_path / "proof.json")
     rounded = certify(solve(stated()), exact=False)
     for use in (lambda: rounded.save(tmp_path / "proof.json"), lambda: recheck(rounded)):
         with pytest.raises(CertificateError, match="floats"):
@@ -384,9 +388,9 @@ def test_a_certificate_that_could_not_be_read_is_not_written(tmp_path, monkeypat
     proof = certify(solve(Problem([0.5, 0.3, 0.2], "identity", MetricDP(1.0, distance))))
     assert proof.multipliers is not None
     size = 19 * 27 + 44 * len(proof.multipliers.pairs.value)
-    monkeypatch.setattr(files, "LARGEST_FILE", size)
+    monkeypatch.setattr(program_files, "LARGEST_FILE", size)
     proof.save(tmp_path / "proof.json")
-    monkeypatch.setattr(files, "LARGEST_FILE", size - 1)
+    monkeypatch.setattr(program_files, "LARGEST_FILE", size - 1)
     with pytest.raises(CertificateError, match="as a file"):
         proof.save(tmp_path / "larger.json")
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import UNBOUNDED, Statement
-from ldpopt.certificate.design_bound_mean import MeanMultipliers, _compare, _holds, _root, _sign
-from ldpopt.certificate.design_bound_product import ProductMultipliers, best_multipliers, information, least_level
+from ldpopt.certificate.design_bound import Statement
+from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.methods.product.realize import information
 from ldpopt.errors import ModelFileError
 
 
@@ -116,19 +117,17 @@ def test_a_line_holds_where_it_holds_for_every_set(seed: int) -> None:
     for factor, holds in ((1 + F(1, 2**30), True), (1 - F(1, 2**30), False), (F(1, 2), False), (F(2), True)):
         line = y * float(most * factor)
         true = all((fractions(k) @ v) ** 2 <= (fractions(line) @ v) * (r @ v) for v in vs)
-        given = MeanMultipliers(numbers, np.zeros(3), k, line)
-        assert given.costs_hold(statement, base) == true == holds
+        given = MeanBound(numbers, k, line)
+        assert given.holds(statement, base) == true == holds
         other = replace(given, numbers=numbers + np.eye(n)[0])  # two numbers are a multiple of any two
-        assert n == 2 or not other.costs_hold(statement, base)
+        assert n == 2 or not other.holds(statement, base)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bound_and_value_of_a_mean_are_those_of_the_definition(seed: int) -> None:
+def test_the_bound_of_a_mean_is_that_of_the_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, m = 3 + seed, 4
-    channel = rng.multinomial(64, np.full(m, 1 / m), n) / 64
-    values = np.array([-3.0, 0.25, 1.5, 8.0])
-    numbers = channel @ values
+    n = 3 + seed
+    numbers = rng.permutation(np.arange(n) ** 2) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + 1.0
     statement, r = Statement.of(matrix, weights, merge(matrix)), fractions(weights) / F(float(weights.sum()))
@@ -137,25 +136,15 @@ def test_bound_and_value_of_a_mean_are_those_of_the_definition(seed: int) -> Non
     spread = factor * (r @ centered**2)
     assert spread == statement.spread
     k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
-    given = MeanMultipliers(numbers, values, k, y)
-    assert given.bound_below(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
-    variances = factor * (fractions(channel) @ fractions(values) ** 2 - w**2)
-    c = centered.astype(float)
-    inverse = np.outer(c, values - float(r @ w)) / (c @ c)
-    assert given.value_above(statement, channel, inverse, "average") == r @ variances
-    assert given.value_above(statement, channel, inverse, "worst_case") == max(variances)
-    for wrong in (
-        replace(given, values=values + np.array([0.0, 0.0, 0.0, 2.0**-40])),
-        replace(given, numbers=numbers + 2.0**-40 * np.eye(n)[0]),
-        replace(given, numbers=np.zeros(n)),
-        replace(given, values=values[1:]),
-    ):
-        assert wrong.value_above(statement, channel, inverse, "average") == UNBOUNDED
-    assert given.value_above(statement, channel, inverse * 1.001, "average") == UNBOUNDED
-    one = np.arange(n)[None] ** 2.0
-    other = Statement.of(one, weights, merge(one))
-    assert given.value_above(other, channel, inverse, "average") == UNBOUNDED
-    assert not given.costs_hold(other, F(1, 3))
+    given = MeanBound(numbers, k, y)
+    assert given.below(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    enough = replace(given, slope=k / 1024, line=y * 1e6)
+    assert enough.holds(statement, F(1, 3))
+    for wrong in (numbers + 2.0**-40 * np.eye(n)[0], np.zeros(n), numbers[1:]):
+        assert not replace(enough, numbers=wrong).holds(statement, F(1, 3))
+    assert replace(enough, numbers=numbers + 5.0).holds(statement, F(1, 3))
+    one = np.arange(n)[None] ** 3.0 + numbers
+    assert not enough.holds(Statement.of(one, weights, merge(one)), F(1, 3))
 
 
 # Marginals.
@@ -174,14 +163,17 @@ def projections(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
 
 
 def product_statement(sizes: tuple[int, ...], mu: Any) -> Statement:
+    """With eigenvalues that are squares: the rows are the projections times the roots."""
     n = int(np.prod(sizes))
-    gram = sum(value * part for value, part in zip(mu, projections(sizes).values(), strict=True)) * n
-    return Statement(Exactly(np.array(gram, dtype=object) * 1, n), Exactly(np.array([1] * n, dtype=object), n))
+    rows = sum(isqrt(value) * part for value, part in zip(mu, projections(sizes).values(), strict=True)) * n
+    return Statement.of(np.array(rows, dtype=float), np.ones(n))
 
 
-def integers(statement: Statement) -> Statement:
-    gram = np.array([[int(entry) for entry in row] for row in statement.gram.whole], dtype=object)
-    return Statement(Exactly(gram, statement.gram.denominator), statement.weights)
+def spectrum_of(statement: Statement, sizes: tuple[int, ...]) -> Spectrum:
+    found = Spectrum.of(statement, Scheme(sizes))
+    assert found is not None
+    assert not found.beside
+    return found
 
 
 CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2, 2, 2), [0, 4, 1, 16, 1, 4, 4, 1])]
@@ -190,49 +182,58 @@ CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2,
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
 @pytest.mark.parametrize("base", [F(0), F(1, 3), F(1, 50), F(9, 10)])
 def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
-    statement = integers(product_statement(sizes, mu))
-    sigma = np.array([0.0] + [1 / m**0.5 if m else 0.0 for m in mu[1:]])
-    s = sum(F(value) * part for value, part in zip(sigma, projections(sizes).values(), strict=True))
+    statement = product_statement(sizes, mu)
+    spectrum = spectrum_of(statement, sizes)
+    scale = F(spectrum.mu[-1], mu[-1])
+    assert list(spectrum.mu) == [scale * value for value in mu]
+    sigma = fractions([0.0] + [1 / m**0.5 if m else 0.0 for m in mu[1:]])
+    s = sum(value * part for value, part in zip(sigma, projections(sizes).values(), strict=True))
     form, n = s @ rational(statement.gram) @ s, len(s)
     told = max((v @ form @ v) * n / v.sum() ** 2 for v in columns(n, base) if any(v))
-    least = least_level(statement, sizes, sigma, base)
-    assert least is not None
+    least = spectrum.least_level(sigma, base)
     assert least >= told
     assert least == told or 0 in mu[1:]
-    assert least_level(statement, sizes, 2 * sigma, base) == 4 * least
-    assert least_level(statement, sizes, -sigma, base) == least
-    more = np.append(sigma[:-1], 3 * sigma[-1])
-    assert least_level(statement, sizes, more, base) == 9 * least
+    assert spectrum.least_level(2 * sigma, base) == 4 * least
+    assert spectrum.least_level(-sigma, base) == least
+    assert spectrum.least_level(np.append(sigma[:-1], 3 * sigma[-1]), base) == 9 * least
     level = float(least)
     for given in (np.nextafter(level, 0), level, np.nextafter(level, np.inf)):
-        found = ProductMultipliers(sizes, sigma, float(given))
-        assert found.costs_hold(statement, base) == (F(float(given)) >= least)
+        found = ProductBound(sizes, sigma.astype(float), float(given))
+        assert found.holds(statement, base) == (F(float(given)) >= least)
         trace = (s @ rational(statement.gram)).trace()
-        assert found.bound_below(statement) == 2 * trace - n * F(float(given)) - statement.spread
+        assert found.below(statement) == 2 * trace - n * F(float(given)) - statement.spread
+
+
+@pytest.mark.parametrize("base", [F(1, 10**6), F(1, 3), F(99, 100)])
+def test_two_sizes_next_to_each_other_decide(base: F) -> None:
+    for n in (2, 3, 10, 31):
+        spectrum = Spectrum(Scheme((n,)), (F(0), F(1)), F(0))
+        every = max(F(k * (n - k)) / (base * n + (1 - base) * k) ** 2 for k in range(1, n))
+        assert spectrum.least_level((F(0), F(1)), base) == (1 - base) ** 2 * every
 
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
 def test_the_best_multipliers_are_the_best_multiple(sizes: Any, mu: Any) -> None:
-    statement, base = integers(product_statement(sizes, mu)), F(1, 3)
-    best = best_multipliers(statement, sizes, base)
-    assert best.costs_hold(statement, base)
+    statement, base = product_statement(sizes, mu), F(1, 3)
+    spectrum = spectrum_of(statement, sizes)
+    best = ProductBound.best(spectrum, base)
+    assert best.holds(statement, base)
     for factor in (0.99, 1.01):
         sigma = factor * best.eigenvalues
-        least = least_level(statement, sizes, sigma, base)
-        assert least is not None
-        other = ProductMultipliers(sizes, sigma, float(least))
-        assert other.bound_below(statement) < best.bound_below(statement)
+        other = ProductBound(sizes, sigma, float(spectrum.least_level(fractions(sigma), base)))
+        assert other.below(statement) < best.below(statement)
 
 
-def test_weights_and_workloads_beside_the_scheme_have_no_level() -> None:
-    statement = integers(product_statement((2, 3), [0, 4, 1, 16]))
-    sigma = np.ones(4)
-    assert least_level(statement, (2, 3), sigma, F(1, 2)) is not None
-    assert least_level(statement, (3, 2), sigma, F(1, 2)) is None
-    assert least_level(statement, (2, 2), sigma, F(1, 2)) is None
-    uneven = replace(statement, weights=Exactly(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
-    assert least_level(uneven, (2, 3), sigma, F(1, 2)) is None
-    assert not ProductMultipliers((2, 3), sigma, 1e9).costs_hold(uneven, F(1, 2))
+def test_other_weights_and_sizes_have_no_level() -> None:
+    statement = product_statement((2, 3), [0, 4, 1, 16])
+    for sizes, is_in in (((2, 3), True), ((3, 2), False), ((6,), False)):
+        found = Spectrum.of(statement, Scheme(sizes))
+        assert found is not None
+        assert (found.beside == 0) == is_in
+    assert Spectrum.of(statement, Scheme((2, 2))) is None
+    uneven = Statement(statement.rows, statement.unit, Exactly(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
+    assert Spectrum.of(uneven, Scheme((2, 3))) is None
+    assert not ProductBound((2, 3), np.ones(4), 1e9).holds(uneven, F(1, 2))
 
 
 def orbit(sizes: tuple[int, ...], members: set[tuple[int, ...]]) -> list[list[int]]:
@@ -286,43 +287,17 @@ def test_information_beside_the_scheme_is_refused() -> None:
     assert information(Scheme((2, 3)), masses) is None
 
 
-def test_the_value_is_the_variance_of_the_best_estimator() -> None:
-    sizes = (2, 3)
-    channel = masses_of(sizes, SETS) / 2.0**53
-    for mu in ([0, 4, 1, 16], [0, 4, 0, 16]):
-        statement = integers(product_statement(sizes, mu))
-        scale = channel.mean(axis=0)
-        whole = channel / scale @ channel.T
-        inverse = (np.linalg.inv(whole) @ channel) / scale
-        gram = rational(statement.gram).astype(float)
-        value = np.trace(gram @ np.linalg.inv(whole)) - float(statement.spread)
-        given = ProductMultipliers(sizes, np.ones(4), 1.0)
-        found = given.value_above(statement, channel, inverse, "average")
-        assert float(found) == pytest.approx(value, rel=1e-12)
-        assert given.value_above(statement, channel, inverse, "worst_case") == found
-        assert given.value_above(statement, channel, 1.001 * inverse, "average") == UNBOUNDED
-        part = channel.copy()
-        part[0, 0] *= 0.5
-        assert given.value_above(statement, part, inverse, "average") == UNBOUNDED
-    blind = masses_of(sizes, [(9 << 44, 2 << 44, {(0, 0), (0, 1), (0, 2)})]) / 2.0**53
-    pinned = np.linalg.pinv(blind).T
-    for mu, bounded in (([0, 0, 4, 0], True), ([0, 0, 4, 1], False), ([0, 1, 4, 0], False)):
-        statement = integers(product_statement(sizes, mu))
-        found = ProductMultipliers(sizes, np.ones(4), 1.0).value_above(statement, blind, pinned, "average")
-        assert (found < UNBOUNDED) == bounded
-
-
 @pytest.mark.parametrize(
     ("sizes", "holds"), [([6], True), ([2, 3], True), ([3, 2], True), ([1, 6], False), ([2, 2], False), ([7], False)]
 )
 def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     numbers = [0.5] * 2 ** len(sizes)
     values = {"sizes": sizes, "eigenvalues": numbers, "level": 2.0}
-    table = Entry(values, "file").table(*values)
+    table = Entry(values, "file")
     if holds:
-        found = ProductMultipliers.read(table, 6, 3)
+        found = ProductBound.read(table, 6)
         assert (found.sizes, found.eigenvalues.tolist(), found.level) == (tuple(sizes), numbers, 2.0)
         assert found.stated() == values
     else:
         with pytest.raises(ModelFileError):
-            ProductMultipliers.read(table, 6, 3)
+            ProductBound.read(table, 6)

@@ -107,7 +107,7 @@ def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatc
     assert found.notes[0].startswith("failing failed")
     assert found.certificate.recheck() == ()
     if alone:
-        assert found.relative_gap == 1
+        assert 0.5 < found.relative_gap < 1  # of answers alike
         assert found.notes[-1].startswith("randomized response")
     else:
         assert found.relative_gap <= 1e-6

@@ -26,6 +26,7 @@ from ldpopt import (
     design,
 )
 from ldpopt.certificate.design_bound_rays import _Exponentials
+from ldpopt.certificate.documents import digest_of
 from ldpopt.designing.peers import variance_of
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
@@ -127,7 +128,9 @@ TAMPERED = {
     "more ties": lambda data: data["privacy"].update(kind="pure") or data["privacy"].pop("neighbors"),
     "fewer ties": lambda data: data["privacy"].update(neighbors={"edges": [["a", "b"], ["c", "d"]]}, parts="separate"),
     "no notion": lambda data: data.update(privacy="graph"),
-    "multipliers": lambda data: data.update(line=[0.99 * entry for entry in data["line"]]),
+    "multipliers": lambda data: data["multipliers"].update(
+        line=[0.99 * entry for entry in data["multipliers"]["line"]]
+    ),
 }
 
 
@@ -137,6 +140,7 @@ def test_tampered_certificates_are_refused(tmp_path, change):
     design(Workload.prefix(list("abcd")), GraphDP(1.0, PATH), gap=1e-9).certificate.save(path)
     data = json.loads(path.read_text())
     TAMPERED[change](data)
+    data["digest"] = digest_of(data)
     path.write_text(json.dumps(data))
     with contextlib.suppress(LdpoptError):
         assert DesignCertificate.load(path).recheck() != ()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import thorough_or
-from ldpopt import DesignCertificate, DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import least_ratio
+from ldpopt import DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
+from ldpopt.certificate.design_bound import Statement, least_ratio
 from ldpopt.certificate.design_bound_mean import _holds, _sign
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.images import orbit, value_generators
-from ldpopt.errors import LdpoptError
 
 STRUCTURED = DesignLimits(listed_answers=1, second_answers=0)
 """Limits by which structured methods are used for few answers too, and alone."""
@@ -182,14 +178,13 @@ def test_a_mean_of_many_numbers(weights):
     check(made)
 
 
-def test_means_are_unbiased_exactly():
+def test_means_are_unbiased_up_to_a_proved_bias():
     made = design(Workload.mean(np.arange(24) / 10), PureLDP(0.5), gap=1e-3)
-    values = [Fraction(value) for value in made.certificate.multipliers.values]
+    assert 0 < made.certificate.bias < 1e-14
+    values = [Fraction(value) for value in made.estimator[0].tolist()]
     for number, row in zip(np.arange(24) / 10, made.mechanism.counts.tolist(), strict=True):
-        assert (
-            sum((count * value for count, value in zip(row, values, strict=True)), Fraction(0))
-            == Fraction(number) * 2**53
-        )
+        mean = sum((count * value for count, value in zip(row, values, strict=True)), Fraction(0)) / 2**53
+        assert abs(mean - Fraction(number)) < 1e-14
 
 
 def test_multiples_of_one_mean_count_as_one():
@@ -206,57 +201,12 @@ def test_multiples_of_one_mean_count_as_one():
 # Certificates.
 
 
-@pytest.mark.parametrize("kind", ["product", "mean"])
-def test_saved_tampered_and_refused(tmp_path, kind):
-    workload = Workload.marginals((2,) * 5, 2) if kind == "product" else Workload.mean(np.arange(24))
-    proof = design(workload, PureLDP(1.0), gap=1e-2).certificate
-    path = tmp_path / "proof.json"
-    proof.save(path)
-    assert DesignCertificate.load(path).recheck() == ()
-    data = json.loads(path.read_text())
-
-    def scaled(key, factor):
-        value = data[key]
-        return (
-            [[factor * e for e in row] for row in value] if isinstance(value[0], list) else [factor * e for e in value]
-        )
-
-    changes = {
-        "workload": scaled("workload", 2.0),
-        "privacy": {**data["privacy"], "epsilon": 0.9},
-        "weights": list(range(1, len(data["weights"]) + 1)),
-        "masses": data["masses"][1:] + data["masses"][:1] if kind == "mean" else [r[::-1] for r in data["masses"]],
-        "left_inverse": scaled("left_inverse", 1.1),
-        "proof": "form",
-        "achieved": str(Fraction(data["achieved"]) * Fraction(999, 1000)),
-        "bound": str(Fraction(data["bound"]) * Fraction(1001, 1000)),
-    }
-    if kind == "product":
-        changes |= {"sizes": [4, 2, 2, 2], "eigenvalues": scaled("eigenvalues", 1.01), "level": data["level"] * 0.999}
-        del changes["masses"]
-        data["masses"][0][:2] = data["masses"][0][1::-1]
-        changes["masses"] = data["masses"]
-    else:
-        changes |= {"numbers": scaled("numbers", 1.01), "values": scaled("values", 1.001)}
-        changes |= {"slope": scaled("slope", 1.01), "line": scaled("line", 0.999)}
-    good = json.loads(path.read_text())
-    for field, value in changes.items():
-        path.write_text(json.dumps({**good, field: value}))
-        with contextlib.suppress(LdpoptError):
-            assert DesignCertificate.load(path).recheck() != (), field
-
-
 def test_a_claim_above_the_proof_is_refused():
     proof = design(Workload.marginals((2,) * 5, 2), PureLDP(1.0)).certificate
     assert replace(proof, bound=proof.bound * Fraction(10001, 10000)).recheck() != ()
     assert replace(proof, achieved=proof.achieved * Fraction(9999, 10000)).recheck() != ()
-    assert not proof.multipliers.costs_hold(task_statement(Workload.prefix(32)), least_ratio(proof.privacy.epsilon))
-
-
-def task_statement(workload):
-    from ldpopt.certificate.design_bound import Statement
-
-    return Statement.of(workload.matrix, np.ones(workload.shape[1]), merge(workload.matrix))
+    other = Statement.of(Workload.prefix(32).matrix, np.ones(32))
+    assert not proof.multipliers.holds(other, least_ratio(proof.privacy.epsilon))
 
 
 # The worst case.

@@ -7,16 +7,14 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from ldpopt.certificate.sizes import hold_by_size
 
 from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import Multipliers, Statement, costs_hold, least_ratio, price_form
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.design_bound import Statement, least_ratio
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.methods.finite_field import field
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
 
 
 @pytest.mark.parametrize("q", [2, 3, 4, 5, 8, 9, 16, 25, 27])
@@ -72,7 +70,7 @@ def test_frequencies_take_block_designs(n, epsilon, objective):
 
 @pytest.mark.parametrize("n, epsilon", [(21, 1.15), (31, 1.4), (57, 1.8)])
 def test_many_answers_in_as_many_reports(n, epsilon):
-    """Projective planes of order 4, 5 and 7, proved size by size."""
+    """Projective planes of order 4, 5 and 7, whose answers are all alike."""
     made = design(3 * Workload.frequencies(n), PureLDP(epsilon), outputs=n)
     assert made.n_reports == n
     assert made.relative_gap <= 1e-10
@@ -80,27 +78,16 @@ def test_many_answers_in_as_many_reports(n, epsilon):
     assert made.value == pytest.approx(design(3 * Workload.frequencies(n), PureLDP(epsilon)).value, rel=1e-9)
 
 
-def test_sizes_prove_what_lists_of_sets_prove():
-    statement = Statement.of(np.eye(7), np.full(7, 1 / 7), merge(np.eye(7)))
-    base = least_ratio(Budget(0.3))
-    made = design(Workload.frequencies(7), PureLDP(0.3)).certificate.multipliers
-    for factor, expected in ((0.99, True), (1 - 1e-11, True), (1 + 1e-11, False), (1.01, False)):
-        given = Multipliers(factor * made.inverse, made.line)
-        form = price_form(statement, given.inverse)
-        assert hold_by_size(form, Exactly.of(given.line), statement.weights, base) is expected
-        assert costs_hold(statement, given, base) is expected
-
-
-def test_sizes_prove_nothing_of_uneven_forms():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        root = rng.standard_normal((5, 5))
-        form, line = Exactly.of(root @ root.T), Exactly.of(rng.random(5) * 20)
-        weights = Exactly(np.array([1] * 5, dtype=object), 5)
-        if hold_by_size(form, line, weights, least_ratio(Budget(1.0))):
-            sets = np.array(list(itertools.product([np.exp(-1.0), 1.0], repeat=5)))
-            cost = np.einsum("ax,xz,az->a", sets, root @ root.T, sets)
-            assert (cost <= (sets @ (line.whole / line.denominator).astype(float)) * sets.mean(axis=1) + 1e-9).all()
+def test_one_attribute_proves_what_lists_of_sets_prove():
+    statement, privacy = Statement.of(np.eye(7), np.full(7, 1 / 7)), PureLDP(0.3)
+    base = least_ratio(privacy.epsilon)
+    by_sets = design(Workload.frequencies(7), privacy).certificate.multipliers
+    alike = ProductBound.best(Spectrum.of(statement, Scheme((7,))), base)
+    assert (by_sets.kind, alike.kind) == ("form", "product")
+    for found in (by_sets, alike):
+        assert found.holds(statement, base)
+    assert float(alike.below(statement)) == pytest.approx(float(by_sets.below(statement)), rel=1e-5)
+    assert alike.below(statement) >= by_sets.below(statement)
 
 
 CASES = [

@@ -82,7 +82,7 @@ def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_p
         with pytest.raises(ModelFileError, match="of another run: 'sweep of 4 points"):
             sweep(BINARY, *grid, checkpoint=file)
     with pytest.raises(StatementError, match="can be written to a file"):
-        sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0,), (1,)]), [1.0], checkpoint=tmp_path / "new")
+        sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, 1]), [1.0], checkpoint=tmp_path / "new")
 
 
 def test_deltas_and_problems_are_varied_and_mechanisms_kept(tmp_path: Path) -> None:

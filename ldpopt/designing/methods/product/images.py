@@ -8,11 +8,12 @@ answers differ; the group may be much smaller than that of all permutations.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.certificate.scheme import Permutation, Scheme, value_generators
+from ldpopt.certificate.scheme import Permutation, Scheme
 from ldpopt.foundation.checks import Float
 
 
@@ -68,3 +69,37 @@ def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
     for place in places:
         where = where * scheme.sizes[place] + scheme.digits[place]
     return np.asarray(indicators[:, where])
+
+
+def value_generators(size: int) -> list[Permutation]:
+    """Permutations that generate a doubly transitive group: affine, projective, or all of them.
+
+    Examples
+    --------
+    >>> [order.tolist() for order in value_generators(3)]
+    [[1, 2, 0], [0, 2, 1]]
+    """
+    values = np.arange(size)
+    if _is_prime(size):
+        found = [(values + 1) % size, values * _primitive(size) % size]
+    elif _is_prime(size - 1):
+        # The projective line: x + 1, g x and -1/x, with the last value for infinity.
+        p = size - 1
+        inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
+        found = [
+            np.append((values[:-1] + 1) % p, p),
+            np.append(values[:-1] * _primitive(p) % p, p),
+            inverse,
+        ]
+    else:
+        found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
+    return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))
+
+
+def _primitive(p: int) -> int:
+    """Least generator of the multiplicative group."""
+    return next(g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1)

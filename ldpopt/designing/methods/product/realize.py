@@ -11,11 +11,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound_product import MASSES, information
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.generation import Orbits
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.checks import Float
+
+MASSES = 1 << 53
+"""Sum of a row's masses."""
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> NDArray[np.int64]:
@@ -45,3 +47,28 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
     over = channel - channel.min(axis=0)
     said = (over - over.mean(axis=0)) / channel.mean(axis=0)
     return np.asarray(scheme.form(inverse) @ said + 1 / scheme.n)
+
+
+def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
+    """Eigenvalues of the information of a channel with two masses in each column, None where it is not in the scheme.
+
+    Columns with the same masses and sets of the same size are counted together.
+    """
+    n = scheme.n
+    high, low = masses.max(axis=0), masses.min(axis=0)
+    inside = masses == high
+    if not (inside | (masses == low)).all():
+        return None
+    inside &= high > low
+    found = [Fraction(0)] * 2 ** len(scheme.sizes)
+    for key in {*zip(high.tolist(), low.tolist(), inside.sum(axis=0).tolist(), strict=True)}:
+        chosen = (high == key[0]) & (low == key[1]) & (inside.sum(axis=0) == key[2])
+        sets = inside[:, chosen].astype(np.float64)
+        pairs = scheme.eigenvalues((sets @ sets.T).astype(np.int64))
+        if pairs is None:
+            return None
+        step, mass = key[0] - key[1], key[1] * n + (key[0] - key[1]) * key[2]
+        if step:
+            share = Fraction(step * step * n, MASSES * mass)
+            found = [have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)]
+    return found

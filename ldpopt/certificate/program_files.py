@@ -1,0 +1,234 @@
+"""A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.documents import Entry, open_document, plain_labels, text_of
+from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.errors import CertificateError, StatementError
+from ldpopt.foundation.checks import Float
+from ldpopt.foundation.files import replacing
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy import GraphDP, MetricDP
+from ldpopt.privacy.stated import table_of
+from ldpopt.statement.problem import Problem
+from ldpopt.statement.utility import Utility
+
+FORMAT = "ldpopt certificate 1"
+
+LARGEST_FILE = 2**30
+"""Bytes of a certificate's file: about 3000 places with all their distances and multipliers."""
+
+NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
+"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with a city of 1000 places)."""
+
+
+def write(
+    problem: Problem,
+    mechanism: Mechanism,
+    multipliers: Multipliers,
+    claim: dict[str, str],
+    residuals: dict[str, float],
+    path: str | os.PathLike[str],
+) -> None:
+    """Write a certificate; see `Certificate.save`."""
+    _require_small(problem, multipliers)
+    data = {
+        "format": FORMAT,
+        "statement": plain_problem(problem),
+        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts},
+        "multipliers": _plain_multipliers(multipliers, problem),
+        "claim": {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}},
+    }
+    with replacing(path) as stream:
+        stream.writelines(text_of(data))
+
+
+def _require_small(problem: Problem, multipliers: Multipliers) -> None:
+    """Refuse what could not be read back, before minutes are spent on writing it."""
+    n, m = problem.utility.shape
+    numbers = 2 * n * m + (n * n if isinstance(problem.privacy, MetricDP) else 0)
+    size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
+    if size > LARGEST_FILE:
+        what = (
+            f"the certificate would take about {size / 2**30:.2g} GiB as a file; at most {LARGEST_FILE >> 30} is read"
+        )
+        raise CertificateError(what, do="recheck() it here, and save its mechanism with mechanism.save(path)")
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a certificate; see `Certificate.load`."""
+    whole = open_document(path, LARGEST_FILE)
+    table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
+    table["format"].text(FORMAT)
+    problem = read_problem(table["statement"])
+    mechanism = _mechanism(table["mechanism"], problem)
+    multipliers = _multipliers(table["multipliers"], problem)
+    claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
+    off = claim["residuals"].table(*(block.name for block in problem.constraints))
+    return {
+        "problem": problem,
+        "mechanism": mechanism,
+        "multipliers": multipliers,
+        "achieved": claim["achieved"].rational(),
+        "bound": claim["bound"].rational(),
+        "gap": claim["gap"].rational(),
+        "relative_gap": claim["relative_gap"].hexadecimal(),
+        "residuals": {block: entry.hexadecimal() for block, entry in off.items()},
+    }
+
+
+def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
+    table = entry.table("bits", "masses")
+    if table["bits"].value != 53:
+        raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "state them over 2**53")
+    return table["masses"].masses(problem.inputs, problem.outputs)
+
+
+def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
+    pairs = multipliers.pairs
+    ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
+    places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
+    return {
+        "form": multipliers.form,
+        "row_sums": _hex(multipliers.row_sums),
+        "worst_case": _hex(multipliers.worst_case),
+        "privacy": (
+            [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places)
+        ),
+        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks},
+    }
+
+
+def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
+    table = entry.table("form", "row_sums", "worst_case", "privacy", "constraints")
+    n, m = problem.utility.shape
+    form: Any = table["form"].text("compact", "pairwise")
+    row_sums = table["row_sums"].hexadecimals(n) if form == "compact" else None
+    worst_case = table["worst_case"].hexadecimals(n) if problem.prior is None else None
+    if worst_case is not None and (worst_case < 0).any():
+        raise table["worst_case"].error("a weight of the worst case is negative")
+    first, second, row, y, value = [], [], [], [], []
+    for r, stated in enumerate(table["privacy"].list()):
+        x, k, event, number = stated.list(4)
+        outputs = [output.whole(m) for output in event.list()]
+        if sorted(set(outputs)) != outputs:
+            raise event.error("the outputs of an event are each named once, in order")
+        first.append(x.whole(n))
+        second.append(k.whole(n))
+        row += [r] * len(outputs)
+        y += outputs
+        value.append(number.hexadecimal())
+        if value[-1] <= 0:
+            raise number.error(f"the multiplier {value[-1]} is not positive")
+    places = [np.array(part, np.int64) for part in (first, second, row, y)]
+    pairs = PairRows(places[0], places[1], places[2], places[3], np.array(value, float))
+    given = table["constraints"].table(*(block.name for block in problem.constraints))
+    blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
+    return Multipliers(form, row_sums, worst_case, pairs, blocks)
+
+
+def _hex(values: Float | None) -> list[str] | None:
+    return None if values is None else [value.hex() for value in values.tolist()]
+
+
+def plain_problem(problem: Problem) -> dict[str, Any]:
+    """Convert a problem to plain values; floats use the shortest text that reads back as the same float.
+
+    Raises
+    ------
+    CertificateError
+        If the notion cannot be written to a file, or a label is neither text nor a number.
+    """
+    return {
+        "inputs": plain_labels(problem.inputs),
+        "outputs": plain_labels(problem.outputs),
+        "objective": problem.objective,
+        "prior": None if problem.prior is None else problem.prior.tolist(),
+        "sense": problem.utility.sense,
+        "utility": problem.utility.matrix.tolist(),
+        "privacy": _plain_privacy(problem),
+        "constraints": [_plain_block(block) for block in problem.constraints],
+    }
+
+
+def read_problem(entry: Entry) -> Problem:
+    """Read what `plain_problem` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        With file and key, if it is anything else.
+    """
+    table = entry.table("inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints")
+    inputs, outputs = table["inputs"].labels(), table["outputs"].labels()
+    n, m = len(inputs), len(outputs)
+    objective: Any = table["objective"].text("expected", "worst_case")
+    prior = None if table["prior"].value is None else table["prior"].numbers(n)
+    sense: Any = table["sense"].text("gain", "loss")
+    matrix = table["utility"].numbers(n, m)
+    try:
+        privacy = table["privacy"].privacy(inputs)
+        blocks = [_block(block, n, m) for block in table["constraints"].list()]
+        utility = Utility(matrix, sense)
+        return Problem(prior, utility, privacy, inputs=inputs, outputs=outputs, objective=objective, constraints=blocks)
+    except StatementError as error:
+        if error.where:
+            raise
+        raise entry.error(error.what, error.do) from None
+
+
+def _plain_privacy(problem: Problem) -> dict[str, Any]:
+    """State the notion as a table.
+
+    The notion must have ties: multipliers of other rows cannot be written to a file.
+    """
+    name = type(problem.privacy).__name__
+    ties = problem.ties()
+    if ties is None:
+        do = "use certify() in Python; files support only notions that derive from TiedNotion"
+        raise CertificateError(f"the privacy notion {name} cannot be written to a certificate file", do=do)
+    try:
+        table = table_of(problem.privacy, problem.inputs)
+    except StatementError as error:
+        raise CertificateError(error.what, do=error.do) from None
+    if isinstance(problem.privacy, GraphDP):  # a family's name would ask a reader to know the family
+        del table["neighbors"]
+        table["edges"] = [[i, k] for i, k in zip(*(part.tolist() for part in ties.pairs()), strict=True) if i < k]
+    return table
+
+
+def _plain_block(block: RowBlock) -> dict[str, Any]:
+    rows: list[list[list[float]]] = [[] for _ in range(len(block))]
+    for r, x, y, a in zip(*(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True):
+        rows[r].append([x, y, a])
+    return {
+        "name": block.name,
+        "rows": rows,
+        "lower": [side if np.isfinite(side) else None for side in block.lower.tolist()],
+        "upper": [side if np.isfinite(side) else None for side in block.upper.tolist()],
+    }
+
+
+def _block(entry: Entry, n: int, m: int) -> RowBlock:
+    table = entry.table("name", "rows", "lower", "upper")
+    rows = table["rows"].list()
+    terms = [(r, term.list(3)) for r, row in enumerate(rows) for term in row.list()]
+    lower, upper = (
+        np.array([none if side.value is None else side.number() for side in table[key].list(len(rows))], float)
+        for key, none in (("lower", -np.inf), ("upper", np.inf))
+    )
+    return RowBlock(
+        table["name"].text(),
+        np.array([r for r, _ in terms], np.int64),
+        np.array([parts[0].whole(n) for _, parts in terms], np.int64),
+        np.array([parts[1].whole(m) for _, parts in terms], np.int64),
+        np.array([parts[2].number() for _, parts in terms], float),
+        lower,
+        upper,
+    )
