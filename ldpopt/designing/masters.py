@@ -162,7 +162,8 @@ class _SaddlePoint(_CurvedPoint):
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
     """``R`` with ``R R^T`` the inverse of ``rows^T diag(weights) rows``, which is not formed: that would lose digits.
 
-    The pseudo-inverse if some direction has no information; LinAlgError if the workload, of this Gram matrix, needs it.
+    The pseudo-inverse if some direction has no information; if the workload, of this Gram matrix, needs that direction,
+    as much information as floats can tell from none, so that the value is huge.
     """
     root = np.sqrt(weights)[:, None] * rows
     size = np.linalg.norm(root, axis=0)
@@ -174,10 +175,11 @@ def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
         if np.abs(np.diag(factor)).min() > LEAST:
             return np.asarray(dtrtri(factor)[0] / size[:, None])
     _, sizes, turned = np.linalg.svd(root / size)
+    sizes = np.append(sizes, np.zeros(len(turned) - len(sizes)))
     kept = np.flatnonzero(sizes > LEAST * sizes[0])
     needed = np.abs(np.diag(turned @ (gram / size / size[:, None]) @ turned.T))
     if needed.sum() - needed[kept].sum() > NEEDED * needed.sum():
-        raise LinAlgError("a direction that the workload needs has no information")
+        return np.asarray(turned.T / np.maximum(sizes, LEAST * sizes[0]) / size[:, None])
     half = np.zeros_like(turned)
     half[:, kept] = turned[kept].T / sizes[kept]
     return np.asarray(half / size[:, None])

@@ -97,10 +97,10 @@ def test_the_minimax_master_is_a_saddle():
     assert found.r.min() >= 1e-9
 
 
-def test_information_without_a_needed_direction_is_refused():
+def test_a_direction_without_information_costs_much_only_if_the_workload_needs_it():
     rows = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
-    with pytest.raises(np.linalg.LinAlgError, match="needs"):
-        half_inverse(rows, np.ones(3), np.eye(2))
+    half = half_inverse(rows, np.ones(3), np.eye(2))
+    assert (half @ half.T)[1, 1] > 1e15
     half = half_inverse(rows, np.ones(3), np.diag([1.0, 0.0]))
     assert np.allclose(half @ half.T, [[1 / 6, 0], [0, 0]])
 
