@@ -41,8 +41,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate, combinations, permutations, product
-from math import ceil, floor, frexp, isqrt, prod
+from itertools import accumulate, combinations, combinations_with_replacement, permutations, product
+from math import ceil, comb, floor, frexp, isqrt, prod
 from operator import mul
 from pathlib import Path
 
@@ -852,6 +852,20 @@ def largest_contrast(n, low, high):
     return max(Fraction(step * step * k * (n - k), (low * n + step * k) ** 2) for k in sizes)
 
 
+def largest_diagram(sizes, nu, low, high):
+    """Largest cost of a set over its allowance if two attributes count, each by itself, so that its row sums and column
+    sums decide: for given row sums the squares of the column sums sum to most in a Ferrers diagram (Gale and Ryser).
+    """
+    (p, q), n, most = sizes, prod(sizes), Fraction(0)
+    for rows in combinations_with_replacement(range(q + 1), p):
+        k = sum(rows)
+        columns = [sum(row > place for row in rows) for place in range(q)]
+        energy = nu[2] * (Fraction(sum(row**2 for row in rows), q) - Fraction(k * k, n))
+        energy += nu[1] * (Fraction(sum(column**2 for column in columns), p) - Fraction(k * k, n))
+        most = max(most, energy * n * (high - low) ** 2 / (low * n + (high - low) * k) ** 2)
+    return most
+
+
 def by_product(design, sizes, eigenvalues, level):
     """Forms that only see in which attributes answers differ: all are diagonal in the same spaces, one a set ``T``.
 
@@ -865,7 +879,11 @@ def by_product(design, sizes, eigenvalues, level):
     level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + 2 ** len(sizes)))
     mu, off = spectrum(gram, sizes)
     mu, off = [entry * unit for entry in mu], off * unit
-    most = largest_contrast(n, *design.base) * max(s * s * (m + off) for s, m in zip(sigma, mu))
+    nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
+    if len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
+        most = largest_diagram(sizes, nu, *design.base)
+    else:
+        most = largest_contrast(n, *design.base) * max(nu)
     need(level >= most, COSTS, ClaimError)
     rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
     return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - n * level - design.spread

@@ -8,13 +8,17 @@ contrast, ``nu_T = sigma_T^2 mu_T``, and that depends on the size of its set onl
 
 is all there is to check. A Gram matrix that is in the scheme up to ``D`` with absolute row sums of at most ``delta``
 costs at most ``mu_T + delta`` in place of ``mu_T``.
+
+Of a workload that sees two attributes, each by itself, only Ferrers diagrams can cost most: these are gone through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +31,9 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.checks import Float
 from ldpopt.privacy.cones.rays import Rays
+
+DIAGRAMS = 5000
+"""Most Ferrers diagrams that are gone through."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +76,38 @@ class Spectrum:
     def least_level(self, sigma: Sequence[Fraction], base: Fraction) -> Fraction:
         """Smallest ``y`` that holds, with ``base = e**-epsilon`` rounded down."""
         n, low, high = self.scheme.n, base.numerator, base.denominator
+        if self.sees_single_attributes:
+            costs = (
+                Fraction(energy * n, (low * n + (high - low) * k) ** 2)
+                for k, energy in self._energies([s * s * m for s, m in zip(sigma, self.mu, strict=True)])
+            )
+            return (high - low) ** 2 * max(costs)
         largest = max(s * s * (m + self.beside) for s, m in zip(sigma, self.mu, strict=True))
         # Of k (n - k) / (low n + (high - low) k)^2, which rises and then falls, around its largest value.
         best = n * low // (low + high)
         sizes = {min(n - 1, max(1, k)) for k in (best, best + 1)}
         told = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
         return largest * (high - low) ** 2 * told
+
+    @property
+    def sees_single_attributes(self) -> bool:
+        """Whether the workload sees two attributes, each by itself, so that few sets can cost most."""
+        sizes = self.scheme.sizes
+        return len(sizes) == 2 and not self.mu[3] and not self.beside and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
+
+    def _energies(self, nu: Sequence[Fraction]) -> Iterator[tuple[int, Fraction]]:
+        """Size and ``sum_T nu_T |E_T 1_A|^2`` of all sets that may cost most, if ``nu`` of both attributes is 0.
+
+        That depends on the row sums and the column sums of the set only. Column sums are majorized by the conjugate of
+        the row sums (Gale and Ryser), where their squares sum to most: the set is a Ferrers diagram.
+        """
+        (p, q), n = self.scheme.sizes, self.scheme.n
+        for rows in combinations_with_replacement(range(q + 1), p):
+            k, squares = sum(rows), sum(row * row for row in rows)
+            if 0 < k < n:
+                columns = sum(sum(row > z for row in rows) ** 2 for z in range(q))
+                share = Fraction(k * k, n)
+                yield k, nu[2] * (Fraction(squares, q) - share) + nu[1] * (Fraction(columns, p) - share)
 
     def below(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
         """``2 tr(S G_c) - 1.y``."""
@@ -137,6 +170,8 @@ class ProductBound:
         needed[0] = False
         sigma = np.zeros(len(mu))
         sigma[needed] = 1 / np.sqrt(mu[needed] + beside)
+        if spectrum.sees_single_attributes:
+            sigma[1] *= _best_ratio(spectrum, sigma, base)
         least = spectrum.least_level(_fractions(sigma), base)
         if least:
             sigma *= float(Fraction(float((sigma * mu) @ ranks)) / (n * least))
@@ -164,3 +199,17 @@ class ProductBound:
 
 def _fractions(array: Float) -> list[Fraction]:
     return [Fraction(float(value)) for value in array.ravel()]
+
+
+def _best_ratio(spectrum: Spectrum, sigma: Float, base: Fraction) -> float:
+    """Factor of the eigenvalue of the last attribute for which the bound is largest, of some powers of 2."""
+    mu, ranks = np.array([float(value) for value in spectrum.mu]), spectrum.scheme.ranks.ravel()
+
+    def bound(power: float) -> float:
+        tried = sigma * np.array([1.0, 2.0**power, 1.0, 1.0])
+        return float((tried * mu) @ ranks) ** 2 / float(spectrum.least_level(_fractions(tried), base))
+
+    best = 0.0
+    for step in 2.0 ** -np.arange(12.0):
+        best = max((best, best - step, best + step), key=bound)
+    return float(2.0**best)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction as F
 from itertools import permutations, product
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ldpopt as lo
+import ldpopt_check as checker
 from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
@@ -19,7 +22,9 @@ from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.realize import information
+from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
+from tampering import with_digest
 
 
 def columns(n: int, base: F) -> list[Any]:
@@ -301,3 +306,34 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     else:
         with pytest.raises(ModelFileError):
             ProductBound.read(table, 6)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3), (2, 5)])
+@pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
+def test_of_two_attributes_each_by_itself_ferrers_diagrams_cost_most(sizes: Any, base: F) -> None:
+    """The level is that of every set, gone through one by one."""
+    scheme, rng = Scheme(sizes), np.random.default_rng(sum(sizes))
+    for _ in range(5):
+        sigma = [F(0), *(F(int(rng.integers(1, 30)), 7) for _ in range(2)), F(5)]
+        mu = (F(0), *(F(int(rng.integers(0, 30)), 3) for _ in range(2)), F(0))
+        spectrum = Spectrum(scheme, mu, F(0))
+        assert spectrum.sees_single_attributes
+        form = scheme.form(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
+        sets = indicators(np.arange(1, 2**scheme.n - 1), scheme.n)
+        mass = float(base) * scheme.n + (1 - float(base)) * sets.sum(axis=1)
+        cost = scheme.n * (1 - float(base)) ** 2 * np.einsum("ax,xz,az->a", sets, form, sets, optimize=True) / mass**2
+        assert float(spectrum.least_level(sigma, base)) == pytest.approx(cost.max(), rel=1e-12)
+
+
+def test_two_questions_of_five_answers_reach_the_gap(tmp_path: Any) -> None:
+    """The better of asking one question is no worse, and the checker agrees with the bound."""
+    found = lo.design(lo.Workload.marginals([5, 5], 1), lo.PureLDP(1.0), gap=1e-3)
+    assert found.relative_gap <= 1e-3
+    assert [step.method.name for step in found.steps] == ["product"]
+    lo.save_design(found, tmp_path / "design.json")
+    assert checker.main([str(tmp_path / "design.json")]) == 0
+    data = json.loads((tmp_path / "design.json").read_text())
+    data["multipliers"]["level"] *= 1 - 1e-9
+    (tmp_path / "design.json").write_text(json.dumps(with_digest(data)))
+    assert checker.main([str(tmp_path / "design.json")]) == 1
+    assert lo.load_design(tmp_path / "design.json").certificate.recheck()
