@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-r"""Master problems of column generation: the best design on a given list of columns, by primal-dual interior points.
-=======
 r"""The master problems of column generation: the best design on given columns, by primal-dual interior points.
->>>>>>> main
 
 Average: in the coordinates of `contrasts` a column is a probability ``q`` of its report and a vector ``g``:
 
@@ -166,7 +162,8 @@ class _SaddlePoint(_CurvedPoint):
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
     """``R`` with ``R R^T`` the inverse of ``rows^T diag(weights) rows``, which is not formed: that would lose digits.
 
-    The pseudo-inverse if some direction has no information; LinAlgError if the workload, of this Gram matrix, needs it.
+    The pseudo-inverse if some direction has no information; if the workload, of this Gram matrix, needs that direction,
+    as much information as floats can tell from none, so that the value is huge.
     """
     root = np.sqrt(weights)[:, None] * rows
     size = np.linalg.norm(root, axis=0)
@@ -178,10 +175,11 @@ def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
         if np.abs(np.diag(factor)).min() > LEAST:
             return np.asarray(dtrtri(factor)[0] / size[:, None])
     _, sizes, turned = np.linalg.svd(root / size)
+    sizes = np.append(sizes, np.zeros(len(turned) - len(sizes)))
     kept = np.flatnonzero(sizes > LEAST * sizes[0])
     needed = np.abs(np.diag(turned @ (gram / size / size[:, None]) @ turned.T))
     if needed.sum() - needed[kept].sum() > NEEDED * needed.sum():
-        raise LinAlgError("a direction that the workload needs has no information")
+        return np.asarray(turned.T / np.maximum(sizes, LEAST * sizes[0]) / size[:, None])
     half = np.zeros_like(turned)
     half[:, kept] = turned[kept].T / sizes[kept]
     return np.asarray(half / size[:, None])
@@ -384,8 +382,9 @@ class MinimaxMaster:
         The columns.
     gram : ndarray, shape (n, n)
         ``W^T W``, of trace about 1.
-    least : float
-        Smallest weight of an answer. The bound is concave in the weights, so it loses a share of at most ``n least``.
+    least : float, optional
+        Smallest weight of an answer. The bound is concave in the weights, so it loses a share of at most ``n least``;
+        default: ``0.0``.
     """
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
