@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -138,3 +139,15 @@ def test_a_constant_takes_no_digits_from_an_estimate(constant):
     assert np.array_equal(two.std_error, one.std_error)
     assert np.array_equal(moved.variances(), plain.variances())
     assert (moved.value, moved.bound) == (plain.value, plain.bound)
+
+
+def test_an_estimator_whose_left_inverse_is_huge_is_rounded_once():
+    """Answers that a workload does not distinguish, under a graph: entries of the left inverse cancel."""
+    workload = Workload([[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 2.0, 0.0, 0.0]], inputs=range(5))
+    found = lo.design(workload, lo.GraphDP(0.4, nx.path_graph(5)), weights=[2, 0, 1, 0, 0])
+    inverse = [[Fraction(v) for v in row] for row in found.certificate.left_inverse.tolist()]
+    for row, values in zip(workload.matrix.tolist(), found.estimator.tolist(), strict=True):
+        w = [Fraction(v) for v in row]
+        for column, value in zip(zip(*inverse, strict=True), values, strict=True):
+            exact = w[0] + sum((a - w[0]) * x for a, x in zip(w[1:], column[1:], strict=True))
+            assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-12)
