@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,12 @@ from ldpopt.statement.workloads import Workload
 
 LARGEST_GAP = 0.99
 """Largest gap that may be asked for: a gap of 1 would accept every design."""
+
+SMALL = 1e-2
+"""Budget in nats below which differences of probabilities have few digits."""
+
+NEAR = 1000.0
+"""Gap that was reached, in multiples of the one asked for, up to which a method is tried once more."""
 
 FAILURES = (NotRepresentableError, StatementError, OutOfTimeError, ArithmeticError, np.linalg.LinAlgError)
 """How a method may fail without harm: the next one is tried."""
@@ -139,6 +146,7 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
             failure = failure or (error if isinstance(error, LdpoptError) else None)
             notes.append(f"{step.method} failed: {getattr(error, 'what', '') or error}")
             continue
+        found = _refined(step, task, found)
         best = found if best is None else better(best, found)
         notes += _done(step, raw, found, task)
         if best.relative_gap <= task.gap or task.deadline.is_over:
@@ -150,6 +158,18 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
     for note in notes:
         LOG.info("%s", note)
     return Design(task.form.problem.workload, best.mechanism, best, tuple(notes), tuple(ran))
+
+
+def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificate) -> DesignCertificate:
+    """Try once more for a tenth of the gap if rounding and proof took a little more than the search left for them."""
+    is_near = task.gap < found.relative_gap <= NEAR * task.gap
+    if not step.method.can_refine or not is_near or task.deadline.is_over:
+        return found
+    try:
+        again = prove_design(task.form, step.method.solve(replace(task, gap=task.gap / 10)))
+    except FAILURES:
+        return found
+    return better(found, again)
 
 
 def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertificate:
@@ -177,16 +197,15 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
         reasons.append("the time limit was over: a longer time_limit may close the gap")
     if task.form.problem.outputs is not None:
         reasons.append("the bound is for any number of reports, the value for at most `outputs`")
-    epsilon = float(task.form.epsilon)
-    if epsilon >= task.limits.large_epsilon:
+    epsilon, rays = float(task.form.epsilon), task.form.allowed.rays
+    depth = epsilon if rays is None else rays.depth
+    if depth >= task.limits.large_epsilon:
+        what = f"probabilities differ by up to e**{depth:.3g}: masses of 2**-53 and floats cannot close the gap"
         spread = task.form.contrasts.spread
-        reasons.append(
-            f"e**-epsilon = {np.exp(-epsilon):.2g}: masses of 2**-53 and floats cannot close the gap at this budget"
-            + (
-                f"; value minus bound is {float(certificate.gap / spread):.1g} of the variance that sampling has "
-                "without privacy"
-                if spread
-                else ""
-            )
-        )
+        share = float(certificate.gap / Fraction(spread)) if spread else 0.0
+        reasons.append(f"{what}; value minus bound is {share:.1g} of the variance that sampling has without privacy")
+    elif epsilon < SMALL:
+        reasons.append("probabilities of a report hardly differ at this budget: few digits of floats are left for them")
+    elif not reasons:
+        reasons.append("the multipliers that were found prove no larger bound, and no better columns were found")
     return reasons

@@ -19,6 +19,7 @@ class ListedColumns(DesignMethod):
     """All extreme columns are priced in each round, so that the bound is tight."""
 
     name = "column generation"
+    can_refine = True
 
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
         """Few enough extreme columns to list."""

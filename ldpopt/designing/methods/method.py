@@ -73,6 +73,9 @@ class DesignMethod(ABC):
     is_optimal: ClassVar[bool] = False
     """Whether the optimum is known in closed form, so that no other method is planned after it."""
 
+    can_refine: ClassVar[bool] = False
+    """Whether a smaller gap asked for brings a smaller one."""
+
     @abstractmethod
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
         """Whether it can solve such problems."""

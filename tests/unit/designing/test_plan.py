@@ -109,7 +109,7 @@ def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatc
     assert found.certificate.recheck() == ()
     if alone:
         assert 0.5 < found.relative_gap < 1  # of answers alike
-        assert found.notes[-1].startswith("randomized response")
+        assert any(note.startswith("randomized response") for note in found.notes)
     else:
         assert found.relative_gap <= 1e-6
 
