@@ -71,21 +71,8 @@ def columns_bound(costs: Exact, duals: Exact, ties: Ties) -> int:
     shift ``t`` for which no output can. An entry-wise slack adds ``delta * sum d^+``.
 
     If only some inputs are capped, or some outputs have an owner, an entry without a cap must not cost more than its
-    multiplier ``y``: multipliers are raised first. Outputs with an owner need nothing else.
-
-    Parameters
-    ----------
-    costs : array of int, shape (n, m)
-        Integers over any power of two, Python's or int64, to be maximized.
-    duals : array of int, shape (n,)
-        Any multipliers of the row sums, over the same power of two.
-    ties : Ties
-        The statement of a compact form: budget, delta, and what is capped.
-
-    Returns
-    -------
-    int
-        Upper bound on the value of every such channel, over the same power of two.
+    multiplier ``y``: multipliers are raised first. Outputs with an owner need nothing else. Costs ``(n, m)``, duals
+    ``(n,)`` and the bound are integers over one power of two.
     """
     beta, b = int(integers([ties.budget.beta], up=True)[0]), int(integers([ties.budget.b])[0])
     n = len(duals)

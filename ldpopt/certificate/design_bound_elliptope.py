@@ -100,19 +100,7 @@ def is_positive(
     shift: Float,
     inequalities: Inequalities | None = None,
 ) -> bool:
-    """Whether the condition holds for all signs, in exact arithmetic.
-
-    Parameters
-    ----------
-    form, line, weights : Exactly
-        ``N``, ``y`` and ``r``.
-    base : Fraction
-        Small entry of the columns over the large one.
-    shift : ndarray, shape (n + 1,)
-        Diagonal; its first entry is replaced by minus the sum of the others.
-    inequalities : Inequalities, optional
-        What is taken off because no set makes it negative; default: nothing.
-    """
+    """Whether the condition holds for all signs; the first entry of the shift is minus the sum of the others."""
     given = Exactly.of(shift)
     diagonal = given.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())

@@ -31,15 +31,7 @@ ROWS = 4096
 
 
 def rays_hold(form: Exactly, line: Exactly, weights: Exactly, rays: Rays) -> bool:
-    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for all columns of the cone.
-
-    Parameters
-    ----------
-    form, line, weights : Exactly
-        ``N``, ``y`` and ``r``.
-    rays : Rays
-        All extreme rays.
-    """
+    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone: form ``N``, line ``y``, weights ``r``."""
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
     table = _Exponentials(rays, bits)
     left = line.denominator * weights.denominator
