@@ -205,7 +205,7 @@ class DesignClaim(ABC):
         if not value.is_unbiased:
             most = float(LARGEST_BIAS)
             failures.append(f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of a deviation")
-        elif value.bias_squared > self.bias**2:
+        elif self.bias < 0 or value.bias_squared > self.bias**2:
             failures.append("the estimator has a larger bias than claimed")
         return failures
 
