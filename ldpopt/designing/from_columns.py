@@ -18,6 +18,9 @@ from ldpopt.errors import StatementError
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 """Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound."""
 
+LIMITED = 0.7
+"""Share of the time left in which a design with few reports is sought; the rest is for the proof."""
+
 MIXED = (1e-6, 1e-3, 0.1)
 """If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn."""
 
@@ -27,7 +30,8 @@ def from_columns(task: DesignTask, optimum: Optimum) -> RawDesign:
     form = task.form
     made, is_limited = optimum, has_more(optimum, form.allowed, form.problem.outputs)
     if is_limited:
-        made = with_outputs(optimum, form.allowed, form.problem.outputs, task.deadline, for_all=form.is_worst_case)
+        ending = task.deadline.share(LIMITED)
+        made = with_outputs(optimum, form.allowed, form.problem.outputs, ending, for_all=form.is_worst_case)
     share = share_of_spread(form, optimum, task.gap)
     real = _best(task, optimum, made, share, is_limited)
     dual = optimum.dual
