@@ -12,7 +12,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 THREADED = 1500
-"""Smallest order of a matrix for which all cores are used (benchmarks/estimation.md, "Threads")."""
+"""Smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)."""
 
 
 def few_threads(order: int) -> Any:
