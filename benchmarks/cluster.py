@@ -28,9 +28,8 @@ import numpy as np
 import psutil
 
 import ldpopt as lo
-from ldpopt.folders import count_folder, privatize_folder
-from ldpopt.statement.modelfile import save_model
-from ldpopt.sweep import sweep
+from ldpopt import count_folder, privatize_folder, sweep
+from ldpopt.problem.modelfile import save_model
 
 KILLS = {"runs": 40, "workers": 40, "dask": 20}
 ROUNDS = 5

@@ -93,7 +93,7 @@ def best(task: Any) -> float:
 
 
 def interrupts() -> Iterator[str]:
-    from ldpopt.statement.modelfile import save_model
+    from ldpopt.problem.modelfile import save_model
 
     for n in (6, 40, 60, 100, 320):
         save_model(problem(n), f"n{n}.toml")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.noise.layers import bfs_mechanism
 from ldpopt.privacy.neighbors import cayley, grid, path
-from ldpopt.statement.utility import Utility
+from ldpopt.problem.utility import Utility
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 

@@ -2,7 +2,7 @@
 
 Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in which the code
 of one function is replaced, and the tests that call it run until one fails, first those that kill most in a second.
-Settings: ``[tool.mutation]`` in pyproject.toml.
+Settings: mutation.toml beside it.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _functions_in(thing: Any) -> Iterator[types.FunctionType]:
 
 def _files(prefix: str) -> list[str]:
     if not (files := sorted(map(str, Path().glob(f"{prefix}*")))):
-        raise SystemExit(f"no test file begins with {prefix}: mend [tool.mutation.modules] in pyproject.toml")
+        raise SystemExit(f"no test file begins with {prefix}: mend [modules] in benchmarks/mutation.toml")
     return files
 
 
@@ -216,7 +216,7 @@ def main() -> None:
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutation"]
+    settings = tomllib.loads((ROOT / "benchmarks/mutation.toml").read_text())
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.parent.mkdir(exist_ok=True)
     if not options.page:

@@ -56,7 +56,7 @@ def write(results: dict[str, Any]) -> None:
         once=len(survivors) - equivalent - open_,
     )
     head = "| module | mutants | killed | equivalent | open | killed of the rest |\n|---|---|---|---|---|---|\n"
-    modules = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]["mutation"]["modules"]
+    modules = tomllib.loads((HERE / "mutation.toml").read_text())["modules"]
     left = ", ".join(f"`{path.removeprefix('ldpopt/')}`" for path in modules if path not in results)
     rows += [f"\nNot run yet: {left}."] if left else []
     listed = "\n## Survivors\n\n| mutant | since |\n|---|---|\n"

@@ -25,7 +25,7 @@ import networkx as nx
 import numpy as np
 
 import ldpopt as lo
-from ldpopt.statement.constraints import linear, unbiased
+from ldpopt.problem.constraints import linear, unbiased
 
 GAP, MEDIAN, SLOW = 1e-9, 1e-12, 2.0
 NOTIONS = ("pure", "entry", "event", "graph", "metric")

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from ldpopt import datasets, design
-from ldpopt.modelfile import read_model
+from ldpopt import datasets, design, read_model
 
 model = read_model("anes96_party_prefix").design
 best = design(model.workload, model.privacy, weights=model.weights)

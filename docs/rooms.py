@@ -12,7 +12,7 @@ WIDTH, GAP = 920, 10
 ALONE, BESIDE = 44, 66  # heights of a room that has its floor to itself, and of one that shares it
 
 WAY = {
-    "statement": "1  a Problem is stated",
+    "problem": "1  a Problem is stated",
     "privacy": "2  its ties are written",
     "solving": "3  the plan chooses a method",
     "solvers": "4  a program is solved",

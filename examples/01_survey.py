@@ -10,7 +10,7 @@ This is the motivating survey of Zhou, Lu and Wu 2019, with their numbers: epsil
 
 import matplotlib.pyplot as plt
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, audit, certify, closed_forms, plot, solve
+from ldpopt import ApproximateLDP, Problem, PureLDP, audit, certify, closed_forms, plotting, solve
 
 # %%
 # The statement: 0 is "not satisfied", 1 is "satisfied". The identity utility is the expected share of true answers. The
@@ -53,7 +53,7 @@ print(f"smallest pure epsilon of this channel: {pure_epsilon}")
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 5.2), layout="constrained")
 for ax, problem in zip(axes, (pure, approximate), strict=True):
-    plot.polytope(problem.privacy, ax, prior=[0.2, 0.8])
+    plotting.polytope(problem.privacy, ax, prior=[0.2, 0.8])
     ax.set(xlabel="$p_{00}$: the unsatisfied who report 0", ylabel="$p_{11}$: the satisfied who report 1")
 
 # sphinx_gallery_start_ignore

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from ldpopt import Mechanism, Problem, PureLDP, certify, closed_forms, plot, solve
+from ldpopt import Mechanism, Problem, PureLDP, certify, closed_forms, plotting, solve
 
 # %%
 # A prior is a mapping label -> weight. The labels become the inputs and outputs; the weights are divided by their sum.
@@ -58,7 +58,7 @@ left.set_xticks(range(5), problem.inputs, rotation=45, ha="right", rotation_mode
 left.set_ylabel("prior")
 left.legend(frameon=False)
 left.set_title("the answers")
-plot.mechanism(solution.mechanism, right)
+plotting.mechanism(solution.mechanism, right)
 right.set_title(r"pure privacy, $\varepsilon$ = 1")
 
 # sphinx_gallery_start_ignore

@@ -9,7 +9,7 @@ mechanism is nearest to the truth on average?
 
 import matplotlib.pyplot as plt
 
-from ldpopt import GraphDP, Problem, PureLDP, certify, datasets, neighbors, plot, solve
+from ldpopt import GraphDP, Problem, PureLDP, certify, datasets, neighbors, plotting, solve
 
 party = datasets.load("anes96:PID")
 prior = dict(zip(party.labels, party.prior.tolist(), strict=True))
@@ -35,7 +35,7 @@ for name, solution in solutions.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained")
 for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
-    plot.mechanism(solution.mechanism, ax)
+    plotting.mechanism(solution.mechanism, ax)
     ax.set_title(rf"{name}, $\varepsilon$ = 1: {solution.value:.3f} steps off")
 
 # %%

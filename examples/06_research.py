@@ -10,9 +10,8 @@ import cvxpy
 import highspy
 import numpy as np
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, constraints, formulate, plot, solve
+from ldpopt import ApproximateLDP, Problem, PureLDP, constraints, formulate, plotting, solve, sweep
 from ldpopt.mechanism.repair import repair
-from ldpopt.sweep import sweep
 
 prior = [0.45, 0.25, 0.15, 0.10, 0.05]
 problem = Problem(prior, "identity", PureLDP(1.0))
@@ -63,7 +62,7 @@ stated = solve(Problem(prior, "identity", PureLDP(1.0), constraints=constraints.
 fixed = repair(P.value.reshape(5, 5), PureLDP(1.0))
 print(f"stated: {stated.value:.9f}; price of the row {stated.duals['rare'][0]:.6f}")
 print(f"repaired cvxpy channel: {fixed.audit.verdict}, moved {fixed.moved:.1e}")
-ax = plot.sweep(table)
+ax = plotting.sweep(table)
 ax.plot(1.0, stated.value, "s", color="#cb181d")
 names = ["linear program", "closed form", "the rarest answer true at least 1 time in 4"]
 ax.legend(ax.get_lines(), names, frameon=False, loc="upper left")

@@ -9,7 +9,7 @@ and say "yes" on heads. How private is it, and what do 30 "yes" among 100 people
 import matplotlib.pyplot as plt
 from scipy.stats import binom
 
-from ldpopt import Problem, PureLDP, closed_forms, estimate_frequencies, plot, solve
+from ldpopt import Problem, PureLDP, closed_forms, estimate_frequencies, plotting, solve
 
 # %%
 # The mechanism: Pr(yes | yes) = 3/4, Pr(yes | no) = 1/4. The exact audit finds epsilon = ln 3.
@@ -50,8 +50,8 @@ print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")
 # The picture: what delta the coin has at each smaller epsilon, max(0, 3/4 - e^epsilon / 4), and the estimate.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
-plot.delta_curve(audit, left)
-plot.estimate(estimate, right)
+plotting.delta_curve(audit, left)
+plotting.estimate(estimate, right)
 right.set_title(r"The estimate at $\varepsilon$ = ln 3", fontsize=10)
 
 # sphinx_gallery_start_ignore

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import matplotlib.pyplot as plt
 
-from ldpopt import PureLDP, plot
-from ldpopt.convex import best_channel, mutual_information
-from ldpopt.regions import epsilon_breakpoints, prior_regions
+from ldpopt import PureLDP, plotting
+from ldpopt.polytope.convex import best_channel, mutual_information
+from ldpopt.polytope.regions import epsilon_breakpoints, prior_regions
 
 # %%
 # Two answers first: the breakpoints of Zhou, Lu and Wu 2019, 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
@@ -56,7 +56,7 @@ for epsilon, best in regimes.items():
 figure, axes = plt.subplots(1, 2, figsize=(12.0, 5.6), layout="constrained")
 figure.suptitle("The best mechanism by prior: randomized response (RR) on all three answers, or on the top one or two")
 for ax, ratio in zip(axes, (3, 12), strict=True):
-    plot.regions(prior_regions(PureLDP(f"log({ratio})"), 3), ax)
+    plotting.regions(prior_regions(PureLDP(f"log({ratio})"), 3), ax)
     ax.set_title(rf"$e^\varepsilon = {ratio}$")
 
 # sphinx_gallery_start_ignore

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import plotly.data
 
-from ldpopt import MetricDP, Problem, Utility, certify, compare, plot, solve
+from ldpopt import MetricDP, Problem, Utility, certify, compare, plotting, solve
 
 # %%
 # The data: car-hours of car sharing in 249 zones of Montreal over a month, which plotly brings along (MIT license).
@@ -65,8 +65,8 @@ for row in (found.rows[0], next(row for row in found.peers if row.name == "plana
 
 best = solution.mechanism
 figure, axes = plt.subplots(1, 2, figsize=(13.5, 5.6), layout="constrained")
-plot.places(best, points, axes[0], prior=prior, privacy=privacy)
-plot.places(best, points, axes[1], prior=prior, color="loss", origin=names[prior.argmax()], privacy=privacy)
+plotting.places(best, points, axes[0], prior=prior, privacy=privacy)
+plotting.places(best, points, axes[1], prior=prior, color="loss", origin=names[prior.argmax()], privacy=privacy)
 for ax, text in zip(axes, ("arrows: to the mean of a place's reports", "lines: reports from one place"), strict=True):
     ax.set_title(f"{ax.get_title()}; {text}", fontsize=10)
 

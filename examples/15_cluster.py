@@ -16,8 +16,7 @@ import pandas as pd
 from distributed import Client
 from distributed.deploy.subprocess import SubprocessCluster
 
-from ldpopt import Counts, PureLDP, SecretKey, Workload, design
-from ldpopt.folders import count_folder, privatize_folder
+from ldpopt import Counts, PureLDP, SecretKey, Workload, count_folder, design, privatize_folder
 
 LABELS, SHARES = ["never", "monthly", "weekly", "daily"], [0.46, 0.27, 0.18, 0.09]
 scratch = tempfile.TemporaryDirectory()

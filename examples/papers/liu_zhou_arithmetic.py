@@ -17,7 +17,8 @@ from liu_zhou_printed import BUDGETS, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_
 from scipy import stats
 from shared import BLUE, GREEN, RED, Record, save, write_csv
 
-from ldpopt import experiment, mean
+from ldpopt import mean
+from ldpopt.studies import experiment
 
 TESTS, MEANS = "tests/paper/test_liu_zhou_tables.py", "docs/theory/mean.md"
 P_VALUES = (

@@ -6,7 +6,8 @@ import numpy as np
 import shared
 from liu_zhou_printed import BUDGETS, FIVE, TABLE_6, TABLE_7, TABLE_8
 
-from ldpopt import experiment, mean
+from ldpopt import mean
+from ldpopt.studies import experiment
 
 
 def fill_page(path, data, result, tests, found, theory):

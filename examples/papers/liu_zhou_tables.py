@@ -26,6 +26,7 @@ from pathlib import Path
 
 import liu_zhou_page as page
 import matplotlib.pyplot as plt
+import motion
 import numpy as np
 from liu_zhou_printed import BUDGETS, FIVE, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9
 from rich.console import Console
@@ -33,7 +34,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scipy.stats import chi2, f_oneway, rankdata
 from shared import Record, save, write_csv
 
-from ldpopt import experiment, mean, motion
+from ldpopt import mean
+from ldpopt.studies import experiment
 
 COLORS = ("#cb181d", "#fd8d3c", "#08519c", "#238b45", "#6baed6", "#000000", "#54278f", "#a65628", "#969696", "#e377c2")
 

@@ -23,9 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from shared import BLUE, RED, Record, save, write_csv
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, plot
-from ldpopt.simulate import simulate
-from ldpopt.sweep import sweep
+from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, plotting, simulate, sweep
 
 DELTA = 0.2
 POPULATION, REPEATS = 10_000, 20
@@ -43,7 +41,7 @@ def printed_corners(delta):
 def polytopes(folder, record):
     """Figures 1 and 5, and the corners beside the paper's formulas."""
     for number, row, privacy in ((1, "Z5", PureLDP(0.1)), (5, "Z14", ApproximateLDP(0.1, DELTA))):
-        ax = plot.polytope(privacy, prior=[0.5, 0.5])
+        ax = plotting.polytope(privacy, prior=[0.5, 0.5])
         delta = getattr(privacy, "delta", 0.0)
         corners, printed = closed_forms.binary([0.5, 0.5], 0.1, delta).vertices, printed_corners(delta)
         rows = [(name, *ours, *theirs) for name, ours, theirs in zip("ABCDEFGH", corners, printed, strict=False)]
@@ -64,7 +62,7 @@ def surfaces(folder, name, privacy, grid):
     figure = plt.figure(figsize=(15, 4.8), layout="constrained")
     for place, (column, title) in enumerate((("closed_form", "closed form"), ("value", "linear program")), start=1):
         ax = figure.add_subplot(1, 3, place, projection="3d")
-        plot.surface(found, ax, column=column)
+        plotting.surface(found, ax, column=column)
         ax.set(title=title, ylabel=r"$\pi_0$", zlabel="", zlim=(0.5, 1))
     ax = figure.add_subplot(1, 3, 3)
     image = ax.pcolormesh(epsilons, priors[:, 0], difference.T, cmap="magma_r", shading="nearest")

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
 
@@ -78,13 +78,7 @@ def require_notion(privacy: Any) -> None:
 
 
 def audit_by(privacy: Auditor, channel: Any) -> Audit:
-    """Ask a notion for its audit.
-
-    Raises
-    ------
-    StatementError
-        If it does not return an audit with numbers and a verdict.
-    """
+    """Ask a notion for its audit."""
     found = privacy.audit(channel)
     is_audit = isinstance(found, Audit) and found.verdict in get_args(Verdict)
     if not is_audit or not (found.epsilon >= 0 and found.delta >= 0):
@@ -107,19 +101,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
-    """Audit of a law whose largest ratio of two probabilities of a report is known exactly.
-
-    Parameters
-    ----------
-    odds : Fraction
-        The ratio.
-    epsilon : Budget
-        The claim.
-    delta : callable
-        Hockey-stick divergence at a ratio, before it is clipped at 0.
-    witness : tuple
-        Two labels and a report that attain the ratio.
-    """
+    """Audit of a law whose largest ratio of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, inner_share, is_whole, read_size, short_repr
+from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
 
 MAX_CELLS = 512
 """Reports with more distinct values are grouped by the quantiles of the first half of the sample."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import holds_no_numbers, real_array, require_room, summed
 from ldpopt.foundation.labelled import take_labels
+from ldpopt.foundation.numbers import holds_no_numbers, real_array, require_room, summed
 
 ULPS = 2.0**-50
 """Relative slack of floating-point screening; everything within it is decided in integers."""
@@ -46,15 +46,7 @@ class Exact:
 
 
 def exact(channel: Any) -> Exact:
-    """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly.
-
-    Raises
-    ------
-    MechanismError
-        If it is not a matrix of non-negative numbers with rows that sum to 1 within 1e-9.
-    StatementError
-        If a label of a table occurs twice, or its rows have different labels.
-    """
+    """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly."""
     if hasattr(channel, "counts") and hasattr(channel, "denominator"):
         return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")

@@ -22,21 +22,7 @@ def one_sided_divergence(
 ) -> Audit:
     r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, except for outputs with owners.
 
-    Parameters
-    ----------
-    channel : Mechanism or array_like, shape (n, m)
-        Read exactly.
-    budget : Budget
-        Claimed epsilon.
-    over : sequence of int, optional
-        Places of the inputs ``x``; default: all.
-    owners : mapping label -> int, optional
-        Outputs that one input alone may report, and its place.
-
-    Returns
-    -------
-    Audit
-        Where another input reports such an output, epsilon is infinite, and the largest mass of it is part of delta.
+    Shapes: ``channel`` (n, m).
 
     Notes
     -----

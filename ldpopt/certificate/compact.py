@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.integers import GRID, Exact, integers
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
 CHUNK = 1 << 18

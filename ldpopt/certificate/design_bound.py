@@ -26,7 +26,7 @@ from ldpopt.certificate.design_bound_rays import rays_hold
 from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Digits, Exact, Exactly, fraction_bits, product
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays, definition_of, rays_of
 
 LISTED = 20

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exact, Exactly, product
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen
 
 BITS = 62
 """Bits of the factor in which a form is written out again."""

@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.certificate.design_bound import Cone, Statement
 from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exact, Exactly
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
 BITS = 200

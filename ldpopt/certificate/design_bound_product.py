@@ -29,7 +29,7 @@ from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import BITS as DIGIT
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
 DIAGRAMS = 5000

@@ -21,13 +21,13 @@ from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue, value_of,
 from ldpopt.certificate.documents import Entry, digest_of, open_document, plain_labels, text_of
 from ldpopt.errors import CertificateError, LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
-from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.files import replacing
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.files import require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import of_law
 from ldpopt.privacy.stated import table_of
-from ldpopt.statement.workloads import Workload
+from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
 

@@ -26,13 +26,7 @@ def is_design(path: str | os.PathLike[str]) -> bool:
 
 
 def load(path: str | os.PathLike[str]) -> DesignCertificate | FrequencyCertificate:
-    """Read the certificate of a design, of whatever kind.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing or no certificate of a design.
-    """
+    """Read the certificate of a design, of whatever kind."""
     entry = open_document(path, LARGEST_FILE)
     return from_dict(entry.value, entry.path)
 

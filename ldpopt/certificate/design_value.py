@@ -20,7 +20,7 @@ from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.integers import Digits, Exact, fraction_bits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 LARGEST_BIAS = Fraction(1, 10**9)
 """Largest bias, in standard deviations of one respondent's estimate; that of the mean of fewer than 1e16 respondents
@@ -70,13 +70,7 @@ class DesignValue:
 
 
 def value_of(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> DesignValue:
-    """Value of ``V = W X`` for a channel of shape ``(n, m)``; the first row of ``X`` is not read.
-
-    Raises
-    ------
-    CertificateError
-        If the numbers are too far apart to be multiplied exactly.
-    """
+    """Value of ``V = W X`` for a channel of shape ``(n, m)``; the first row of ``X`` is not read."""
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
         raise CertificateError(f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}")

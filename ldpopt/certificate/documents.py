@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import CertificateError, ModelFileError, StatementError
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.files import strict_json
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.stated import read_table
 from ldpopt.privacy.tables import MisstatedError
@@ -32,13 +32,7 @@ _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")
 
 
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
-    """Read a JSON file of at most so many bytes.
-
-    Raises
-    ------
-    ModelFileError
-        If it is missing, too large or no JSON.
-    """
+    """Read a JSON file of at most so many bytes."""
     name = os.fspath(path)
     try:
         return Entry(strict_json(path, largest), name)
@@ -189,13 +183,7 @@ class Entry:
 
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them, tuples as lists.
-
-    Raises
-    ------
-    CertificateError
-        If a label is neither text nor a number nor a tuple of them.
-    """
+    """Labels as JSON has them, tuples as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label

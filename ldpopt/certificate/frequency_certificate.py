@@ -21,10 +21,10 @@ from ldpopt.certificate.design_value import DesignValue
 from ldpopt.certificate.documents import Entry, plain_labels
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.digests import digest
+from ldpopt.mechanism.digest import digest
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.stated import table_of
-from ldpopt.statement.workloads import Workload
+from ldpopt.problem.workload import Workload
 
 OLD_FORMAT = "ldpopt frequency design 1"
 """It is read; value and bound follow from its statement, and it binds no labels."""
@@ -156,13 +156,7 @@ class FrequencyCertificate(DesignClaim):
         return f"sets of {self.size:,} answers"
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute everything again from statement, law and multipliers; say what does not hold.
-
-        Returns
-        -------
-        tuple of str
-            Failures; empty where the certificate holds.
-        """
+        """Compute everything again from statement, law and multipliers; say what does not hold."""
         failures, spectrum = list(self.flaws), _spectrum(self.workload)
         if self.audit.verdict != "certified":
             failures.append(f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found")

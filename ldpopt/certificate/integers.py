@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 Exact = NDArray[np.object_]
 """Python integers."""
@@ -94,13 +94,7 @@ class Digits:
 
     @classmethod
     def read(cls, array: Float, bits: int) -> Digits:
-        """Floats times ``2**bits``, with at least as many bits as `fraction_bits`.
-
-        Raises
-        ------
-        CertificateError
-            If the largest and the smallest number are too far apart.
-        """
+        """Floats times ``2**bits``, with at least as many bits as `fraction_bits`."""
         mantissa, exponent = np.frexp(array)
         whole = (mantissa * 2.0**53).astype(np.int64)
         shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)

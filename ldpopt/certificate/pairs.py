@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 if TYPE_CHECKING:
     from ldpopt.certificate.program_bound import PairRows
@@ -59,16 +59,7 @@ def exponential_below(exponent: Float) -> Float:
 def pairs_bound(weights: Float, worth: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
     """Upper bound on the value of every private channel, and its fractional bits.
 
-    Parameters
-    ----------
-    weights : float array, shape (n,)
-        The prior; for a loss with the sign changed.
-    worth : float array, shape (n, m)
-        The utility.
-    pairs : PairRows
-        Rows without delta, and their multipliers.
-    budget, distance : Budget and float array, shape (rows,)
-        epsilon, and the factor of each row.
+    Shapes: ``weights`` (n,), ``worth`` (n, m), ``budget``, ``distance`` (rows,).
     """
     (n, m), sums = worth.shape, np.bincount(pairs.y, pairs.value[pairs.row], worth.shape[1])
     bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(worth).max() + sums.max())[1])

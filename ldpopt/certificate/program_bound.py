@@ -20,11 +20,11 @@ from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, colu
 from ldpopt.certificate.integers import GRID, Exact, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import definition_of
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
 
@@ -95,23 +95,6 @@ class Multipliers:
 
 def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     """Bound the value of every private channel: from above for a gain, from below for a loss.
-
-    Parameters
-    ----------
-    problem : Problem
-        The statement; nothing else is trusted.
-    multipliers : Multipliers
-        Any numbers; good ones make the bound tight.
-
-    Returns
-    -------
-    Fraction
-        In the utility's unit.
-
-    Raises
-    ------
-    CertificateError
-        If a multiplier belongs to a row that the statement does not imply.
 
     Notes
     -----

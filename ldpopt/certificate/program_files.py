@@ -10,14 +10,14 @@ import numpy as np
 from ldpopt.certificate.documents import Entry, open_document, plain_labels, text_of
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.files import replacing
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import GraphDP, MetricDP
 from ldpopt.privacy.stated import table_of
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 
 FORMAT = "ldpopt certificate 1"
 
@@ -138,13 +138,7 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def plain_problem(problem: Problem) -> dict[str, Any]:
-    """Convert a problem to plain values; floats use the shortest text that reads back as the same float.
-
-    Raises
-    ------
-    CertificateError
-        If the notion cannot be written to a file, or a label is neither text nor a number.
-    """
+    """Convert a problem to plain values; floats use the shortest text that reads back as the same float."""
     return {
         "inputs": plain_labels(problem.inputs),
         "outputs": plain_labels(problem.outputs),
@@ -158,13 +152,7 @@ def plain_problem(problem: Problem) -> dict[str, Any]:
 
 
 def read_problem(entry: Entry) -> Problem:
-    """Read what `plain_problem` wrote.
-
-    Raises
-    ------
-    ModelFileError
-        With file and key, if it is anything else.
-    """
+    """Read what `plain_problem` wrote."""
     table = entry.table("inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints")
     inputs, outputs = table["inputs"].labels(), table["outputs"].labels()
     n, m = len(inputs), len(outputs)

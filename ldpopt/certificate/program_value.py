@@ -10,10 +10,10 @@ import numpy as np
 from ldpopt.certificate.integers import exact_grid, integers
 from ldpopt.certificate.program_bound import Multipliers, weights
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 STAKE_SHARE = 100
 """The gap is relative to at least the stake divided by this, as the bound of a loss may be 0."""

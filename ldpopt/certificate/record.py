@@ -20,7 +20,7 @@ from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import facts_html
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 
 @dataclass(frozen=True, repr=False)

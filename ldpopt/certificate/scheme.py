@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 Permutation = NDArray[np.int64]
 

@@ -58,7 +58,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     if model is not None:
         if epsilon is not None or delta is not None:
             raise typer.BadParameter("use either --model or --epsilon, not both")
-        from ldpopt.statement.modelfile import read_model
+        from ldpopt.problem.modelfile import read_model
 
         return read_model(model).privacy
     if epsilon is None:

@@ -127,14 +127,14 @@ def _load(file: str) -> Certificate:
 
 
 def _has_workload_alone(file: str) -> bool:
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     return read_model(file).problem is None
 
 
 def _of_model(file: str, output: str | None, how: tuple[Any, Any, Any]) -> Any:
     """Solve a model, certify it and write the certificate."""
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(file)
     solution, proof = wait_for(lambda: solve_and_certify(stated, *how), f"solving {Path(file).name}")

@@ -10,8 +10,8 @@ from ldpopt.cli.solving import notion
 from ldpopt.errors import NotRepresentableError, StatementError
 
 if TYPE_CHECKING:
-    from ldpopt.statement.modelfile import Model
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.problem.problem import Problem
 
 
 def check(model: ModelPath, json: Json = None) -> None:
@@ -21,7 +21,7 @@ def check(model: ModelPath, json: Json = None) -> None:
     will try, in this order, with the reason. For a workload: its rows and rank, the answers that it distinguishes, its
     symmetries, and the method that `design` will use.
     """
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(model)
     data: dict[str, Any] = {"title": stated.title, "privacy": notion(stated.privacy)}

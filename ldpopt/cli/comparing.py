@@ -28,8 +28,8 @@ from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError
 if TYPE_CHECKING:
     from ldpopt.closed_forms.recognize import Match
     from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.statement.modelfile import Model
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.problem.problem import Problem
 
 MAX_PAIRWISE_NONZEROS = 200_000
 """Largest number of non-zeros for which the other form is solved too."""
@@ -88,7 +88,7 @@ def compare(model: ModelPath, time_limit: TimeLimit = None, gap: Gap = None, jso
     ratio of their value to the optimum. Exit code 1 if a mechanism is not private, a gap is too large, or the model's
     [expect] is not met.
     """
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(model)
     limit = stated.time_limit if time_limit is None else time_limit

@@ -27,7 +27,7 @@ from ldpopt.cli.shell import refuse
 from ldpopt.cli.solving import Epsilon, TimeLimit, audit_record, notion, read_at
 
 if TYPE_CHECKING:
-    from ldpopt.statement.modelfile import Model
+    from ldpopt.problem.modelfile import Model
 
 LISTED = 20
 """Most answers and reports of a mechanism that is printed."""
@@ -159,7 +159,7 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
     """Design for a model, write the file of the design where asked, and recheck it."""
     import tempfile
 
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(model)
     found = wait_for(lambda: run_design(stated, gap, limit), f"designing {Path(model).name}")

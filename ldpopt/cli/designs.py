@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.cli.shell import refuse
 
 if TYPE_CHECKING:
-    from ldpopt.statement.modelfile import Model
+    from ldpopt.problem.modelfile import Model
 
 
 def run_design(stated: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:

@@ -51,7 +51,7 @@ def plot(
     By default a heat map. For a model with a workload and no utility: the variance of its design for every answer,
     compared with mechanisms from the literature.
     """
-    from ldpopt import plot as pictures
+    from ldpopt import plotting as pictures
 
     require_writable(picture=output)
     kind = kind or _default_kind(file)
@@ -69,7 +69,7 @@ def plot(
 def _default_kind(file: str) -> Kind:
     if Path(file).suffix.lower() != ".toml":
         return "mechanism"
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     return "design" if read_model(file).problem is None else "mechanism"
 
@@ -79,7 +79,7 @@ def _design(file: str) -> Any:
     from ldpopt.designing import compare_designs
 
     if Path(file).suffix.lower() == ".toml":
-        from ldpopt.statement.modelfile import read_model
+        from ldpopt.problem.modelfile import read_model
 
         stated = read_model(file)
         stated.require_design(file)
@@ -99,7 +99,7 @@ def _design(file: str) -> Any:
 
 def draw_design(found: Any) -> Any:
     """Axes with a design, beside its peers where these are known."""
-    from ldpopt import plot as pictures
+    from ldpopt import plotting as pictures
 
     best = getattr(found, "best", found)
     return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
@@ -111,8 +111,8 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
 
     if Path(file).suffix.lower() != ".toml":
         return read_mechanism(file), None
+    from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.solve import solve
-    from ldpopt.statement.modelfile import read_model
 
     stated = read_model(file)
     problem = stated.require_problem(file)
@@ -130,8 +130,8 @@ def _require_model(file: str, kind: str) -> None:
 
 
 def _polytope(file: str) -> Any:
-    from ldpopt import plot as pictures
-    from ldpopt.statement.modelfile import load_model
+    from ldpopt import plotting as pictures
+    from ldpopt.problem.modelfile import load_model
 
     _require_model(file, "polytope")
     problem = load_model(file)

@@ -13,7 +13,7 @@ from ldpopt.cli.output import Json, ModelPath, label, print_table, report, wait_
 
 if TYPE_CHECKING:
     from ldpopt.polytope.vertices import ExtremePoints
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.problem import Problem
 
 MAX_ORBITS = 20
 """Most orbits that are printed."""
@@ -35,7 +35,7 @@ def vertices(
     e^epsilon.
     """
     from ldpopt.polytope.vertices import extreme_points
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(model)
     problem = stated.require_problem(model)

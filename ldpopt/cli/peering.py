@@ -11,8 +11,8 @@ from ldpopt.cli.shell import refuse
 if TYPE_CHECKING:
     from ldpopt.designing import DesignComparison
     from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.statement.modelfile import Model
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.problem.problem import Problem
 
 MAX_PEER_WORK = 2e8
 """Most ratios (inputs squared times outputs) for which the mechanisms of the literature are computed: a minute."""
@@ -20,7 +20,7 @@ MAX_PEER_WORK = 2e8
 
 def peers_of_optimum(problem: Problem, optimum: Mechanism | None) -> dict[str, Any] | None:
     """The mechanisms of the literature for a utility as JSON data; None without an optimum."""
-    from ldpopt.peers import compare
+    from ldpopt.studies.literature import compare
 
     if optimum is None:
         return None

@@ -31,8 +31,8 @@ def report(
     number of people, the proof, and how to repeat the computation. It needs no network and no scripts. For a model
     with a workload it describes the design.
     """
-    from ldpopt.reporting import report as write
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.plotting.report import report as write
+    from ldpopt.problem.modelfile import read_model
 
     require_writable(output)
     stated = read_model(model)

@@ -14,7 +14,7 @@ import typer
 from ldpopt.errors import LdpoptError, StatementError
 
 if TYPE_CHECKING:
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.problem import Problem
 
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Number of processes; -1: one per core.")]
 Dask = Annotated[
@@ -77,7 +77,7 @@ class Models:
     @classmethod
     def read(cls, models: list[str], solver: str | None, time_limit: float | None) -> Models:
         """Read the files."""
-        from ldpopt.statement.modelfile import read_model
+        from ldpopt.problem.modelfile import read_model
 
         stated = [read_model(model) for model in models]
         problems = zip(names_of(models), models, stated, strict=True)

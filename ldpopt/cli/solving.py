@@ -30,8 +30,8 @@ from ldpopt.foundation.files import replacing
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
+    from ldpopt.problem.modelfile import Model
     from ldpopt.solving.solution import Solution
-    from ldpopt.statement.modelfile import Model
 
 FormName = Literal["compact", "pairwise", "sifted"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
@@ -138,8 +138,8 @@ def export(
     import tempfile
 
     from ldpopt.privacy.answers import is_separated
+    from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.formulation import default_form, formulate
-    from ldpopt.statement.modelfile import read_model
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
@@ -179,7 +179,7 @@ def solvers(json: Json = None) -> None:
 
 def read_at(model: str, epsilon: str | None) -> Model:
     """Read a model, at its own budget or another."""
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     stated = read_model(model)
     return stated if epsilon is None else stated.at(epsilon)
@@ -194,8 +194,8 @@ def require_expected(stated: Model, value: float) -> None:
 
 def heat_map(mechanism: Any, privacy: Any = None) -> Any:
     """New axes with a mechanism, large enough for its labels and numbers, under its notion, or its audited epsilon."""
-    from ldpopt import plot as pictures
-    from ldpopt.plot.axes import name_privacy
+    from ldpopt import plotting as pictures
+    from ldpopt.plotting.axes import name_privacy
 
     n, m = mechanism.channel.shape
     axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))

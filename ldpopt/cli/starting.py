@@ -28,7 +28,7 @@ def init(
 
     It can be solved as it is; an existing file is not replaced.
     """
-    from ldpopt.statement.modelfile.template import template
+    from ldpopt.problem.modelfile.template import template
 
     path = new_file(file)
     inputs = [answer.strip() for answer in answers.split(",")]
@@ -53,7 +53,7 @@ def models(
     Prints name, size, privacy notion and title. A model that comes with ldpopt is used by its name:
     `ldpopt solve coin`. Exit code 2 if a file is not a model.
     """
-    from ldpopt.statement.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.shipped import shipped
 
     home = shipped("models") if folder is None else Path(folder)
     paths = sorted(home.glob("*.toml"))
@@ -77,7 +77,7 @@ def models(
 
 def _entry(path: Path) -> dict[str, Any]:
     """A model's line in the list."""
-    from ldpopt.statement.modelfile import read_model
+    from ldpopt.problem.modelfile import read_model
 
     keys = ("inputs", "outputs", "numbers")
     entry: dict[str, Any] = {"name": path.stem, "title": "", "privacy": ""} | dict.fromkeys(keys)
@@ -114,7 +114,7 @@ def examples(
     import ast
     import shutil
 
-    from ldpopt.statement.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.shipped import shipped
 
     home = shipped("examples")
     found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in home.glob("*.py")}

@@ -289,7 +289,7 @@ def estimate(
     if output is not None:
         save_table(output, entries)
     if plot is not None:
-        from ldpopt import plot as pictures
+        from ldpopt import plotting as pictures
 
         size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
         save_figure(plot, pictures.estimate(found, new_axes(size)).figure)

@@ -39,7 +39,7 @@ from ldpopt.cli.solving import Solver, TimeLimit
 from ldpopt.errors import ModelFileError, StatementError
 
 if TYPE_CHECKING:
-    from ldpopt.statement.problem import Problem
+    from ldpopt.problem.problem import Problem
     from ldpopt.studies.sweep import SweepResult
 
 
@@ -145,7 +145,7 @@ def _priors(problem: Problem, count: int | None) -> Any:
 
 
 def _drawn(result: SweepResult) -> Any:
-    from ldpopt import plot as pictures
+    from ldpopt import plotting as pictures
 
     is_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
     if is_surface:

@@ -13,8 +13,8 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
-from ldpopt.statement.prior import prior_and_inputs
+from ldpopt.foundation.numbers import Float
+from ldpopt.problem.prior import prior_and_inputs
 
 RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]

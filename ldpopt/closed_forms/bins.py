@@ -16,10 +16,10 @@ from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, require_memory, short_repr
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility, absolute_error, squared_error
+from ldpopt.foundation.numbers import Float, frozen, require_memory, short_repr
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, absolute_error, squared_error
 
 Loss = str | Callable[[float, float], float]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_number, require_memory
+from ldpopt.foundation.numbers import Float, real_number, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import numpy as np
 from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.closed_forms.samplers import Codes, GeometricSampler
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import Notion
-from ldpopt.statement.prior import prior_and_inputs
+from ldpopt.problem.prior import prior_and_inputs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,11 +10,11 @@ import numpy as np
 from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen
 from ldpopt.foundation.labelled import Labelled
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import Notion
 from ldpopt.privacy.metric import read_distance
-from ldpopt.statement.prior import read_prior
+from ldpopt.problem.prior import read_prior
 
 if TYPE_CHECKING:
     import networkx as nx

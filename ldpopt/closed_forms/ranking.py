@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.closed_forms.form import exact_sum
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 class Ranking:
@@ -50,18 +50,6 @@ class Ranking:
         r"""Find the largest optimal number of members, and its :math:`S_k`, exactly.
 
         .. math:: k^* = \max \{ k : \pi_{(k)} > 0,\ \pi_{(k)} (\alpha + k - 2) \ge S_{k-1} \}
-
-        Parameters
-        ----------
-        alpha : Fraction
-            ``alpha >= 1``.
-
-        Returns
-        -------
-        k : int
-            ``1 <= k <= support``.
-        total : Fraction
-            :math:`S_k`.
 
         Notes
         -----

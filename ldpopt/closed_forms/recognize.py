@@ -18,7 +18,7 @@ from ldpopt.closed_forms.warner import minimax
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import GraphDP, MetricDP
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,6 @@ class Match:
 
 def recognize(problem: Problem) -> list[Match]:
     """List the closed forms that may apply to a problem, the most special first.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-
-    Returns
-    -------
-    list of Match
-        Computation starts when one of them is built; empty if no family fits.
 
     Notes
     -----

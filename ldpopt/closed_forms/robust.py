@@ -14,10 +14,10 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_number, summed
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import labels
-from ldpopt.statement.prior import read_prior, read_priors
+from ldpopt.foundation.numbers import Float, frozen, real_number, summed
+from ldpopt.problem.prior import read_prior, read_priors
 
 SUM_TOLERANCE = 1e-9
 """Tolerance of the sums of a box's bounds."""

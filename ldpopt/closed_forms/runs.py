@@ -23,19 +23,7 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
 
     .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \; (u < t), \quad P(v) \propto b^{tv}
 
-    Parameters
-    ----------
-    weight : int
-        ``0 <= weight < 2**53``.
-    size : int
-        Number of draws.
-    source : callable
-        Uniform 53-bit words.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        At most ``2**53`` times a number that exceeds 500 with probability below ``exp(-250)``.
+    Result: (size,).
 
     Notes
     -----

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import loose_array, quoted
 from ldpopt.foundation.labels import codes, label_array
+from ldpopt.foundation.numbers import loose_array, quoted
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, bit_source
 
@@ -38,22 +38,7 @@ class Sampler(ABC):
     def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
 
-        Parameters
-        ----------
-        x : sequence of labels, shape (N,)
-            True answers.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable (default: the operating system's generator).
-
-        Returns
-        -------
-        ndarray, shape (N,)
-            Labels of the reports.
-
-        Raises
-        ------
-        StatementError
-            If an answer is not among the inputs.
+        Shapes: ``x`` (N,); result (N,).
         """
         if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
@@ -61,13 +46,7 @@ class Sampler(ABC):
         return reports
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
-        """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`.
-
-        Raises
-        ------
-        StatementError
-            If a code is out of range.
-        """
+        """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
         answers = loose_array(answers, "list of answers")
         if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
             raise StatementError(

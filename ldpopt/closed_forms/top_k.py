@@ -14,8 +14,8 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.ranking import Ranking
 from ldpopt.closed_forms.samplers import Codes, ResponseSampler
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, rational, real_number
-from ldpopt.statement.prior import prior_and_inputs, read_prior
+from ldpopt.foundation.numbers import Float, rational, real_number
+from ldpopt.problem.prior import prior_and_inputs, read_prior
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

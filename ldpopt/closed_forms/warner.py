@@ -15,7 +15,7 @@ from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, is_whole, rational, short_repr
+from ldpopt.foundation.numbers import Float, is_whole, rational, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from ldpopt.certificate.answer_classes import AnswerClasses, is_pure, merged_by
 from ldpopt.designing.listed_rays import ListedRays
 from ldpopt.designing.pricing import Staircases
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int
@@ -70,13 +70,7 @@ class Allowed:
 
 
 def allowed_by(privacy: Any, matrix: Float, inputs: Sequence[Hashable], deadline: Deadline = NO_LIMIT) -> Allowed:
-    """Find the cone of a notion, from its definition.
-
-    Raises
-    ------
-    NotRepresentableError
-        If its columns are no cone, or the extreme rays are too many to list.
-    """
+    """Find the cone of a notion, from its definition."""
     merged = merged_by(privacy, matrix, inputs)
     if is_pure(privacy, inputs):
         plain = PureLDP(privacy.epsilon)

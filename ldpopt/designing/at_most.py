@@ -23,8 +23,8 @@ from ldpopt.designing.allowed import Allowed
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.fewer_reports import variances
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 STARTS = 8
@@ -55,26 +55,7 @@ LARGEST = 1200
 def limited(
     optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline, *, near: Optimum | None = None
 ) -> Optimum:
-    """Design with at most ``most`` reports, no fewer than answers.
-
-    Parameters
-    ----------
-    optimum : Optimum
-        The best design with any number of reports.
-    allowed : Allowed
-        Which columns are private.
-    most : int
-        Number of reports.
-    deadline : Deadline
-        When to stop with the best so far.
-    near : Optimum, optional
-        Design with so few reports to begin with. Default: clusters of the optimum's.
-
-    Returns
-    -------
-    Optimum
-        With other columns, and the bound of the given one.
-    """
+    """Design with at most ``most`` reports, no fewer than answers."""
     contrasts = optimum.contrasts
     most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, allowed)

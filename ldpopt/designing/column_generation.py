@@ -19,8 +19,8 @@ from ldpopt.designing.dual import Dual
 from ldpopt.designing.masters import AverageMaster
 from ldpopt.designing.pricing import Cone, Price, Priced
 from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 ROUNDS = 60
@@ -226,21 +226,7 @@ def generate(
     gap: float = 1e-6,
     deadline: Deadline = NO_LIMIT,
 ) -> Optimum:
-    """Design for the average over given weights.
-
-    Parameters
-    ----------
-    contrasts : Contrasts
-        Workload and weights.
-    cone : Cone
-        Which columns are allowed.
-    hints : sequence of permutations
-        Possible symmetries. Default: ``()``.
-    gap : float
-        Relative gap of the average variance that is aimed at. Default: ``1e-6``.
-    deadline : Deadline
-        When to stop anyway, with what there is. Default: ``NO_LIMIT``.
-    """
+    """Design for the average over given weights."""
     symmetries = group(contrasts, hints, cone)
     columns = cone.first(contrasts.centered)
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)

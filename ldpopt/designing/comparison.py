@@ -14,10 +14,10 @@ from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import PureLDP
-from ldpopt.statement.design_problem import DesignProblem
-from ldpopt.statement.workloads import Workload
+from ldpopt.problem.design_problem import DesignProblem
+from ldpopt.problem.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd

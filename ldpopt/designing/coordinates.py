@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 CONSTANT = 1e-13
@@ -74,13 +74,7 @@ class Contrasts:
 
     @cached_property
     def size(self) -> float:
-        """Trace of the Gram matrix of the centered workload.
-
-        Raises
-        ------
-        StatementError
-            If it is 0: the workload is the same for all answers.
-        """
+        """Trace of the Gram matrix of the centered workload."""
         found = float(self._directions[1].sum())
         if not found > CONSTANT * float(np.trace(self.gram)):
             raise StatementError(

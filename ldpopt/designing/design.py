@@ -20,14 +20,14 @@ from ldpopt.designing.prove import better, prove_design
 from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign, frequency_design
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
-from ldpopt.foundation.checks import positive_seconds, real_number
-from ldpopt.foundation.clock import Deadline, OutOfTimeError
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import Deadline, OutOfTimeError
+from ldpopt.foundation.numbers import positive_seconds, real_number
 from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion, PureLDP
+from ldpopt.problem.design_problem import DesignProblem, Objective
+from ldpopt.problem.workload import Workload
+from ldpopt.solving.log import LOG
 from ldpopt.solving.step import Step
-from ldpopt.statement.design_problem import DesignProblem, Objective
-from ldpopt.statement.workloads import Workload
 
 LARGEST_GAP = 0.99
 """Largest gap that may be asked for: a gap of 1 would accept every design."""

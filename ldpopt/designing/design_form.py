@@ -20,9 +20,9 @@ from ldpopt.designing.pricing import Staircases
 from ldpopt.designing.symmetry import group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
-from ldpopt.statement.design_problem import DesignProblem
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
+from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000
 """Most classes for which rank and symmetries are computed."""
@@ -48,16 +48,7 @@ class DesignForm:
 
     @classmethod
     def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> DesignForm:
-        """Read a problem, and refuse one that no mechanism can solve.
-
-        Raises
-        ------
-        StatementError
-            If epsilon is too small, the workload is the same for all answers, ``outputs`` are fewer than the answers
-            that it distinguishes, or a weight of 0 leaves an answer without any weight in its group.
-        NotRepresentableError
-            If the private columns are no cone, or its extreme rays are too many to list.
-        """
+        """Read a problem, and refuse one that no mechanism can solve."""
         form = cls(problem, deadline)
         if not form.epsilon > 0:
             raise StatementError("at epsilon = 0 no report can depend on the answer", do="state epsilon > 0")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.certificate.design_bound import FormBound
 from ldpopt.certificate.design_bound_elliptope import Inequalities
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 @dataclass(frozen=True, eq=False)

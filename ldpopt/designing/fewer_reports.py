@@ -18,8 +18,8 @@ from ldpopt.designing.dual import Dual
 from ldpopt.designing.masters import AverageMaster
 from ldpopt.designing.methods.balanced_sets import block_design
 from ldpopt.designing.pricing import Staircases
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 RARE = 1e-6
@@ -30,22 +30,7 @@ SAME = 1e-12
 
 
 def balanced(contrasts: Contrasts, cone: object, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes, with the proof of the best size.
-
-    Parameters
-    ----------
-    contrasts : Contrasts
-        Workload and weights.
-    cone : Cone
-        Which columns are allowed.
-    most : int, optional
-        Most reports: the size of the sets is the best that has so few. Default: the best size, any number of reports.
-
-    Returns
-    -------
-    Optimum or None
-        None where there is no such design.
-    """
+    """Balanced sets for a workload that no permutation of the answers changes, with the proof of the best size."""
     n, scale = len(contrasts.weights), _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
         return None
@@ -76,17 +61,7 @@ def _scale(contrasts: Contrasts) -> float | None:
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
-    """Drop columns that are not needed, unless that costs more than a share of the gap.
-
-    Parameters
-    ----------
-    optimum : Optimum
-        A design with all images of its columns.
-    gap : float
-        Relative gap of the variance that is aimed at.
-    deadline : Deadline
-        When to stop with the columns left so far. Default: ``NO_LIMIT``.
-    """
+    """Drop columns that are not needed, unless that costs more than a share of the gap."""
     rows = _equations(optimum.contrasts.atoms(optimum.columns))
     places = _basic(rows, optimum.q, deadline) if rows.shape[1] > len(rows) else None
     if places is not None:

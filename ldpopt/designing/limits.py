@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from ldpopt.certificate.design_bound import LISTED
-from ldpopt.foundation.checks import real_number
+from ldpopt.foundation.numbers import real_number
 
 
 @dataclass(frozen=True)

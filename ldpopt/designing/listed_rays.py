@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.designing.pricing import Price, Priced
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.rays import Rays
 

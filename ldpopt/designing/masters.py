@@ -25,8 +25,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dtrtri
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.steps import NewtonSystem, Point, follow_path
 
 STEPS, SADDLE_STEPS = 100, 150

@@ -13,19 +13,14 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.fewer_reports import balanced, variances
 from ldpopt.designing.realize import estimable
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import short_repr
 
 
 def require_outputs(outputs: object, n: int) -> None:
     """Refuse a limit below the number of answers.
 
     Fewer would do for a workload of small rank, but its rounded channel would not be unbiased exactly.
-
-    Raises
-    ------
-    StatementError
-        Naming the least number.
     """
     if isinstance(outputs, bool) or not isinstance(outputs, (int, np.integer)):
         raise StatementError(f"outputs = {short_repr(outputs)} is not a whole number", do=f"state at least {n}")

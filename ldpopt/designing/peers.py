@@ -10,8 +10,8 @@ from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
-from ldpopt.statement.workloads import Workload
+from ldpopt.foundation.numbers import Float
+from ldpopt.problem.workload import Workload
 
 LISTED = 14
 """Most answers for peers whose reports are all sets."""
@@ -26,14 +26,7 @@ WORTHWHILE = 1e-4
 def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
     """Average variance of the best unbiased estimator for a channel.
 
-    Parameters
-    ----------
-    workload : Workload
-        What is estimated.
-    channel : ndarray, shape (n, m)
-        Rows sum to 1, and are linearly independent.
-    weights : ndarray, optional
-        Of the answers; default: all alike.
+    Shapes: ``channel`` (n, m).
     """
     n = len(channel)
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()

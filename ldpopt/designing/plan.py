@@ -12,9 +12,9 @@ from ldpopt.designing.methods.relaxation.method import Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
 from ldpopt.designing.methods.subset_selection import SubsetSelectionDesign
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import require_kind, short_repr
+from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.solving.step import Step
-from ldpopt.statement.design_problem import DesignProblem
 
 METHODS: tuple[DesignMethod, ...] = (
     SubsetSelectionDesign(),

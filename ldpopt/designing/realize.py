@@ -9,7 +9,7 @@ import numpy as np
 from ldpopt.designing.allowed import Allowed
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.columns import Columns
 
@@ -42,11 +42,6 @@ def realize(
     """Make the columns a private channel, and find the best unbiased estimator of that channel.
 
     ``lift`` adds reports if some contrast has hardly any information; see `estimable`.
-
-    Raises
-    ------
-    StatementError
-        If epsilon is so small that masses of ``2**-53`` cannot tell the answers apart.
     """
     if lift:
         columns, q = estimable(contrasts, columns, q, allowed.response, min(SHARE, gap / 4))

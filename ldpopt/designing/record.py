@@ -15,12 +15,12 @@ from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
-from ldpopt.foundation.checks import Float, frozen, require_memory
 from ldpopt.foundation.labels import codes
+from ldpopt.foundation.numbers import Float, frozen, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.workload import Workload
 from ldpopt.solving.step import Step
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.workloads import Workload
 
 LOST = 2.0**-10
 """Entries of a left inverse may be larger than the estimator by the inverse of this share: they lose ten bits."""

@@ -28,14 +28,13 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.budget import round_down, round_up
-from ldpopt.foundation.checks import Float, frozen
-from ldpopt.foundation.deprecation import renamed
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.workload import Workload
 from ldpopt.solving.step import Step
-from ldpopt.statement.workloads import Workload
 from ldpopt.tables.coding import Missing
 
 
@@ -154,8 +153,6 @@ class FrequencyDesign(ReportSource):
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.privatize(x, rng=rng)
-
-    randomize = renamed("randomize", "privatize")
 
     @property
     def names(self) -> tuple[Hashable, ...]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.statement.workloads import Workload
+from ldpopt.foundation.numbers import Float
+from ldpopt.problem.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,7 @@ def centered_diagonal(workload: Workload) -> Float:
 def variances(law: SizeLaw, diagonal: Float) -> Float:
     """Variance of a respondent's values for every answer, by the best estimator for equal weights.
 
-    Parameters
-    ----------
-    law : SizeLaw
-        The protocol.
-    diagonal : ndarray, shape (n,)
-        Of the centered Gram matrix.
+    Shapes: ``diagonal`` (n,).
     """
     n, k, base, total = len(diagonal), law.sizes, law.base, float(diagonal.sum())
     slope = (1 - base) / (base + (1 - base) * k / n)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.pricing import Cone
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 SAME = 1e-12
 """Relative difference up to which two Gram matrices are the same."""

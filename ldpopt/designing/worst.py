@@ -15,8 +15,8 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.masters import MinimaxDesign, MinimaxMaster, half_inverse
 from ldpopt.designing.pricing import Cone, Price
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 LEAST = 0.01
@@ -31,23 +31,7 @@ def generate_worst(
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over the answers, by column generation.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (n, n)
-        ``W^T W``; no two answers are alike.
-    cone : Cone
-        The columns; all are priced.
-    gap : float
-        Relative gap that is aimed at. Default: ``1e-6``.
-    deadline : Deadline
-        When to stop anyway. Default: ``NO_LIMIT``.
-
-    Returns
-    -------
-    Optimum
-        The design for its own weights, and multipliers that prove a bound for theirs.
-    float
-        Largest variance of the design.
+    Shapes: ``gram`` (n, n).
     """
     n = len(gram)
     master = _Worst(gram, gap)

@@ -18,8 +18,8 @@ from ldpopt.designing.methods.relaxation import generate_large
 from ldpopt.designing.pricing import Staircases
 from ldpopt.designing.symmetry import group
 from ldpopt.designing.worst import least_weight, solve_minimax, worst_design
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 ROUNDS = 5
@@ -58,27 +58,7 @@ def generate_worst_large(
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over many answers.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (n, n)
-        ``W^T W``; no two answers are alike.
-    cone : Staircases
-        The columns.
-    hints : sequence of permutations
-        Possible symmetries. Default: ``()``.
-    gap : float
-        Relative gap that is aimed at. Default: ``1e-3``.
-    deadline : Deadline
-        When to stop anyway. Default: ``NO_LIMIT``.
-    candidates : ndarray, shape (m, n), optional
-        Sets to begin with.
-
-    Returns
-    -------
-    Optimum
-        The design for its own weights, and multipliers that prove a bound for theirs.
-    float
-        Largest variance of the design.
+    Shapes: ``gram`` (n, n), ``candidates`` (m, n).
     """
     n = len(gram)
     r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap

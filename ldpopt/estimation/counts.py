@@ -19,12 +19,12 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
 from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
-from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
+from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.codec import LabelCodec, Law
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.prior import read_prior
+from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.partitions import is_partitioned
 
@@ -128,13 +128,7 @@ class Counts:
         return count_frame(source, reports, column, weights, missing)
 
     def __add__(self, other: Any) -> Counts:
-        """Counts of both, of the same mechanism.
-
-        Raises
-        ------
-        StatementError
-            If the other counts are of another mechanism.
-        """
+        """Counts of both, of the same mechanism."""
         if isinstance(other, int) and other == 0:  # where sum() begins
             return self
         if not isinstance(other, Counts):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 def norm_sub(values: Float) -> Float:

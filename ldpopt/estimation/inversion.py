@@ -15,8 +15,8 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
 from ldpopt.estimation.likelihood import most_likely
 from ldpopt.estimation.linear import left_inverse, weighted_left_inverse
-from ldpopt.foundation.checks import Float, frozen, inner_share, short_repr
 from ldpopt.foundation.display import table_html
+from ldpopt.foundation.numbers import Float, frozen, inner_share, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -345,11 +345,6 @@ def _maximize_likelihood(channel: Float, counts: Counts) -> tuple[Float, Float]:
 
 def normal_quantile(confidence: float) -> float:
     r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``.
-
-    Raises
-    ------
-    StatementError
-        If the confidence is not between 0 and 1.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ldpopt.errors import LimitReachedError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 LIKELIHOOD_GAP = 1e-9
 """Largest accepted shortfall of the log-likelihood from its maximum, in nats per report."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
 from ldpopt.estimation.inversion import interval_quantile
-from ldpopt.foundation.checks import Float, real_array, whole_number
 from ldpopt.foundation.labelled import is_labelled, read_labelled
+from ldpopt.foundation.numbers import Float, real_array, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 
 Source = Mechanism | ReportSource

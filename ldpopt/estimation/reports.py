@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
-from ldpopt.foundation.checks import Float, quoted, real_array, real_number, short_repr
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
+from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.origins import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 from ldpopt.tables.files import place_of, reading

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 
 BITS = 192
 """Significant bits kept in an enclosure of ``e**epsilon``."""

@@ -17,16 +17,6 @@ def compiled(function: Function) -> Function:
     can be written it is compiled anew. Import a module that uses this inside the function that needs it: numba
     takes half a second to import.
 
-    Parameters
-    ----------
-    function : callable
-        Loops over numpy arrays and numbers only.
-
-    Returns
-    -------
-    callable
-        The same function, fast; it releases the interpreter's lock, so threads run side by side.
-
     Examples
     --------
     >>> @compiled

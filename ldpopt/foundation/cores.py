@@ -34,18 +34,6 @@ def cores() -> int:
 def in_threads(work: Callable[[Part], Found], parts: Sequence[Part]) -> list[Found]:
     """Do some work for each part, on as many cores as there are.
 
-    Parameters
-    ----------
-    work : callable
-        Takes a part; releases the interpreter's lock where it takes long.
-    parts : sequence
-        What to do.
-
-    Returns
-    -------
-    list
-        What ``work`` found, in the order of the parts.
-
     Examples
     --------
     >>> in_threads(abs, [-1, 2])
@@ -60,13 +48,6 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
 def parts_of(rows: int, operations: float) -> list[slice]:
     """Split rows into parts that are worth a thread; they depend on the sizes only, not on the machine.
 
-    Parameters
-    ----------
-    rows : int
-        Number of rows.
-    operations : float
-        Of each row.
-
     Examples
     --------
     >>> parts_of(4, 1e6)
@@ -78,17 +59,5 @@ def parts_of(rows: int, operations: float) -> list[slice]:
 
 
 def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
-    """Call a compiled loop with parts of the arrays' rows, on as many cores as there are.
-
-    Parameters
-    ----------
-    loop : callable
-        Takes the fixed arguments, then the arrays; computes every row by itself.
-    fixed : sequence
-        The same for all rows.
-    arrays : sequence of arrays
-        With one row for each thing to compute.
-    operations : float
-        Of each row.
-    """
+    """Call a compiled loop with parts of the arrays' rows, on as many cores as there are."""
     in_threads(lambda part: loop(*fixed, *(array[part] for array in arrays)), parts_of(len(arrays[0]), operations))

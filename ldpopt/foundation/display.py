@@ -26,19 +26,7 @@ def facts_html(title: str, facts: Iterable[tuple[str, Any]]) -> str:
 
 
 def table_html(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], total: int) -> str:
-    """A title, and the first rows of a table.
-
-    Parameters
-    ----------
-    title : str
-        Above the table.
-    headings : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        Texts and numbers.
-    total : int
-        Number of rows; where there are more than are shown, the title says so.
-    """
+    """A title, and the first rows of a table."""
     head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, MOST_ROWS))
     more = f", the first {MOST_ROWS} of {total:,} rows" if total > MOST_ROWS else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 
 _SUFFIX = ".ldpopt-part"
 """Suffix of a temporary file; its writer holds a lock on it, which the system releases if the writer dies."""
@@ -29,13 +29,6 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool =
 
     A killed writer leaves a hidden temporary file beside the target, which the next writer removes. A ``new`` file
     replaces nothing, and its owner alone may read it.
-
-    Raises
-    ------
-    ModelFileError
-        If it cannot be written, or the path is none.
-    FileExistsError
-        If there is a file of this name, and it has to be ``new``.
     """
     require_path(path)
     if new and os.path.lexists(path):
@@ -103,27 +96,13 @@ def _name_new(temporary: str, target: Path) -> None:
 
 
 def require_path(path: Any) -> None:
-    """Refuse what names no file.
-
-    Raises
-    ------
-    ModelFileError
-        If it is neither text nor a path.
-    """
+    """Refuse what names no file."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read; a named pipe is refused, since reading it may never end.
-
-    Raises
-    ------
-    OSError
-        If it is a named pipe. ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
-    ModelFileError
-        If it is no path at all.
-    """
+    """Return the path of a file to read; a named pipe is refused, since reading it may never end."""
     require_path(path)
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
@@ -132,15 +111,7 @@ def readable(path: str | os.PathLike[str]) -> Path:
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
-    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is larger, not UTF-8 text, not such JSON, or nested too deep for the interpreter's stack.
-    """
+    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes."""
     with readable(path).open("rb") as stream:
         raw = stream.read(largest + 1)
     if len(raw) > largest:

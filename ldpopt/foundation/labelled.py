@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.checks import Float, real_array, short_repr
 from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
+from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
 
@@ -139,13 +139,7 @@ def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
 
 
 def distinct_labels(names: Any, what: str, kind: str) -> Labels:
-    """Labels as a tuple of distinct hashable values, free of numpy's scalar types.
-
-    Raises
-    ------
-    StatementError
-        If one is not hashable or occurs twice.
-    """
+    """Labels as a tuple of distinct hashable values, free of numpy's scalar types."""
     raw = names.tolist() if hasattr(names, "tolist") else list(names)
     try:
         require_labels(raw, kind)
@@ -161,13 +155,7 @@ def distinct_labels(names: Any, what: str, kind: str) -> Labels:
 
 
 def places(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
-    """Position of each letter of the alphabet among the labels.
-
-    Raises
-    ------
-    StatementError
-        If the two do not have the same labels; the message names the wrong label and the nearest known one.
-    """
+    """Position of each letter of the alphabet among the labels."""
     place = {label: index for index, label in enumerate(labels)}
     known = set(alphabet)
     for label in labels:
@@ -199,11 +187,6 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
 
     A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
     both could be, nothing is guessed.
-
-    Raises
-    ------
-    StatementError
-        If a Series can be read both ways, or counts a label twice.
     """
     if isinstance(given, Mapping):
         return given
@@ -230,13 +213,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
 
 
 def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
-    """Counts by label in what ``value_counts()`` of polars and arrow gives; None for anything else.
-
-    Raises
-    ------
-    StatementError
-        If a table is no such thing, or counts a label twice.
-    """
+    """Counts by label in what ``value_counts()`` of polars and arrow gives; None for anything else."""
     fields = getattr(getattr(given, "type", None), "fields", None)  # of an arrow array of structs
     if fields is not None and [field.name for field in fields] == ["values", "counts"]:
         labels, counts = given.field(0).to_pylist(), given.field(1).to_pylist()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.checks import loose_array, quoted, require_room, short_repr
+from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_repr
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 """A number as tables and model files write it."""
@@ -42,13 +42,7 @@ def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hash
 
 
 def require_labels(given: Any, kind: str) -> None:
-    """Require a sequence of hashable labels; a set has no order.
-
-    Raises
-    ------
-    MechanismError
-        If it is something else; the message names its type.
-    """
+    """Require a sequence of hashable labels; a set has no order."""
     do = "pass a list of labels"
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
@@ -83,13 +77,7 @@ def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
 
 
 def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
-    """Positions of labels in their alphabet.
-
-    Raises
-    ------
-    StatementError
-        If ``x`` is not a vector or has a label outside the alphabet; the message has its position and no quotation.
-    """
+    """Positions of labels in their alphabet."""
     # Text has letters and a mapping or a frame has names; those are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"

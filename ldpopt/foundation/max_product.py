@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.numbers import Float
 
 ROWS, COLUMNS, TERMS = 64, 512, 64
 """Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile."""
@@ -43,10 +43,7 @@ def raise_to_products(left: Float, right: Float, found: Float) -> None:
 def max_product(left: Float, right: Float) -> Float:
     r"""Largest terms :math:`\max_k a_{ik} b_{kj}` of a product, at least 0; a term that is nan does not count.
 
-    Parameters
-    ----------
-    left, right : float arrays, shape (rows, terms) and (terms, columns)
-        Each term is rounded once.
+    Shapes: ``left``, ``right`` (rows, terms).
 
     Notes
     -----

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.labelled import Labels, places
+from ldpopt.foundation.numbers import Float
 
 Int = NDArray[np.int64]
 

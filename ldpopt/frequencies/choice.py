@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ldpopt.foundation.checks import whole_number
+from ldpopt.foundation.numbers import whole_number
 from ldpopt.frequencies.local_hashing import LocalHashing
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse

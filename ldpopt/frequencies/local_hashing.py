@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, loose_array, whole_number
+from ldpopt.foundation.numbers import Float, loose_array, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, generator_of

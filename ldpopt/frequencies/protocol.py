@@ -20,15 +20,14 @@ from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, is_whole, loose_array, quoted, real_array, short_repr
-from ldpopt.foundation.deprecation import renamed
-from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labels import codes, labels
+from ldpopt.foundation.numbers import Float, is_whole, loose_array, quoted, real_array, short_repr
 from ldpopt.mechanism.codec import LabelCodec, Law
+from ldpopt.mechanism.digest import digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
-from ldpopt.statement.prior import read_prior
+from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
@@ -116,8 +115,6 @@ class FrequencyProtocol(ReportSource):
             If an answer is not among the inputs, or ``rng`` is not a valid source.
         """
         return self._randomize(self._codes(x, "answer"), rng)
-
-    randomize = renamed("randomize", "privatize")
 
     @cached_property
     def digest(self) -> str:

@@ -15,8 +15,8 @@ from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import codes_in, counted
-from ldpopt.foundation.checks import Float, require_memory
 from ldpopt.foundation.labels import label_array
+from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import quoted
+from ldpopt.foundation.numbers import quoted
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.tables.coding import MISSING, Codes, is_missing

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.frequency_certificate import SubsetLaw
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, loose_array, require_memory, whole_number
+from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
 from ldpopt.frequencies.set_codec import SetCodec
 from ldpopt.mechanism.mechanism import Mechanism

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, loose_array, require_memory, short_repr
 from ldpopt.foundation.labelled import distinct_labels, places
+from ldpopt.foundation.numbers import Float, loose_array, require_memory, short_repr
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source

@@ -12,19 +12,19 @@ from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.certificate import Certificate
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, frozen, real_array
 from ldpopt.foundation.labelled import read_labelled
+from ldpopt.foundation.numbers import Float, frozen, real_array
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import uniforms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.constraints import unbiased
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
-from ldpopt.statement.constraints import unbiased
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
 
 MAX_NUMBER = 1e150
 """Largest answer or output; squares and their differences do not overflow."""

@@ -14,7 +14,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, whole_number
+from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
 from ldpopt.mechanism.sampling import CHUNK

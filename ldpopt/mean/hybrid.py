@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Verdict
 from ldpopt.closed_forms.samplers import Source
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.protocol import Protocol

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import whole_number
+from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.hybrid import Hybrid

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.closed_forms.samplers import Source
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import read_domain, uniforms
 

@@ -16,7 +16,7 @@ from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget, log_enclosure
-from ldpopt.foundation.checks import Float, quoted, real_array
+from ldpopt.foundation.numbers import Float, quoted, real_array
 from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
 from ldpopt.mechanism.sampling import bit_source
 

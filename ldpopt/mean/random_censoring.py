@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import PrivacyViolationError, StatementError
-from ldpopt.foundation.checks import Float, real_number, short_repr
+from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism

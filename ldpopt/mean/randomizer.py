@@ -13,8 +13,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate
-from ldpopt.foundation.checks import Float, quoted, real_array, whole_number
-from ldpopt.foundation.deprecation import renamed
+from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 
 Random = np.random.Generator | int | None
@@ -69,8 +68,6 @@ class Randomizer(ABC):
     @abstractmethod
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the reports of all users."""
-
-    randomize = renamed("randomize", "privatize")
 
     @abstractmethod
     def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:

@@ -12,7 +12,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.samplers import Source, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
-from ldpopt.foundation.checks import Float, require_kind, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import VectorProtocol
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.estimation.inversion import Estimate, estimate_frequencies
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, whole_number
+from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import Banded
 from ldpopt.mechanism.mechanism import Mechanism
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, real_number
 from ldpopt.foundation.labelled import Labels
+from ldpopt.foundation.numbers import Float, real_number
 from ldpopt.mechanism.capacity import ShannonCapacity, divergences, shannon_capacity
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility, resolve
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, resolve
 
 
 @dataclass(frozen=True)

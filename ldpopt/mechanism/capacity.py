@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen
 
 MAX_ITERATIONS = 20_000
 """Steps after which the gap that is reached is returned."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, summed
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import labels
+from ldpopt.foundation.numbers import Float, summed
 
 ROW_SUM_TOLERANCE = 1e-9
 """Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""

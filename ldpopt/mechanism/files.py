@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.deprecation import renamed
 from ldpopt.foundation.files import replacing, require_path, strict_json
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.origins import of_law
 from ldpopt.mechanism.sampling import BITS
 
@@ -95,8 +94,6 @@ class Written:
         mechanism: Any = self
         save(mechanism, path, title, mechanism.audit(privacy))
 
-    to_json = renamed("to_json", "save")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
         return {
@@ -123,13 +120,11 @@ class Written:
         mechanism: Mechanism = found
         return mechanism
 
-    from_json = classmethod(renamed("from_json", "load"))
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
         import ldpopt
 
-        return ldpopt.plot.mechanism(self, ax)  # type: ignore[arg-type]
+        return ldpopt.plotting.mechanism(self, ax)  # type: ignore[arg-type]
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:

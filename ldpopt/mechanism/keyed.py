@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.ids import ids_of
 

@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import Float, frozen, require_kind
-from ldpopt.foundation.digests import digest
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import codes, label_array, labels, listed
+from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import read_channel, require_stochastic
 from ldpopt.mechanism.codec import LabelCodec
+from ldpopt.mechanism.digest import digest
 from ldpopt.mechanism.files import Written
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import Rule, privatize_frame
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import Utility, resolve
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, resolve
 
 
 class Mechanism(AdversaryMeasures, Written):

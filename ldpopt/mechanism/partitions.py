@@ -31,7 +31,7 @@ def privatize_partitions(
         raise StatementError(
             "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn",
             do="pass key= and id=, which give each person the same report again; or write the reports once with "
-            "ldpopt.folders.privatize_folder",
+            "ldpopt.privatize_folder",
         )
     task = _Partition(privatize, dict(rules), None if rng is None else seed_of(rng), keyed, asking)
     return mapped(table, task, task(table._meta, 0))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
 from ldpopt.mechanism.origins import of_reports

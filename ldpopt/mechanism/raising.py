@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
 COMPILED_ENTRIES = 2e7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.auditing.audits import Audit, audit_by, require_notion
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.checks import Float, summed
+from ldpopt.foundation.numbers import Float, summed
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism

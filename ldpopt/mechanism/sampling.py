@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.checks import is_whole, short_repr
+from ldpopt.foundation.numbers import is_whole, short_repr
 
 BITS = 53
 """Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""

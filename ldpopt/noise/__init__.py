@@ -4,6 +4,7 @@ In: the sensitivity of a query (or the set of its possible changes) and a budget
 moments and sampler. `layers` does the same for neighbor graphs that are not a line.
 """
 
+from ldpopt.noise import layers
 from ldpopt.noise.geometric import Geometric
 from ldpopt.noise.laplace import Laplace
 from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
@@ -21,6 +22,7 @@ __all__ = [
     "NeighborPartition",
     "Noise",
     "Staircase",
+    "layers",
     "optimal_widening",
     "sensitivity",
 ]

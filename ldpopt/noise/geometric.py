@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, read_size, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, read_size, require_memory, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import bit_source

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, real_number, short_repr
+from ldpopt.foundation.numbers import is_whole, real_number, short_repr
 from ldpopt.noise.noise import Noise
 
 MAX_EXACT_POWER = 100_000
@@ -15,26 +15,14 @@ MAX_EXACT_POWER = 100_000
 
 
 def read_integer(k: Any) -> int:
-    """Read a whole number.
-
-    Raises
-    ------
-    StatementError
-        If it is not a whole number.
-    """
+    """Read a whole number."""
     if not is_whole(k):
         raise StatementError(f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only")
     return int(k)
 
 
 def exact_power(decay: Fraction, k: int) -> Fraction:
-    """Return ``decay**k`` exactly.
-
-    Raises
-    ------
-    StatementError
-        If the result has too many digits.
-    """
+    """Return ``decay**k`` exactly."""
     if k > MAX_EXACT_POWER:
         raise StatementError(
             f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits", do="use pdf for a float"

@@ -30,17 +30,7 @@ MAX_TABLE_SIZE = 10_000_000
 def widened_unions(pairs: list[tuple[Fraction, Fraction]], d: Fraction) -> tuple[list[Intervals], int]:
     """Widened unions ``B_0 .. B_n0`` in ints, up to the last with a gap, and their common denominator.
 
-    Parameters
-    ----------
-    pairs : list of (Fraction, Fraction)
-        Joined absolute values of the neighbor set.
-    d : Fraction
-        Widening, positive.
-
-    Returns
-    -------
-    tuple of list and int
-        Widened unions and the factor that made them integers.
+    Shapes: ``pairs`` (Fraction, Fraction).
 
     Notes
     -----
@@ -81,24 +71,6 @@ def positive_halves(found: list[Intervals], scale: int) -> list[tuple[NDArray[np
 
 def integer_levels(values: list[int], d: int) -> tuple[Levels, int, int]:
     r"""Levels of ``0, 1, 2, ...`` for a set of whole numbers, until they repeat.
-
-    Parameters
-    ----------
-    values : list of int
-        Positive members of the set; the largest is ``c``.
-    d : int
-        Widening, ``d >= 0``.
-
-    Returns
-    -------
-    tuple
-        Levels of ``0 .. start + c - 1``; ``start``, from which ``L(r + c) = L(r) + 1``; and Definition 2's step ``n``:
-        from layer ``n`` on, each layer is the previous one moved outward by ``c``.
-
-    Raises
-    ------
-    StatementError
-        If some integers are never reached (common divisor), or the search is too long.
 
     Notes
     -----

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, real_number, require_room, short_repr
+from ldpopt.foundation.numbers import is_whole, real_number, require_room, short_repr
 
 Intervals = list[tuple[int, int]]
 
@@ -20,17 +20,7 @@ Intervals = list[tuple[int, int]]
 def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Intervals:
     """Sort intervals and join those that are at most ``gap`` apart.
 
-    Parameters
-    ----------
-    pairs : iterable of (int, int)
-        Closed intervals ``low <= high``; points are allowed.
-    gap : int
-        Twice the widening, ``gap >= 0``; default: ``0``.
-
-    Returns
-    -------
-    list of (int, int)
-        Disjoint, ascending.
+    Shapes: ``pairs`` (int, int); result (int, int).
 
     Examples
     --------
@@ -91,20 +81,7 @@ def symmetric(pairs: Intervals) -> Intervals:
 def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fraction]], bool]:
     """Read a neighbor set as absolute values: exact intervals, and whether it is a set of whole numbers.
 
-    Parameters
-    ----------
-    intervals : iterable of (low, high), or of int
-        Intervals of finite numbers, or whole numbers.
-
-    Returns
-    -------
-    tuple of list and bool
-        Joined intervals of absolute values, with 0; for whole numbers, runs of consecutive ones.
-
-    Raises
-    ------
-    StatementError
-        If an entry is neither, or 0 is the only member.
+    Shapes: ``intervals`` (low, high).
 
     Examples
     --------

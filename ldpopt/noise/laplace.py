@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.noise.geometric import Geometric
 from ldpopt.noise.noise import Noise, Random, read_points, read_positive, uniforms
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, read_size, real_array, real_number
+from ldpopt.foundation.numbers import Float, read_size, real_array, real_number
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None

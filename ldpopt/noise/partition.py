@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.checks import Float, frozen, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, frozen, real_number, short_repr, whole_number
 from ldpopt.noise.interval_layers import MAX_LAYERS, converges, integer_levels, positive_halves, widened_unions
 from ldpopt.noise.intervals import (
     Intervals,

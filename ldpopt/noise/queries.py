@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, short_repr
+from ldpopt.foundation.numbers import real_array, short_repr
 from ldpopt.privacy.neighbors import require_undirected
 
 if TYPE_CHECKING:

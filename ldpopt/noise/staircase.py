@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import real_number, short_repr
+from ldpopt.foundation.numbers import real_number, short_repr
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import MIN_EPSILON, read_positive
 from ldpopt.noise.partition import NeighborPartition

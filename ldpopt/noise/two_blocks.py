@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import Intervals
 

@@ -54,23 +54,6 @@ class Collection:
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
     """List the minimal balanced collections of proper subsets, one for each orbit under permutations of the points.
 
-    Parameters
-    ----------
-    points : int
-        Size of the ground set: 1 to 6, or to 8 if ``most`` is small.
-    most : int, optional
-        Largest number of sets in a collection.
-
-    Returns
-    -------
-    tuple of Collection
-        Representatives with the least sorted masks of their orbit, by number of sets.
-
-    Raises
-    ------
-    StatementError
-        If there are too many points.
-
     Notes
     -----
     Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such

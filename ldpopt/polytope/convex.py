@@ -18,14 +18,14 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, require_kind, short_repr
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
+from ldpopt.foundation.numbers import Float, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import MAX_NOISE, repair
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
-from ldpopt.statement.prior import read_prior
+from ldpopt.problem.prior import read_prior
 
 MAX_INPUTS = 10
 """Largest number of inputs; the linear program has ``2**n`` columns."""

@@ -64,28 +64,7 @@ def enumerate_vertices(
 ) -> Vertices:
     r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none if it is empty.
 
-    Parameters
-    ----------
-    coefficients : sequence of sequences of Fraction or int, shape (rows, dimension)
-        A.
-    bounds : sequence of Fraction or int, shape (rows,)
-        b.
-    most : int
-        Largest number of current rays; default: ``100000``.
-    progress : callable, optional
-        Called as ``progress(rows_read, total_rows, current_rays)``.
-
-    Returns
-    -------
-    Vertices
-        Sorted points and their incidences.
-
-    Raises
-    ------
-    StatementError
-        If the polytope is unbounded.
-    NotRepresentableError
-        If there are more than ``most`` rays.
+    Shapes: ``coefficients`` (rows, dimension), ``bounds`` (rows,).
 
     References
     ----------

@@ -101,13 +101,7 @@ class Halfspaces:
         return tuple((*row, 1 - sum(row, Fraction(0))) for row in rows)
 
     def point(self, channel: Any) -> Point:
-        """Drop the last entry of each row; entries are read exactly.
-
-        Raises
-        ------
-        StatementError
-            If the shape is not (n, m) or a row does not sum to 1 exactly.
-        """
+        """Drop the last entry of each row; entries are read exactly."""
         rows = [[Fraction(v) for v in row] for row in channel]
         if len(rows) != self.n or any(len(row) != self.m for row in rows):
             raise StatementError(f"the channel is not {self.n} x {self.m}")
@@ -137,11 +131,6 @@ class Halfspaces:
 
         In each column connect the inputs of every tight tie. Each component of a column has one free scale. The channel
         is extreme if and only if the row sums determine all scales.
-
-        Raises
-        ------
-        NotRepresentableError
-            If delta is positive.
         """
         if self.delta:
             raise NotRepresentableError(f"delta = {self.delta}: columns do not scale freely", do="use is_vertex")
@@ -152,13 +141,7 @@ class Halfspaces:
         return len(components) <= self.n and rank(components) == len(components)
 
     def redundant(self, vertices: Vertices | None = None) -> tuple[str, ...]:
-        """Names of redundant rows: all vertices on such a row lie in a smaller face, or on an earlier equal row.
-
-        Parameters
-        ----------
-        vertices : Vertices, optional
-            Result of `enumerate_vertices` (default: computed).
-        """
+        """Names of redundant rows: all vertices on such a row lie in a smaller face, or on an earlier equal row."""
         found = self.vertices if vertices is None else vertices
         seen: set[bytes] = set()
         names = []
@@ -186,34 +169,6 @@ def halfspaces(
     privacy: Notion, n: int, m: int | None = None, *, inputs: Sequence[Hashable] | None = None
 ) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
-
-    Parameters
-    ----------
-    privacy : Notion
-        A notion that describes its ties, with a rational :math:`e^{\epsilon}`: epsilon stated as ``"log(p/q)"``.
-        Its ``delta`` is read as its printed decimal: 0.1 is 1/10. If the decimal is larger than the float (as 0.3 is),
-        an extreme point may exceed the float by less than 1e-16, which an exact audit reports.
-    n : int
-        Number of inputs.
-    m : int, optional
-        Number of outputs (default: ``n``).
-    inputs : sequence, optional
-        Labels of the inputs (default: the nodes of the notion's graph, or ``0..n-1``).
-
-    Returns
-    -------
-    Halfspaces
-        Pure notions: one row for each tie and output (non-negativity follows). Entry-wise delta: the same and
-        ``P >= 0``. Event-wise delta: one row for each tie and set of outputs but the empty and the full one, and
-        ``P >= 0``.
-
-    Raises
-    ------
-    StatementError
-        If :math:`e^{\epsilon}` (or its power at some distance) is not a known rational, if ``n`` or ``m`` is wrong, or
-        if epsilon = delta = 0: then all rows are equal and the polytope has no interior.
-    NotRepresentableError
-        If the notion describes no ties, or has too many rows.
 
     Examples
     --------
@@ -256,24 +211,7 @@ def vertex_channels(
 ) -> Iterator[Channel]:
     """Enumerate the extreme points of a notion's polytope as exact channels, in lexicographic order.
 
-    Parameters
-    ----------
-    polytope : Halfspaces
-        The polytope.
-    most : int
-        Largest number of current rays; default: ``100000``.
-    progress : callable, optional
-        Called as ``progress(rows_read, total_rows, current_rays)``.
-
-    Yields
-    ------
-    tuple of tuples of Fraction, shape (n, m)
-        Each vertex once; rows sum to 1 exactly.
-
-    Raises
-    ------
-    NotRepresentableError
-        If there are more than ``most`` rays; the message estimates their final number.
+    Result: (n, m).
 
     Examples
     --------
@@ -288,11 +226,6 @@ def vertex_channels(
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
     r"""Find the rational :math:`e^{\epsilon d}`.
-
-    Raises
-    ------
-    StatementError
-        If it is irrational, or not known to be rational.
 
     Examples
     --------

@@ -6,19 +6,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy import TiedNotion, Ties
 from ldpopt.privacy.answers import alphabet_of, ties_of
 
 
 def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    """Labels in the order of the rows: those given, or those that the notion knows, or 0, 1, 2, ...
-
-    Raises
-    ------
-    StatementError
-        If they are not ``n``.
-    """
+    """Labels in the order of the rows: those given, or those that the notion knows, or 0, 1, 2, ..."""
     known = alphabet_of(privacy) if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
@@ -27,15 +21,7 @@ def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tupl
 
 
 def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
-    """Ties of a notion that ties each pair both ways, for every report.
-
-    Raises
-    ------
-    StatementError
-        If it is not a tied notion.
-    NotRepresentableError
-        If a tie leads one way only: then entries of a column may be 0 beside others that are not.
-    """
+    """Ties of a notion that ties each pair both ways, for every report."""
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
         raise StatementError(
             f"{short_repr(privacy)} is not a notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"

@@ -22,8 +22,8 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.polytope.double_description import extreme_rays, primitive_integers, rank
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints, extreme_points
-from ldpopt.statement.prior import exact_prior
-from ldpopt.statement.utility import Utility, resolve
+from ldpopt.problem.prior import exact_prior
+from ldpopt.problem.utility import Utility, resolve
 
 Point = tuple[Fraction, ...]
 

@@ -21,14 +21,14 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, require_memory, whole_number
 from ldpopt.foundation.display import table_html
+from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.mutual import read_inputs, require_mutual
 from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
 from ldpopt.privacy.notion import with_epsilon
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ In: a budget and what it is counted by (a graph, a distance, sensitive answers).
 audit, and the notion as a plain table for files.
 """
 
+from ldpopt.privacy import neighbors
 from ldpopt.privacy.approximate import ApproximateLDP
 from ldpopt.privacy.graph import GraphDP
 from ldpopt.privacy.metric import MetricDP
@@ -26,4 +27,5 @@ __all__ = [
     "Ties",
     "UtilityOptimizedLDP",
     "installed",
+    "neighbors",
 ]

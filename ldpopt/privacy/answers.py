@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion, is_declared
 from ldpopt.privacy.ties import Ties
@@ -19,13 +19,7 @@ Labels = Sequence[Hashable]
 
 
 def require_notion(privacy: Any) -> None:
-    """Require a privacy notion.
-
-    Raises
-    ------
-    StatementError
-        If it has no ``rows`` and ``audit``, or is a class without its budget.
-    """
+    """Require a privacy notion."""
     do = "pass PureLDP(epsilon), ApproximateLDP(epsilon, delta), GraphDP, MetricDP or a plug-in"
     if privacy is None:
         raise StatementError("the problem has no privacy notion", do=do)

@@ -13,8 +13,8 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit, approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, real_number, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows

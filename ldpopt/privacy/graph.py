@@ -11,8 +11,8 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.notion import TiedNotion, positions, shape_of
 from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required

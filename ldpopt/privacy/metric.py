@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from ldpopt.auditing.divergence import Audit, PairsOfTable, max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.labels import label_numbers
+from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.places import METRICS, network_distances, point_distances
 from ldpopt.privacy.spanner import unimplied_pairs
@@ -236,24 +236,12 @@ DISTANCE_RANGE = 1e-300, 1e300
 
 
 def read_metric(distance: Any) -> Float:
-    """Read a table of distances, shape (n, n), in its own order; with labels, in the order of its rows.
-
-    Raises
-    ------
-    StatementError
-        If an entry is not a distance between two inputs.
-    """
+    """Read a table of distances, shape (n, n), in its own order; with labels, in the order of its rows."""
     return read_distance(distance).values
 
 
 def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
-    """Read a table of distances and its labels; rows and columns come in the order of ``inputs``, else of the rows.
-
-    Raises
-    ------
-    StatementError
-        If an entry is not a distance between two inputs, or the labels are not the inputs.
-    """
+    """Read a table of distances and its labels; rows and columns come in the order of ``inputs``, else of the rows."""
     table = read_labelled(distance, "distance", ("input", "input"))
     if (table.axes[0] is None) != (table.axes[-1] is None):
         raise StatementError("the distance has labels on one side only", do="label rows and columns, or neither")

@@ -12,10 +12,10 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.labels import first_duplicate
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.tables import Table, parameters, plain_fields, read_fields
 from ldpopt.privacy.ties import Ties
@@ -137,13 +137,7 @@ def is_declared(privacy: Any) -> bool:
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
-    """Return the same notion at another budget.
-
-    Raises
-    ------
-    StatementError
-        If it is not a dataclass with a field ``epsilon``.
-    """
+    """Return the same notion at another budget."""
     is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
     if not is_budgeted or isinstance(privacy, type):
         what = f"{short_repr(privacy)} has no epsilon to sweep"
@@ -152,13 +146,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
 
 
 def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
-    """Match the labels of a graph or table with the inputs, one to one.
-
-    Raises
-    ------
-    StatementError
-        If a label of one is missing in the other.
-    """
+    """Match the labels of a graph or table with the inputs, one to one."""
     place = {label: x for x, label in enumerate(inputs)}
     for label in labels:
         if label not in place:
@@ -186,13 +174,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
 
 
 def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
-    """Read a list of distinct labels of a notion, such as the sensitive inputs.
-
-    Raises
-    ------
-    StatementError
-        If it is not a list, or a label is a duplicate.
-    """
+    """Read a list of distinct labels of a notion, such as the sensitive inputs."""
     do = f"pass {what} as a list of labels"
     is_list = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (str, bytes, dict)) or not is_list:
@@ -208,13 +190,7 @@ def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
 
 
 def require_known(names: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> None:
-    """Refuse labels of a notion that are not in the alphabet.
-
-    Raises
-    ------
-    StatementError
-        Naming the first.
-    """
+    """Refuse labels of a notion that are not in the alphabet."""
     known = set(alphabet)
     for name in names:
         if name not in known:

@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
 

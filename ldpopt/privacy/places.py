@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, real_array, short_repr
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
+from ldpopt.foundation.numbers import Float, real_array, short_repr
 from ldpopt.foundation.rows import Int
 
 if TYPE_CHECKING:
@@ -25,19 +25,7 @@ EARTH_RADIUS = 6371.0088
 def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:
     """Distances between points, and their labels.
 
-    Parameters
-    ----------
-    points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates
-        The rows of a DataFrame are the points, under their labels.
-    metric : {"euclidean", "manhattan", "great_circle"}
-        For the last, points are (latitude, longitude) in degrees, and distances are kilometers.
-    inputs : sequence of hashable, optional
-        Labels of points that have none; default: none.
-
-    Raises
-    ------
-    StatementError
-        If the metric is unknown, a coordinate is not finite or out of range, or two points coincide.
+    Shapes: ``points`` (n,).
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise StatementError(f"unknown metric {short_repr(metric)}", do=f"name one of {', '.join(map(repr, METRICS))}")
@@ -59,20 +47,7 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
 
 
 def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
-    """Lengths of the shortest paths between the nodes, and the nodes.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Undirected, in one piece.
-    weight : str
-        Attribute of an edge that is its length, positive; rounded down to about ``2**-52`` of the sum of all.
-
-    Raises
-    ------
-    StatementError
-        If the graph is directed, empty or in several parts, or an edge has no positive finite length.
-    """
+    """Lengths of the shortest paths between the nodes, and the nodes."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -123,13 +98,7 @@ def _on_grid(length: Float) -> Float:
 
 
 def read_points(points: Any) -> tuple[Float, Labels | None]:
-    """Coordinates as an array of shape (n, d), and the labels of the points.
-
-    Raises
-    ------
-    StatementError
-        If a coordinate is missing or not finite.
-    """
+    """Coordinates as an array of shape (n, d), and the labels of the points."""
     if isinstance(points, Mapping):
         names: Labels | None = distinct_labels(points.keys(), "list of points", "input")
         given: Any = [np.atleast_1d(real_array(point, "list of points")) for point in points.values()]

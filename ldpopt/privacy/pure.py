@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ldpopt.auditing.divergence import Audit, max_divergence
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.notion import TiedNotion
 from ldpopt.privacy.ties import Ties
 

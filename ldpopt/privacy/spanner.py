@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 
@@ -28,12 +28,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
     are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept where
     nearly none of some inputs' is implied.
 
-    Parameters
-    ----------
-    distance : float array, shape (n, n)
-        Symmetric, zero on the diagonal, positive elsewhere.
-    deadline : Deadline, optional
-        Deadline of the whole call; default: ``NO_LIMIT``.
+    Shapes: ``distance`` (n, n).
 
     Notes
     -----

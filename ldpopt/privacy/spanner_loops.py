@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
 STRIDE = 128
@@ -49,14 +49,7 @@ def count_implied(distance: Float, x: int) -> int:
 def mark_implied(distance: Float, begin: int, stop: int, is_implied: Mask) -> None:
     """Mark the implied pairs, both ways, of inputs ``begin`` to ``stop`` with all later ones.
 
-    Parameters
-    ----------
-    distance : float array, shape (n, n)
-        Infinite on the diagonal.
-    begin, stop : int
-        First input, and the one after the last.
-    is_implied : bool array, shape (n, n)
-        Changed in place.
+    Shapes: ``distance`` (n, n), ``is_implied`` (n, n).
     """
     for k in range(begin + 1, len(distance)):
         for x in range(begin, min(stop, k)):

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy.approximate import ApproximateLDP
 from ldpopt.privacy.graph import GraphDP
 from ldpopt.privacy.metric import MetricDP
@@ -55,13 +55,7 @@ def kind_of(privacy: Any) -> str:
 
 
 def notion_of(name: Any) -> type:
-    """Class of a kind.
-
-    Raises
-    ------
-    MisstatedError
-        If the kind is unknown; the message names the nearest known one.
-    """
+    """Class of a kind."""
     if isinstance(name, str) and name in _own():
         return _own()[name]
     known = _own() | installed()
@@ -80,13 +74,7 @@ def keys_of(notion: type) -> tuple[str, ...]:
 
 
 def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
-    """State a notion as a table with its kind.
-
-    Raises
-    ------
-    StatementError
-        If its class is not known, or its statement is not a table of plain values.
-    """
+    """State a notion as a table with its kind."""
     name = kind_of(privacy)
     what = type(privacy).__name__
     if not name:
@@ -102,13 +90,7 @@ def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
 
 
 def read_table(table: Table, inputs: Sequence[Hashable]) -> Any:
-    """Make the notion that a table with a kind states.
-
-    Raises
-    ------
-    StatementError
-        If the kind or a key is unknown, a key is missing or a value is wrong; as MisstatedError where the key is known.
-    """
+    """Make the notion that a table with a kind states."""
     notion = notion_of(table.get("kind"))
     tuples = {label for label in inputs if isinstance(label, tuple)} if not isinstance(inputs, range) else set()
     given = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}

@@ -30,13 +30,7 @@ def parameters(notion: type) -> tuple[str, ...]:
 
 
 def plain_fields(privacy: Any) -> dict[str, Any]:
-    """State the fields of a dataclass; a field that is None is left out.
-
-    Raises
-    ------
-    StatementError
-        If it is not a dataclass.
-    """
+    """State the fields of a dataclass; a field that is None is left out."""
     if not is_dataclass(privacy):
         do = "make it a dataclass of plain values, or give it stated() and from_stated()"
         raise StatementError(f"the privacy notion {type(privacy).__name__} cannot be written to a file", do=do)
@@ -45,13 +39,7 @@ def plain_fields(privacy: Any) -> dict[str, Any]:
 
 
 def read_fields(notion: type, table: Table) -> Any:
-    """Make an object whose parameters are the keys of a table.
-
-    Raises
-    ------
-    MisstatedError
-        If a parameter without a default is missing.
-    """
+    """Make an object whose parameters are the keys of a table."""
     for name, parameter in inspect.signature(notion).parameters.items():
         if parameter.default is parameter.empty:
             required(table, name)

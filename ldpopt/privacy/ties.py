@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 
 Mask = NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine

@@ -49,13 +49,7 @@ class Cvxpy(Solver):
         self.name = "cvxpy" if self._solver == "CLARABEL" else f"cvxpy:{self._solver}"
 
     def load(self) -> None:
-        """Import cvxpy.
-
-        Raises
-        ------
-        SolverNotFoundError
-            If cvxpy does not have the solver.
-        """
+        """Import cvxpy."""
         import cvxpy as cp
 
         installed = cp.installed_solvers()

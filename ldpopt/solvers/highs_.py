@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverOptionError
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine

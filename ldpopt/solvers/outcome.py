@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 
@@ -50,26 +50,7 @@ def refine(
     others: Iterable[Outcome] = (),
     rounds: int = 3,
 ) -> Outcome:
-    """Improve an optimal outcome until its residuals are roundoff, or no longer decrease.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        The solved program.
-    outcome : Outcome
-        Its outcome, with a point and duals.
-    solve : callable
-        Solves a residual program: it has one slack column for each row, and all rows are equations.
-    others : iterable of Outcome
-        Further answers, tried in order while the smallest residual is above `ACCEPTED_RESIDUAL`; default: ``()``.
-    rounds : int
-        Largest number of residual programs for each answer; default: ``3``.
-
-    Returns
-    -------
-    Outcome
-        The same status, with a better point, duals and reduced costs.
-    """
+    """Improve an optimal outcome until its residuals are roundoff, or no longer decrease."""
     point = _refine_one(program, outcome, solve, rounds)
     if point is None:
         return outcome

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ldpopt.errors import SolverNotFoundError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.solvers.solver import InProcess, Solver, read_solver
 
 BUILT_IN = {

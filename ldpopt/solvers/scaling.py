@@ -14,18 +14,7 @@ UNSCALED_EXPONENT = 10
 
 
 def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:
-    """Divide the costs by a power of two that brings the largest one near 1.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        Any program.
-
-    Returns
-    -------
-    tuple
-        The program with its new costs, and the exponent of the power; 0 where the costs are near 1 already.
-    """
+    """Divide the costs by a power of two that brings the largest one near 1."""
     exponent = int(np.frexp(np.abs(program.objective).max(initial=0.0))[1])
     if abs(exponent) <= UNSCALED_EXPONENT:
         return program, 0

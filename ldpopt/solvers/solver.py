@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import LdpoptError, SolverNotFoundError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.scaling import in_costs, with_unit_costs
@@ -96,24 +96,12 @@ class InProcess(Solver):
 
 
 def read_solver(given: Any) -> Solver:
-    """Return a solver; an object of another class is wrapped.
-
-    Raises
-    ------
-    SolverNotFoundError
-        If it has no name or no method ``solve``.
-    """
+    """Return a solver; an object of another class is wrapped."""
     return given if isinstance(given, Solver) else PlainSolver(given)
 
 
 def checked(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
-    """Check that the result of a solver is an outcome of this program, and return it.
-
-    Raises
-    ------
-    LdpoptError
-        If it is not; the message names the solver, the field and its value.
-    """
+    """Check that the result of a solver is an outcome of this program, and return it."""
     if not isinstance(outcome, Outcome):
         raise _wrong(solver, f"{short_repr(outcome)}, which is not an Outcome")
     if not isinstance(outcome.status, Status):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ldpopt.certificate.record import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.checks import real_number, require_kind
+from ldpopt.foundation.numbers import real_number, require_kind
 from ldpopt.solving.multipliers import multipliers_of
 from ldpopt.solving.solution import Solution
 

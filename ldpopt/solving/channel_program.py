@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.program_bound import Form
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.solvers.program import LinearProgram

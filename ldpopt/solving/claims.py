@@ -13,14 +13,14 @@ import numpy as np
 from ldpopt.certificate.program_bound import bound
 from ldpopt.certificate.program_value import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.methods.method import RawSolution
 from ldpopt.solving.multipliers import read_multipliers
 from ldpopt.solving.solution import value_of
-from ldpopt.statement.problem import Problem
 
 BELIEVED_GAP = 1e-6
 """Largest relative gap of an answer that is called optimal, if no other one was asked for."""
@@ -33,20 +33,7 @@ LEAST_FLOAT = 5e-324
 
 
 def proved(raw: RawSolution, problem: Problem) -> RawSolution:
-    """Repair an answer's channel, and find the gap that its own multipliers prove.
-
-    Parameters
-    ----------
-    raw : RawSolution
-        A method's answer.
-    problem : Problem
-        The statement.
-
-    Returns
-    -------
-    RawSolution
-        The same, with ``repaired`` and its ``gap``: None without usable multipliers. Without a channel, unchanged.
-    """
+    """Repair an answer's channel, and find the gap that its own multipliers prove."""
     if raw.channel is None:
         return raw
     names = {"inputs": problem.inputs, "outputs": problem.outputs}

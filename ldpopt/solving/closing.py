@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.clock import OutOfTimeError
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import OutOfTimeError
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.claims import believed, proved
 from ldpopt.solving.formulation import worst_case_scale
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.loops import SHARE
@@ -44,20 +44,7 @@ REPAIR_SHARE = 2.0
 
 
 def closer(raw: RawSolution, task: Task) -> RawSolution:
-    """Solve a small problem again where the repaired channel leaves a gap, and return the better answer.
-
-    Parameters
-    ----------
-    raw : RawSolution
-        A method's answer, repaired, with the gap that its multipliers prove.
-    task : Task
-        The problem, and the deadline.
-
-    Returns
-    -------
-    RawSolution
-        The answer with the smallest gap; called a failure if it is above `LARGEST_GAP`.
-    """
+    """Solve a small problem again where the repaired channel leaves a gap, and return the better answer."""
     gap = raw.gap
     if gap is None or not gap > CLOSE or raw.program.nnz > MOST_NONZEROS:
         return raw

@@ -8,10 +8,10 @@ import numpy as np
 
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import row_sums
 from ldpopt.solving.solution import Solution
-from ldpopt.statement.problem import Problem
 
 
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:

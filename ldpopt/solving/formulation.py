@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, require_memory, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import rows_of
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
-from ldpopt.statement.problem import Problem
 
 MAX_UNSCALED_EXPONENT = 10
 """Largest binary exponent of a worst case's utility that is not scaled."""
@@ -61,13 +61,7 @@ def default_form(problem: Problem) -> Form:
 
 
 def size(problem: Problem, form: Form) -> Size:
-    """Count the program's rows, columns and non-zeros without building it.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the notion has no such form.
-    """
+    """Count the program's rows, columns and non-zeros without building it."""
     n, m = problem.utility.shape
     extra = sum(len(block) for block in problem.constraints), sum(len(block.x) for block in problem.constraints)
     rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
@@ -237,22 +231,7 @@ def row_sums(problem: Problem) -> ChannelProgram:
 def program_of_pairs(problem: Problem, pair: Int, output: Int) -> ChannelProgram:
     """The pairwise program with these privacy rows only: those that a certificate needs.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its notion ties pairs, for every output.
-    pair, output : int arrays, shape (rows,)
-        Positions of ties in ``problem.ties().pairs()``, and outputs.
-
-    Returns
-    -------
-    ChannelProgram
-        Rows ``row_sum``, ``privacy`` and, for a worst case, ``worst_case``.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the notion ties no pairs.
+    Shapes: ``pair``, ``output`` (rows,).
     """
     ties = problem.ties()
     if ties is None:

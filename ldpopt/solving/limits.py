@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from ldpopt.foundation.checks import real_number
+from ldpopt.foundation.numbers import real_number
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,16 @@ import numpy as np
 
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.problem.problem import Problem
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import may_be_worst
 from ldpopt.solving.solution import Solution
-from ldpopt.statement.problem import Problem
 
 
 def multipliers_of(solution: Solution) -> Multipliers:
-    """Read a solver's duals.
-
-    Raises
-    ------
-    CertificateError
-        If it returned none.
-    """
+    """Read a solver's duals."""
     program, outcome = solution.program, solution.outcome
     if program is None or outcome is None or outcome.row_duals is None:
         raise CertificateError(f"{solution.solver} gave no duals", do="solve with highs, cbc or cvxpy")

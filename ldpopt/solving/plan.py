@@ -7,8 +7,9 @@ from typing import Literal, get_args
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.problem.problem import Problem
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
@@ -19,7 +20,6 @@ from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.step import Step
-from ldpopt.statement.problem import Problem
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 

@@ -9,12 +9,12 @@ from math import inf
 import numpy as np
 
 from ldpopt.certificate.program_bound import Form
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 from ldpopt.privacy.answers import is_separated
+from ldpopt.problem.problem import Problem
 from ldpopt.solving.limits import Limits
-from ldpopt.statement.problem import Problem
 
 MAX_LOSS = 700.0
 """Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
-from ldpopt.statement.problem import Problem
 
 
 @dataclass(frozen=True)

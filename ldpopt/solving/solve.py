@@ -8,12 +8,12 @@ from math import inf
 from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.checks import Float, positive_seconds, real_number
-from ldpopt.foundation.clock import Deadline, OutOfTimeError
-from ldpopt.foundation.log import LOG, shown
+from ldpopt.foundation.deadline import Deadline, OutOfTimeError
+from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy.answers import notes_of
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.claims import BELIEVED_GAP, believed, proved
@@ -21,6 +21,7 @@ from ldpopt.solving.closing import closer
 from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.log import LOG, shown
 from ldpopt.solving.methods.loops import SHARE, NotCompiledError
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
@@ -28,7 +29,6 @@ from ldpopt.solving.plan import SolveForm, plan
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of
 from ldpopt.solving.step import Step
-from ldpopt.statement.problem import Problem
 
 SETTLED = (Status.OPTIMAL, Status.INFEASIBLE)
 """How a method ends that needs no other one after it."""
@@ -151,25 +151,7 @@ def _solve(
 
 
 def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, list[str]]:
-    """Try the methods in order, and note each one, why it was chosen, and how it failed.
-
-    Parameters
-    ----------
-    steps : tuple of Step
-        From `plan`.
-    task : Task
-        The problem, and the settings for every method.
-
-    Returns
-    -------
-    tuple
-        The first answer, and the notes.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the last method refuses the problem.
-    """
+    """Try the methods in order, and note each one, why it was chosen, and how it failed."""
     notes: list[str] = []
     best: RawSolution | None = None
     for step in steps:

@@ -15,11 +15,11 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, whole_number
+from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.processes.board import Lost
+from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.run import run
 from ldpopt.studies.ranks import Friedman, friedman, friedman_statistic
-from ldpopt.workers.board import Lost
-from ldpopt.workers.checkpoint import Checkpoint
-from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ def compare_means(
         Each returns a protocol for vectors of ``m`` attributes, such as ``mean.sampled(mean.Duchi(epsilon),
         attributes=m)``. Its domain decides whether it gets the answers in [0, 1] or in [-1, 1].
     data : callable
-        ``data(users, generator)`` returns answers in [0, 1], shape ``(users, m)``; `motion.Motion.bootstrap` does.
+        ``data(users, generator)`` returns answers in [0, 1], shape ``(users, m)``.
     epsilons : sequence of float
         Budgets in nats, distinct; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
     sets : int
@@ -186,9 +186,11 @@ def compare_means(
 
     Examples
     --------
-    >>> from ldpopt import mean, motion
+    >>> from ldpopt import mean
     >>> duchi = {"Duchi": lambda epsilon: mean.sampled(mean.Duchi(epsilon), attributes=36)}
-    >>> compare_means(duchi, motion.synthetic_motion(100).bootstrap, epsilons=[1.0], sets=2, users=900)
+    >>> def data(users, generator):
+    ...     return generator.beta(2, 5, (users, 36))
+    >>> compare_means(duchi, data, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
     found = compare_means_grid(

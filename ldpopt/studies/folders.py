@@ -22,11 +22,11 @@ from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import seed_of, spawned
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.mechanism.sampling import Random
+from ldpopt.processes.board import Lost
+from ldpopt.processes.run import Finished, run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
-from ldpopt.workers.board import Lost
-from ldpopt.workers.run import Finished, run
 
 ENDINGS = (".parquet", ".pq")
 

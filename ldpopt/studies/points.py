@@ -11,15 +11,15 @@ from ldpopt.certificate.program_files import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
+from ldpopt.problem.problem import Problem
+from ldpopt.processes.board import Lost
+from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
-from ldpopt.statement.problem import Problem
-from ldpopt.workers.board import Lost
-from ldpopt.workers.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,7 @@ class Grid:
 
 
 def checkpoint_of(grid: Grid, points: int, path: str | os.PathLike[str]) -> Checkpoint:
-    """The checkpoint of a sweep; its statement is all that the rows depend on.
-
-    Raises
-    ------
-    StatementError
-        If a problem has no form in a file, by which to tell it from others.
-    """
+    """The checkpoint of a sweep; its statement is all that the rows depend on."""
     try:
         plain = [
             (name, None if math.isnan(delta) else delta, plain_problem(grid.problem(Place(case, 0, 0))))

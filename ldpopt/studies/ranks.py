@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import Float, real_array
+from ldpopt.foundation.numbers import Float, real_array
 
 
 class Friedman(NamedTuple):

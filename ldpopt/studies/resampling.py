@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
-from ldpopt.foundation.checks import quoted, real_number, require_memory
+from ldpopt.foundation.numbers import quoted, real_number, require_memory
 from ldpopt.tables.files import place_of, reading
 
 if TYPE_CHECKING:
@@ -87,13 +87,7 @@ class Resampled:
 
 
 def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[float], Any]]:
-    """Protocols by name for people of whom each reports one of so many attributes.
-
-    Raises
-    ------
-    StatementError
-        If there is none of a name; the message has the nearest.
-    """
+    """Protocols by name for people of whom each reports one of so many attributes."""
     for name in names:
         if name not in PROTOCOLS:
             near = difflib.get_close_matches(name, PROTOCOLS, 1, 0.4)

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimation.inversion import normal_quantile
-from ldpopt.foundation.checks import Float, frozen, require_memory, whole_number
+from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.utility import Utility
+from ldpopt.problem.utility import Utility
+from ldpopt.processes.board import Lost
+from ldpopt.processes.run import run
 from ldpopt.studies.surveyed import Held, Key, Prepared, Setting, Surveys, record_of
 from ldpopt.studies.table import write_csv
-from ldpopt.workers.board import Lost
-from ldpopt.workers.run import run
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,11 +13,11 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.statement.prior import read_prior
-from ldpopt.statement.utility import resolve
-from ldpopt.workers.checkpoint import Checkpoint
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import resolve
+from ldpopt.processes.checkpoint import Checkpoint
 
 
 class Setting(NamedTuple):
@@ -113,13 +113,7 @@ class Surveys:
 
 
 def record_of(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
-    """The checkpoint of a simulation; its surveys are those of a number, whatever else is simulated with it.
-
-    Raises
-    ------
-    StatementError
-        If there is no number.
-    """
+    """The checkpoint of a simulation; its surveys are those of a number, whatever else is simulated with it."""
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         what = "the surveys of a checkpoint have to be those of the next start"
         raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")

@@ -17,17 +17,16 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.callable_modules import make_callable
-from ldpopt.foundation.checks import Float, frozen, short_repr
 from ldpopt.foundation.display import table_html
+from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
-from ldpopt.statement.prior import read_priors
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.prior import read_priors
+from ldpopt.problem.problem import Problem
+from ldpopt.processes.board import Lost
+from ldpopt.processes.run import count_of, run
 from ldpopt.studies.points import Case, Grid, Place, Row, checkpoint_of, restated
 from ldpopt.studies.table import write_csv
-from ldpopt.workers.board import Lost
-from ldpopt.workers.run import count_of, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -276,6 +275,3 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     if any(problem.inputs != inputs for problem in problems):
         raise StatementError("priors for problems with different inputs", do="sweep them by themselves")
     return read_priors(priors, inputs)[0]
-
-
-make_callable(__name__, "sweep")

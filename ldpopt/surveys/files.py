@@ -12,8 +12,8 @@ from ldpopt.designing.saving import design_of, load_design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.estimation.counts import source_of
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.files import labels_of, plain_labels, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import finite, made_by

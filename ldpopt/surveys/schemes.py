@@ -19,9 +19,9 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
-from ldpopt.statement.prior import read_prior
+from ldpopt.problem.prior import read_prior
 
 SCHEMES = ("split", "one_question", "fake_data")
 

@@ -21,12 +21,12 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.privatizing import Rule
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.modelfile.schema import Label, Section, check
+from ldpopt.problem.modelfile.text import Page
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import NAMED
+from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
-from ldpopt.statement.modelfile.schema import Label, Section, check
-from ldpopt.statement.modelfile.text import Page
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import NAMED
-from ldpopt.statement.workloads import Workload
 from ldpopt.surveys.files import read_question
 from ldpopt.surveys.schemes import compare_schemes
 

@@ -17,16 +17,16 @@ from ldpopt.estimation.inversion import Estimate, estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.asking import Asking
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import budget_of_person
 from ldpopt.mechanism.privatizing import Rule, privatize_file, privatize_frame
 from ldpopt.mechanism.sampling import Random
+from ldpopt.problem.problem import Problem
 from ldpopt.solving.solve import solve
-from ldpopt.statement.problem import Problem
 from ldpopt.tables.coding import Missing
 
 Scheme = Literal["split", "one_question", "fake_data"]

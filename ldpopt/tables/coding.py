@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import no_label, text_of
+from ldpopt.foundation.numbers import short_repr
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,22 +60,7 @@ class Coder:
         self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
-        """Positions of the labels of a column; `MISSING` where there is no answer.
-
-        Parameters
-        ----------
-        column : pyarrow.Array
-            Labels, plain or dictionary-encoded.
-        where : str
-            File and column, for messages.
-        first_row : int
-            Row number of its first entry; default: ``0``.
-
-        Raises
-        ------
-        StatementError
-            If an entry is no label; the message names its row and the known labels, and does not quote the entry.
-        """
+        """Positions of the labels of a column; `MISSING` where there is no answer."""
         import pyarrow as pa
 
         require_labels_in(column.type, where)
@@ -136,13 +121,7 @@ class MissingAnswers:
         self.count += int(np.count_nonzero(missing))
 
     def require_none(self) -> None:
-        """Refuse a table in which entries are missing.
-
-        Raises
-        ------
-        StatementError
-            The message has their number and the first row.
-        """
+        """Refuse a table in which entries are missing."""
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
             raise StatementError(
@@ -159,13 +138,7 @@ def require_policy(missing: Any) -> None:
 
 
 def require_labels_in(kind: pa.DataType, where: str) -> None:
-    """Refuse a column of lists, tables or the like.
-
-    Raises
-    ------
-    StatementError
-        The message names the type.
-    """
+    """Refuse a column of lists, tables or the like."""
     import pyarrow as pa
 
     if pa.types.is_nested(kind):

@@ -72,13 +72,7 @@ class CsvRows:
         return [pa.field(self.columns[place], pa.string()) for place in places]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Yield columns by their places: the coded ones dictionary-encoded, then the kept ones as text.
-
-        Raises
-        ------
-        ModelFileError
-            If a row has another number of fields than the header, or is not UTF-8 text.
-        """
+        """Yield columns by their places: the coded ones dictionary-encoded, then the kept ones as text."""
         import pyarrow as pa
         import pyarrow.csv as arrow
 
@@ -192,13 +186,7 @@ def _no_csv(why: str, where: str) -> ModelFileError:
 
 
 def as_csv(columns: Sequence[pa.Array]) -> bytes:
-    """Columns as lines of CSV; fields are quoted where they must be.
-
-    Raises
-    ------
-    ModelFileError
-        If a column has no form as text.
-    """
+    """Columns as lines of CSV; fields are quoted where they must be."""
     if not len(columns[0]):
         return b""
     if len(columns) == 1:

@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, shows_values
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.kinds import PARQUET_MARK, kind_of
 from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
@@ -32,15 +32,9 @@ SPOOL = 1 << 24
 
 @contextmanager
 def reading(path: str) -> Iterator[Rows]:
-    """Open a table in a file, or on stdin where the path is ``-``.
-
-    Raises
-    ------
-    ModelFileError
-        If it cannot be read, or is not of the kind that its ending says.
-    """
+    """Open a table in a file, or on stdin where the path is ``-``."""
     if os.path.isdir(path):
-        do = "name a file in it; ldpopt.folders.privatize_folder takes a folder of Parquet files"
+        do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
     kind = kind_of(path)
     with ExitStack() as stack:
@@ -63,13 +57,7 @@ def _stdin() -> IO[bytes]:
 
 
 def place_of(rows: Rows, column: str) -> int:
-    """Place of a column of a table by its name.
-
-    Raises
-    ------
-    ModelFileError
-        If there is none of this name, or several; the message names the nearest, or the separator that is there.
-    """
+    """Place of a column of a table by its name."""
     known = list(rows.columns)
     count = known.count(column)
     if count == 1:
@@ -105,11 +93,6 @@ def writing(
     The origin is what the table says of itself, in its metadata or in a second file beside a CSV file.
 
     The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV.
-
-    Raises
-    ------
-    ModelFileError
-        If it cannot be written, or a column has no form in a table of this kind.
     """
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any]:
-    """Read a dataframe of any library.
-
-    Raises
-    ------
-    StatementError
-        If it is none, or a lazy one.
-    """
+    """Read a dataframe of any library."""
     import narwhals as nw
 
     try:
@@ -34,13 +28,7 @@ def as_frame(table: Any) -> nw.DataFrame[Any]:
 
 
 def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
-    """Find one column of a dataframe by its name.
-
-    Raises
-    ------
-    StatementError
-        If there is no such column, or there are several.
-    """
+    """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
         what = "unknown" if column not in known else "duplicate"
@@ -76,13 +64,7 @@ def as_arrow(values: Any) -> pa.Array | None:
 
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
-    """Codes of the labels of a column of any library; `MISSING` where there is no answer.
-
-    Raises
-    ------
-    StatementError
-        If an entry is no label.
-    """
+    """Codes of the labels of a column of any library; `MISSING` where there is no answer."""
     column = as_arrow(series)
     if column is not None:
         return coder.codes(column, where, first_row)
@@ -95,13 +77,7 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
 
 
 def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
-    """Put labels, given by codes, in place of columns; the rest of the table, and its index, stay.
-
-    Raises
-    ------
-    StatementError
-        If the library has no type for the labels.
-    """
+    """Put labels, given by codes, in place of columns; the rest of the table, and its index, stay."""
     import narwhals as nw
     import pyarrow as pa
 

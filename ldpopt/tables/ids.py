@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
 
@@ -39,13 +39,7 @@ class Ids:
         self._hashes: list[Any] = []
 
     def take(self, column: pa.Array) -> list[bytes]:
-        """Ids of a batch, in UTF-8; a whole number has the id of its digits.
-
-        Raises
-        ------
-        StatementError
-            If they are neither texts nor whole numbers, or one is missing.
-        """
+        """Ids of a batch, in UTF-8; a whole number has the id of its digits."""
         import pyarrow as pa
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -62,13 +56,7 @@ class Ids:
         return found
 
     def require_distinct(self) -> None:
-        """Refuse a table in which an id comes twice.
-
-        Raises
-        ------
-        StatementError
-            The message names two rows.
-        """
+        """Refuse a table in which an id comes twice."""
         hashes = np.concatenate(self._hashes) if self._hashes else np.empty(0, np.int64)
         ordered = np.sort(hashes)
         again = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -79,13 +67,7 @@ class Ids:
 
 
 def ids_of(column: Any, where: str) -> list[bytes]:
-    """Ids in a column of a dataframe, a list or an array.
-
-    Raises
-    ------
-    StatementError
-        If they are neither texts nor whole numbers, one is missing, or one comes twice.
-    """
+    """Ids in a column of a dataframe, a list or an array."""
     import pyarrow as pa
 
     try:

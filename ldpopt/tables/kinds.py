@@ -20,11 +20,6 @@ PARQUET_MARK = b"PAR1"
 def kind_of(path: str) -> Kind:
     """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
 
-    Raises
-    ------
-    ModelFileError
-        If the ending is of no kind that is read and written.
-
     Examples
     --------
     >>> kind_of("answers.parquet"), kind_of("-")
@@ -37,13 +32,7 @@ def kind_of(path: str) -> Kind:
 
 
 def require_other_file(source: str, target: str) -> None:
-    """Refuse to write the file that is read.
-
-    Raises
-    ------
-    ModelFileError
-        If both are one file.
-    """
+    """Refuse to write the file that is read."""
     if "-" in (source, target):
         return
     is_same = os.path.realpath(source) == os.path.realpath(target)

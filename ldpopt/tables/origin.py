@@ -12,8 +12,8 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.kinds import kind_of
 
 FORMAT = "ldpopt reports 1"
@@ -33,13 +33,7 @@ def text_of_origin(origin: dict[str, Any]) -> str:
 
 
 def read_origin(path: str) -> dict[str, Any] | None:
-    """What a file of reports says of itself; None if it says nothing.
-
-    Raises
-    ------
-    ModelFileError
-        If it has an origin that cannot be read.
-    """
+    """What a file of reports says of itself; None if it says nothing."""
     if path == "-" or not os.path.isfile(path):
         return None
     if kind_of(path) == "parquet":
@@ -69,13 +63,7 @@ def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
 
 
 def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: Iterable[Any], where: str) -> None:
-    """Refuse to privatize reports: columns that the origin names, or that may be those of the origin under a new name.
-
-    Raises
-    ------
-    ModelFileError
-        The message names the column.
-    """
+    """Refuse to privatize reports: columns of the origin, or that may be those of the origin under a new name."""
     if origin is None:
         return
     renamed = set(origin["questions"]) - set(map(str, known))

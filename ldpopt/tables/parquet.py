@@ -60,13 +60,7 @@ class ParquetRows:
         return [self._schema.field(place) for place in places]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Yield columns by their places: first the coded ones, then the kept ones in their own type.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is damaged.
-        """
+        """Yield columns by their places: first the coded ones, then the kept ones in their own type."""
         import pyarrow as pa
 
         names = [self.columns[place] for place in (*coded, *kept)]

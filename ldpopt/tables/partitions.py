@@ -17,17 +17,7 @@ def is_partitioned(table: Any) -> bool:
 
 
 def mapped(table: Any, function: Callable[[Any, int], Any], like: Any) -> Any:
-    """Replace each partition lazily by a function of it and its number; index and divisions stay.
-
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        Its partitions are dataframes of pandas.
-    function : callable
-        Has to give the same again for the same partition: it is called whenever the result is computed.
-    like : pandas.DataFrame
-        Columns and types of the result.
-    """
+    """Replace each partition lazily by a function of it and its number; index and divisions stay."""
     import dask
     import dask.dataframe as dd
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
 
 
 def known_checks(only: Sequence[str] | None, known: Iterable[str]) -> tuple[str, ...]:

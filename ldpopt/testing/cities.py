@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float, frozen, whole_number
+from ldpopt.foundation.numbers import Float, frozen, whole_number
 from ldpopt.privacy.metric import MetricDP, PointMetric
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 
 RADIUS = 10.0
 """Kilometers from the middle of the city within which its centers lie."""

@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.auditing.audits import Audit, audit_by
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
@@ -32,12 +32,12 @@ from ldpopt.privacy.answers import (
 )
 from ldpopt.privacy.notion import is_declared, with_epsilon
 from ldpopt.privacy.tables import plain_fields, read_fields
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Status, find
 from ldpopt.solving.certify import certify
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.solve import solve
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
 from ldpopt.testing.chosen import known_checks
 
 EPSILON_STEP = 0.01

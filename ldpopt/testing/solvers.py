@@ -16,10 +16,10 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.formulation import formulate
-from ldpopt.statement.problem import Problem
 from ldpopt.testing.chosen import known_checks
 from ldpopt.testing.programs import dense_program, diet, factory, mixed
 

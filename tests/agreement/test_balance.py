@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 import ldpopt.testing
 from builders import cases
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, generation
 from ldpopt.solving.methods.rays.balance import balanced
 from ldpopt.solving.methods.rays.generation import Generation

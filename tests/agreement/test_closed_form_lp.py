@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from builders import distances, pairwise_rows
 from ldpopt import closed_forms
 from ldpopt.errors import NotRepresentableError
-from ldpopt.statement.utility import absolute_error, squared_error
+from ldpopt.problem.utility import absolute_error, squared_error
 
 
 def optimum(gain, ratio, delta=0.0, subsets=False):

@@ -17,7 +17,7 @@ from ldpopt.designing.column_generation import generate
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation import generate_large
 from ldpopt.designing.methods.relaxation.drawing import draw
-from ldpopt.foundation.clock import NO_LIMIT
+from ldpopt.foundation.deadline import NO_LIMIT
 
 ALL = [
     (*case, skewed)

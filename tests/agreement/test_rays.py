@@ -12,7 +12,7 @@ import ldpopt.testing
 from builders import cases
 from ldpopt.certificate import recheck
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import prepared

@@ -13,7 +13,7 @@ from builders import cases, random_problem
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.privacy import Ties, spanner
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint

@@ -138,7 +138,7 @@ def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.M
     def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("ldpopt.statement.modelfile.read_model", broken)
+    monkeypatch.setattr("ldpopt.problem.modelfile.read_model", broken)
     assert isinstance(run_cli("check", "coin.toml").exception, ZeroDivisionError)
 
 

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples"
 CHECKS = Path(__file__).with_name("story_checks.py")
 """Runs a story and checks what it says; the scripts of the papers check themselves."""
 
-HELPERS = ("all", "rows", "shared", "liu_zhou_page", "liu_zhou_printed")
+HELPERS = ("all", "rows", "shared", "motion", "liu_zhou_page", "liu_zhou_printed")
 """Not scripts by themselves: `tests/paper/test_all_papers.py` runs `all.py`."""
 
 EXAMPLES = sorted(

@@ -155,7 +155,7 @@ def test_files_are_written_though_nobody_reads_the_table(tmp_path: Path) -> None
 
 def test_a_sweep_says_what_its_values_are() -> None:
     problem = lo.Problem(None, np.eye(2), lo.PureLDP(1.0), objective="worst_case")
-    assert lo.sweep.sweep(problem, [1.0]).aim == "worst-case gain"
+    assert lo.sweep(problem, [1.0]).aim == "worst-case gain"
 
 
 def test_a_bare_matrix_that_looks_like_a_loss() -> None:

@@ -56,7 +56,7 @@ def test_models_without_the_package_of_their_data(monkeypatch: pytest.MonkeyPatc
     def refuse(path: object) -> None:
         raise lo.errors.LdpoptError("the package is not installed", do='pip install "ldpopt[data]"')
 
-    monkeypatch.setattr("ldpopt.statement.modelfile.read_model", refuse)
+    monkeypatch.setattr("ldpopt.problem.modelfile.read_model", refuse)
     result = run_cli("models")
     assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
     assert "anes96_income" in result.stderr

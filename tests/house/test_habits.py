@@ -42,25 +42,12 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
     coin = solution.mechanism
     coin.save(tmp_path / "coin.json")
     assert lo.Mechanism.load(tmp_path / "coin.json") == coin
-    with pytest.warns(DeprecationWarning, match=r"Mechanism\.save\(\)"):
-        coin.to_json(tmp_path / "old.json")
-    with pytest.warns(DeprecationWarning, match=r"Mechanism\.load\(\)"):
-        assert lo.Mechanism.from_json(tmp_path / "old.json") == coin
     assert "epsilon 1.09861, delta 0: certified" in solution.summary()
     pytest.importorskip("matplotlib")
     for ax in (coin.plot(), lo.plot(solution), lo.plot(coin.audit()), lo.plot(lo.sweep(PROBLEM, [0.5, 1.0]))):
         assert ax.get_xlabel()
     with pytest.raises(StatementError, match="no picture"):
         lo.plot(PROBLEM)
-
-
-def test_sweep_is_a_module_and_can_be_called() -> None:
-    from ldpopt.sweep import SweepResult
-
-    found = lo.sweep(PROBLEM, ["log(3)"])
-    assert isinstance(found, SweepResult)
-    assert found.rows[0].value == lo.sweep.sweep(PROBLEM, ["log(3)"]).rows[0].value
-    assert "Solve and certify a problem, or several, at many budgets" in (type(lo.sweep).__call__.__doc__ or "")
 
 
 def test_one_verb_makes_an_answer_a_report() -> None:
@@ -74,8 +61,6 @@ def test_one_verb_makes_an_answer_a_report() -> None:
     for protocol in (lo.mean.Duchi(1.0), lo.frequencies.RandomizedResponse(["no", "yes"], 1.0)):
         answers = [0.5, -1.0] if hasattr(protocol, "domain") else people
         assert len(protocol.privatize(answers, rng=1)) == len(answers)
-        with pytest.warns(DeprecationWarning, match="privatize"):
-            protocol.randomize(answers, rng=1)
 
 
 KINDS = {

@@ -19,7 +19,7 @@ from builders import thorough_or
 from ldpopt import Mechanism
 from ldpopt.foundation import files
 from ldpopt.foundation.files import replacing
-from ldpopt.statement.modelfile import load_model
+from ldpopt.problem.modelfile import load_model
 
 KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(6, 60)))
 
@@ -48,7 +48,7 @@ one, other = (lo.Mechanism(rng.dirichlet(np.ones(150), size=150)) for _ in range
 forever(lambda: one.save("out"), lambda: other.save("out"))
 """,
     "model": """
-from ldpopt.statement.modelfile import save_model
+from ldpopt.problem.modelfile import save_model
 one, other = (lo.Problem(rng.dirichlet(np.ones(80)), rng.random((80, 80)), lo.PureLDP(1.0)) for _ in range(2))
 forever(lambda: save_model(one, "out"), lambda: save_model(other, "out"))
 """,

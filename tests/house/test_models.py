@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ldpopt
-from ldpopt.statement.modelfile import Model, read_model, save_model
+from ldpopt.problem.modelfile import Model, read_model, save_model
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
 UTILITY = [path for path in MODELS if "[workload" not in path.read_text(encoding="utf-8")]

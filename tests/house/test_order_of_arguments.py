@@ -12,7 +12,7 @@ import ldpopt
 BUDGETS = {"epsilon", "epsilons", "privacy"}
 BEGIN_WITH_THE_BUDGET = {"extreme_points", "polytope"}
 """Besides notions and `ldpopt.mean`: the polytope of a notion is a fact of the notion."""
-RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, ldpopt.sweep.Row}
+RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, ldpopt.studies.sweep.Row}
 """Results, which no user makes."""
 
 

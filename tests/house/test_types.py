@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import ldpopt
 from builders import THOROUGH, load_script
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("typed_script.py")
 WRONG = """
 import ldpopt
-from ldpopt.sweep import SweepResult
+from ldpopt.studies.sweep import SweepResult
 
 problem = ldpopt.Problem([0.4, 0.6], "identity", ldpopt.PureLDP(1.0))
 found: SweepResult = ldpopt.sweep(problem, [1.0])
@@ -32,21 +31,6 @@ slow = pytest.mark.skipif(not THOROUGH, reason="in the thorough set: a checker r
 def test_the_script_runs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     load_script(SCRIPT).main(tmp_path)
-
-
-@pytest.mark.parametrize("name", sorted(ldpopt._MODULES))
-def test_a_module_with_a_public_name_has_a_stub(name: str) -> None:
-    told = (ROOT / f"ldpopt/{name}.pyi").read_text(encoding="utf-8")
-    assert told == f"from ldpopt.{ldpopt._MODULES[name]} import *\n"
-
-
-def test_callable_modules_have_the_attributes_of_their_types() -> None:
-    """`_callables.pyi` names all that `__all__` does, and nothing that is not there."""
-    text = (ROOT / "ldpopt/_callables.pyi").read_text(encoding="utf-8")
-    sweep, plot = text[text.index("class _Sweep") :].split("class _Plot")
-    for module, told in ((ldpopt.sweep, sweep), (ldpopt.plot, plot)):
-        named = {line.split()[0] for line in told.splitlines() if line.startswith("    ")}
-        assert named == {*module.__all__, "__call__"}
 
 
 @slow

@@ -39,6 +39,7 @@ from ldpopt import (
     plan,
     plan_sample,
     plot,
+    plotting,
     save_model,
     simplex,
     solve,
@@ -47,7 +48,7 @@ from ldpopt import (
     utility,
 )
 from ldpopt.mean import Duchi
-from ldpopt.sweep import Row, SweepResult
+from ldpopt.studies.sweep import Row, SweepResult
 
 
 def statements() -> list[Problem]:
@@ -139,7 +140,12 @@ def grids(problem: Problem, folder: Path) -> None:
     rows: tuple[Row, ...] = found.rows + again.rows + also.rows
     assert len(rows) == 5
     assert found.to_frame().shape[0] == 2
-    for ax in (plot(found), plot.sweep(again), ldpopt.plot(solve(problem)), plot.polytope(problem.privacy)):
+    for ax in (
+        plot(found),
+        plotting.sweep(again),
+        ldpopt.plot(solve(problem)),
+        plotting.polytope(problem.privacy),
+    ):
         title: str = ax.get_title()
         assert title
     save_model(problem, folder / "model.toml")

@@ -10,8 +10,8 @@ import ldpopt as lo
 from ldpopt import closed_forms, constraints, convex, mean, regions, simulate, sweep, utility
 from ldpopt.errors import LdpoptError
 from ldpopt.frequencies import RandomizedResponse
-from ldpopt.repair import repair
-from ldpopt.statement.prior import read_prior, read_priors
+from ldpopt.mechanism.repair import repair
+from ldpopt.problem.prior import read_prior, read_priors
 
 INPUTS, OUTPUTS, NUMBERS = ("A", "B", "C"), ("x", "y", "z", "w"), (-1.0, 0.0, 1.0)
 PRIOR = pd.Series([0.5, 0.3, 0.2], INPUTS)
@@ -108,8 +108,8 @@ ALIGNED = {
     "plan_sample(half_width)": (UPPER, lambda h: lo.plan_sample(TRUTHFUL, half_width=h)),
     "plan_sample(prior)": (PRIOR, lambda p: lo.plan_sample(TRUTHFUL, half_width=0.1, prior=p)),
     "RandomizedResponse.estimate": (COUNTS, lambda c: frequencies(RandomizedResponse(INPUTS, 1.0).estimate(c))),
-    "simulate": (PRIOR, lambda p: simulate.simulate(TRUTHFUL, p, population=50, repeats=2, rng=1).utilities),
-    "sweep": (PRIORS, lambda p: sweep.sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value")),
+    "simulate": (PRIOR, lambda p: simulate(TRUTHFUL, p, population=50, repeats=2, rng=1).utilities),
+    "sweep": (PRIORS, lambda p: sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value")),
     "bins(values)": (VALUES, lambda v: found(closed_forms.bins(PRIOR, v, 1.0))),
     "kernel(prior)": (PRIOR, lambda p: found(closed_forms.kernel(DISTANCE, p, 2.0))),
     "kernel(distance)": (DISTANCE, lambda d: found(closed_forms.kernel(d, PRIOR, 2.0))),

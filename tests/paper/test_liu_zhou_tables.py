@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from builders import load_script
-from ldpopt import experiment, mean
+from ldpopt import mean
+from ldpopt.studies import experiment
 
 pytest.importorskip("matplotlib", reason='the script draws; pip install "ldpopt[plot]"')
 SCRIPT = Path(__file__).parents[2] / "examples" / "papers" / "liu_zhou_tables.py"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.designing.methods.finite_field import Field, field
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 LARGEST = 200
 """Most answers for which designs are built."""
@@ -31,11 +31,7 @@ SEARCHED = 40
 def block_design(n: int, size: int) -> Float | None:
     """Balanced sets of ``size`` of ``n`` answers, as few as are known here.
 
-    Returns
-    -------
-    ndarray, shape (b, n), or None
-        Indicators; None where none is known with fewer sets than a basic solution has reports, ``n (n-1) / 2 + 1``, or
-        ``n`` is more than 200.
+    Result: (b, n).
 
     Examples
     --------

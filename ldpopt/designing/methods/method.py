@@ -10,8 +10,8 @@ from typing import ClassVar
 from ldpopt.certificate.design_bound import Bound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
 
 
@@ -86,13 +86,7 @@ class DesignMethod(ABC):
 
     @abstractmethod
     def solve(self, task: DesignTask) -> RawDesign:
-        """Find a channel, its left inverse and multipliers.
-
-        Raises
-        ------
-        NotRepresentableError
-            If floats, or channels of moderate size, do not suffice; another method is tried then.
-        """
+        """Find a channel, its left inverse and multipliers."""
 
     def __str__(self) -> str:
         """Return the name."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, read_size
+from ldpopt.foundation.numbers import Float, read_size
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric

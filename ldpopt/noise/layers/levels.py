@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ldpopt import solvers
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, frozen, real_array
+from ldpopt.foundation.numbers import Float, frozen, real_array
 from ldpopt.foundation.rows import Int
 from ldpopt.solvers.program import LinearProgram, Span
 

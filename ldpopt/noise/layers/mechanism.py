@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
-from ldpopt.foundation.checks import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
@@ -23,9 +23,9 @@ from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import bfs_partition
 from ldpopt.privacy.neighbors.relation import require_undirected
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility, resolve
 from ldpopt.solving.solve import solve
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility, resolve
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -10,10 +10,10 @@ import numpy as np
 
 from ldpopt import solvers
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
-from ldpopt.foundation.checks import Float, is_whole
+from ldpopt.foundation.numbers import Float, is_whole
 from ldpopt.foundation.rows import Int
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import LinearProgram, Span
-from ldpopt.statement.problem import Problem
 
 Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 
@@ -94,13 +94,7 @@ def normalized(levels: Int, budget: float) -> Float:
 
 
 def normalize(case: RepairInput) -> Float:
-    """Normalize the weights, if that keeps epsilon.
-
-    Raises
-    ------
-    PrivacyViolationError
-        If the normalizers differ too much.
-    """
+    """Normalize the weights, if that keeps epsilon."""
     found = case.edges.loss(case.budget)
     if found > case.budget * (1 + 1e-12):
         raise PrivacyViolationError(
@@ -123,13 +117,7 @@ def reduce_budget(case: RepairInput) -> Float:
 
 
 def column_weights(case: RepairInput) -> Float:
-    r"""Solve ``max sum_r w_r sum_x prior[x] gain[x, r] K[x, r]`` over ``w >= 0``, ``K w = 1``, ``K = exp(-epsilon L)``.
-
-    Raises
-    ------
-    NoSolutionError
-        If no weights make all rows sum to one.
-    """
+    r"""Solve ``max sum_r w_r sum_x prior[x] gain[x, r] K[x, r]`` over ``w >= 0, K w = 1``; ``K = exp(-epsilon L)``."""
     return _best_column_weights(case, np.exp(-case.budget * case.levels), np.arange(case.levels.shape[1]))
 
 
@@ -205,11 +193,6 @@ def window(case: RepairInput) -> Float:
 
     Noise on a group has the same distribution for all inputs, so all normalizers are equal. The Bayes remap is
     post-processing. The torus replaces the full group; it is a group itself, so its noise is private at any size.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the values are neither integers nor tuples of integers, or too far apart.
     """
     values = _integer_values(case.problem.inputs, case.value)
     shape, noise = _torus_noise(values, case)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.privacy import TiedNotion
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int, lengths_of
@@ -69,13 +69,7 @@ class Rays:
 
 
 def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MOST, deadline: Deadline = NO_LIMIT) -> Rays:
-    """List the extreme rays of a notion, from its definition.
-
-    Raises
-    ------
-    NotRepresentableError
-        If its columns are no cone of mutual ties or of sensitive answers, or the rays are too many to list.
-    """
+    """List the extreme rays of a notion, from its definition."""
     ties = definition_of(privacy, inputs)
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
@@ -91,13 +85,7 @@ def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MOST, deadl
 
 
 def definition_of(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
-    """All ties of a notion whose columns are a cone.
-
-    Raises
-    ------
-    NotRepresentableError
-        If they are not.
-    """
+    """All ties of a notion whose columns are a cone."""
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
     is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
     if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
@@ -125,13 +113,7 @@ def _one_sided(ties: Ties, most: int) -> Rays:
 
 
 def require_said(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
-    """Refuse weights of 0 for all answers that may give some report.
-
-    Raises
-    ------
-    StatementError
-        Naming one of the answers.
-    """
+    """Refuse weights of 0 for all answers that may give some report."""
     silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
     if len(silent):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.lengths import Int, Lengths
 
 MOST = 100_000
@@ -28,24 +28,7 @@ CELLS = 2**21
 def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) -> Int:
     """List the extreme rays of a connected cone.
 
-    Parameters
-    ----------
-    ties : Lengths
-        Ties that connect all answers.
-    most : int
-        Most rays. Default: ``100000``.
-    deadline : Deadline
-        When to give up. Default: ``NO_LIMIT``.
-
-    Returns
-    -------
-    int array, shape (k, n)
-        How far each answer is below the largest one, in ascending order of the rows.
-
-    Raises
-    ------
-    NotRepresentableError
-        If they are more than ``most``, the answers are too many to search for them, or the deadline is over.
+    Result: (k, n).
 
     Examples
     --------

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import real_array, real_number, short_repr
 from ldpopt.foundation.labelled import is_labelled, take_labels
+from ldpopt.foundation.numbers import real_array, real_number, short_repr
 from ldpopt.privacy.neighbors.relation import distinct, graph_of
 
 if TYPE_CHECKING:

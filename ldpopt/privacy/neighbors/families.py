@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import require_memory, whole_number
+from ldpopt.foundation.numbers import require_memory, whole_number
 from ldpopt.privacy.neighbors.relation import MOST_CELLS, distinct, graph_of
 
 if TYPE_CHECKING:

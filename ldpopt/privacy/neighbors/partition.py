@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy.neighbors.relation import is_node, require_undirected
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def bfs_partition(
 
     Examples
     --------
-    >>> from ldpopt.neighbors import path
+    >>> from ldpopt.privacy.neighbors import path
     >>> line = path(range(-2, 3))
     >>> [[sorted(layer) for layer in bfs_partition(line, 0, value)] for value in (None, abs)]
     [[[0], [-1, 1], [-2, 2]], [[0], [1], [2]]]

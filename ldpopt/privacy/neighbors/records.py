@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr, whole_number
+from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.privacy.neighbors.relation import MOST_CELLS, graph_of
 
 if TYPE_CHECKING:

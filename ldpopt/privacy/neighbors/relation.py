@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import require_room, short_repr
+from ldpopt.foundation.numbers import require_room, short_repr
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,13 +46,7 @@ def is_node(label: Any, graph: Graph) -> bool:
 
 
 def distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
-    """Return the labels as they are named.
-
-    Raises
-    ------
-    StatementError
-        If there is no label, a label is a duplicate, or one is None or nan.
-    """
+    """Return the labels as they are named."""
     require_room(labels, "list of labels")
     try:
         names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)

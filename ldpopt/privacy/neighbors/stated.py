@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy.neighbors.families import complete, cycle, grid, path
 from ldpopt.privacy.tables import MisstatedError
 
@@ -34,13 +34,7 @@ def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[st
 
 
 def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
-    """Make the graph that a table states.
-
-    Raises
-    ------
-    MisstatedError
-        With the key of what is wrong.
-    """
+    """Make the graph that a table states."""
     kind, edges, sizes = _read_keys(table)
     if (None in sizes) if kind == "grid" else (sizes != (None, None)):
         do = "state rows and columns with kind = 'grid' and nowhere else"

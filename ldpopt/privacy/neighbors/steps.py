@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import is_whole, short_repr
+from ldpopt.foundation.numbers import is_whole, short_repr
 from ldpopt.privacy.neighbors.relation import distinct, graph_of
 
 if TYPE_CHECKING:

@@ -63,13 +63,7 @@ def packed(solver: Solver, outcome: Outcome) -> tuple[dict[str, Any], Arrays]:
 
 
 def unpacked(solver: Solver, facts: Mapping[str, Any], arrays: Arrays) -> Outcome:
-    """Return the outcome that was packed, or raise the error.
-
-    Raises
-    ------
-    Exception
-        The error of the solver; of the same class if it is a class of ldpopt or of Python.
-    """
+    """Return the outcome that was packed, or raise the error."""
     if "error" in facts:
         raise rebuilt(facts)
     found = {name: arrays.get(name) for name in OUTCOME}

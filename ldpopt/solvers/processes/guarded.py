@@ -59,13 +59,6 @@ class Guarded(Solver):
         The start of the process and the import of the solver count; the solver gets the time that is left. A kill at
         the limit is `Status.LIMIT`. If the solver crashed, or something else killed it, the status is `Status.FAILED`,
         and ``raw_status`` names the signal.
-
-        Raises
-        ------
-        SolverOptionError
-            If the solver refuses an option, or one is not a plain value and cannot be sent.
-        LdpoptError
-            If no process can be started.
         """
         program, exponent = with_unit_costs(program)
         return in_costs(self._solve(program, time_limit, options), exponent)
@@ -156,15 +149,7 @@ class _Child:
         self._output_thread.start()
 
     def load(self, address: dict[str, str], deadline: float | None) -> None:
-        """Import a solver in the child, if it is not imported yet.
-
-        Raises
-        ------
-        LdpoptError
-            If the process cannot start.
-        _LateError
-            If the deadline is over; the import continues for later calls.
-        """
+        """Import a solver in the child, if it is not imported yet."""
         if address in self._loaded:
             return
         request = (address, {}) if self.loading is None else ()
@@ -183,15 +168,7 @@ class _Child:
         return address == self.loading or address in self._loaded
 
     def exchange(self, facts: dict[str, Any], arrays: Any, deadline: float | None) -> Any:
-        """Send a request and return the reply.
-
-        Raises
-        ------
-        TypeError
-            If a fact cannot be written as JSON.
-        _LateError, _EndedError
-            If there is no reply; the child has then ended, as after Ctrl-C.
-        """
+        """Send a request and return the reply."""
         try:
             return self._reply(deadline, facts, arrays)
         except _LateError:

@@ -14,13 +14,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send(stream: IO[bytes], facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write facts (types of JSON) and arrays of numbers.
-
-    Raises
-    ------
-    TypeError
-        If a fact is not text, a number, a list or a mapping; nothing is written then.
-    """
+    """Write facts (types of JSON) and arrays of numbers."""
     layout = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
     header = json.dumps({"facts": facts, "arrays": layout}, default=_plain).encode()
     stream.write(_LENGTH.pack(len(header)) + header)
@@ -30,13 +24,7 @@ def send(stream: IO[bytes], facts: Mapping[str, Any], arrays: Mapping[str, NDArr
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read what `send` wrote.
-
-    Raises
-    ------
-    EOFError
-        If the other end is closed.
-    """
+    """Read what `send` wrote."""
     header = json.loads(_exactly(stream, *_LENGTH.unpack(_exactly(stream, _LENGTH.size))))
     arrays = {}
     for name, kind, shape in header["arrays"]:

@@ -22,13 +22,13 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import LARGEST, Budget
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.exact.simplex import canonical_form, improve
 from ldpopt.solving.exact.simplex.standard import basis_in
 from ldpopt.solving.solution import Solution
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
 
 MAX_SIZE = 8
 """Largest number of inputs, and of outputs, of a problem that is solved in rationals."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpopt.certificate.compact import Prices
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.newton import Iterate, Newton
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
+from ldpopt.solving.log import LOG
 
 NON_IMPROVING_STEPS = 6
 """Steps without a better gap, once the products are negligible, after which the iteration has stalled."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solvers import Feature, Outcome, Solver, Status
@@ -58,13 +58,6 @@ class Interior(Solver):
 
         With ``kept`` that outcome is of a program with other outputs: ``kept[j]`` is the position of output ``j``
         there, or -1.
-
-        Raises
-        ------
-        NotRepresentableError
-            If the program is not a plain compact one.
-        SolverOptionError
-            If an option is unknown, ``gap`` is not a positive number, or ``steps`` not a positive integer.
         """
         _read_options(options, gap, steps)
         structure = _structure(program)

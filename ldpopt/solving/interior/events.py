@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.steps import NewtonSystem, PathResult, Point, cholesky, follow_path
 
 GAP = 1e-11

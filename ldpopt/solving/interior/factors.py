@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.cores import in_threads, over_rows, parts_of
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.levels import Levels
 
@@ -39,19 +39,7 @@ class LevelFactors:
     ) -> LevelFactors:
         """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
 
-        Parameters
-        ----------
-        levels : Levels
-            Blocks of the matrices.
-        scale, excess : float arrays, shape (m, n)
-            A positive vector for each output, and its product with the output's matrix, entry by entry times itself;
-            ``excess`` is overwritten.
-        off : float array, shape (m, edges)
-            Minus the entries off the diagonals.
-        weights : float array, shape (m, n), or None
-            For the sums with weights.
-        room : float array, shape (m, numbers)
-            Overwritten by the eliminated pivot blocks.
+        Shapes: ``scale``, ``excess`` (m, n), ``off`` (m, edges), ``weights`` (m, n), ``room`` (m, numbers).
 
         Notes
         -----

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.cores import over_rows
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
@@ -52,12 +52,7 @@ class GraphProgram:
     def of(cls, ties: Ties, cost: Float, gain: Float | None) -> GraphProgram | None:
         """Scale the objective to a largest weight of 1; None if it is zero or not finite.
 
-        Parameters
-        ----------
-        ties : Ties
-            Mutual ties; every input has one.
-        cost, gain : float arrays, shape (n, m)
-            To be maximized.
+        Shapes: ``cost``, ``gain`` (n, m).
         """
         n = ties.n
         unit = float(np.abs(cost if gain is None else gain / n).max())

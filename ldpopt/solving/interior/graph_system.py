@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.factors import LevelFactors
 from ldpopt.solving.interior.graph_program import GraphProgram
 from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.interior.graph_program import GraphProgram
@@ -71,24 +71,7 @@ class GraphResult:
 def solve_graph(
     data: GraphProgram, *, gap: float = GAP, steps: int = MAX_STEPS, deadline: Deadline = NO_LIMIT
 ) -> GraphResult:
-    """Follow the central path; the best point so far is returned, whatever ended the iteration.
-
-    Parameters
-    ----------
-    data : GraphProgram
-        The program.
-    gap : float
-        Relative gap at which to stop; default: ``GAP``.
-    steps : int
-        Largest number of steps; default: ``MAX_STEPS``.
-    deadline : Deadline, optional
-        When to stop; default: ``NO_LIMIT``.
-
-    Returns
-    -------
-    GraphResult
-        In the middle of the optimal face.
-    """
+    """Follow the central path; the best point so far is returned, whatever ended the iteration."""
     m, n = data.shape
     room = np.empty((m, data.levels.numbers))
     # Where rounding is all that is left, numbers may overflow; such a step is not used.

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 PANEL = 32
@@ -163,23 +163,8 @@ def factor(
 ) -> None:
     """Factor the matrices of some outputs, and add their inverses to a sum.
 
-    Parameters
-    ----------
-    start, low, high, inner, cross : int arrays
-        Of `Levels`.
-    scale : float array, shape (outputs, n)
-        Positive numbers by which rows and columns are multiplied while factoring.
-    excess : float array, shape (outputs, n)
-        Row sums of the matrices so scaled; overwritten.
-    off : float array, shape (outputs, edges)
-        Minus the entries off the diagonals, not negative.
-    blocks : float array, shape (outputs, sum of squares of the levels' sizes)
-        Changed in place: the eliminated ``D_i``, without the scaling.
-    gain : float array, shape (outputs, n) or (0, n)
-        In the worst case: weights of the inputs.
-    total : float array, shape (1 or 4, numbers)
-        Changed in place: the sum of the inverses ``G``, its lower half level by level; in the worst case also of
-        ``G gain``, ``gain G`` and ``gain G gain`` (columns and rows times the weights).
+    Shapes: ``scale`` (outputs, n), ``excess`` (outputs, n), ``off`` (outputs, edges), ``gain`` (outputs, n), ``total``
+    (1 or 4, numbers).
     """
     n, count, widest = scale.shape[1], len(start) - 1, start[1] - start[0]
     for i in range(1, count):
@@ -360,12 +345,7 @@ def solve(
 ) -> None:
     """Solve the systems of some outputs: forwards and backwards through the levels.
 
-    Parameters
-    ----------
-    start, low, high, inner, cross, off, blocks
-        As in `factor`.
-    right, found : float arrays, shape (outputs, n)
-        Right-hand sides, which are overwritten, and solutions.
+    Shapes: ``right``, ``found`` (outputs, n).
     """
     count = len(start) - 1
     for j in range(len(right)):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 SWEEPS = 8
@@ -46,13 +46,6 @@ class Levels:
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> Levels:
         """Search breadth first, in every component from a vertex at its end.
-
-        Parameters
-        ----------
-        n : int
-            Number of vertices.
-        first, second : int arrays
-            Ordered pairs; each stands with its reverse.
 
         Notes
         -----

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 BLOCK = 1 << 14
 """Entries of one block of work, which fits in a processor's cache."""

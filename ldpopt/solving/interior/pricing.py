@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldpopt.certificate.compact import Prices
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float = 0.0) -> float:

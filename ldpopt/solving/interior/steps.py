@@ -14,8 +14,8 @@ from typing import ClassVar, Generic, Self, TypeVar
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 
 STEP_TO_BOUNDARY = 0.995
 """Share of the distance to the boundary that a step goes."""
@@ -158,23 +158,7 @@ def follow_path(
     stalled_steps: int,
     deadline: Deadline,
 ) -> PathResult[P]:
-    """Follow the central path until value and bound agree, the gap no longer improves, or time is over.
-
-    Parameters
-    ----------
-    start : Point
-        With positive slacks and multipliers.
-    measure : callable
-        Gap between a point's value and the bound of its multipliers, absolute and relative.
-    system : callable
-        The Newton system at a point.
-    gap : float
-        Relative gap at which to stop.
-    steps, stalled_steps : int
-        Largest numbers of steps, and of consecutive steps without a smaller gap.
-    deadline : Deadline
-        When to stop.
-    """
+    """Follow the central path until value and bound agree, the gap no longer improves, or time is over."""
     at, best, (distance, share), stale = start, start, measure(start), 0
     longest = 0.0
     for step in range(steps):

@@ -6,8 +6,8 @@ Arrays of ties have the shape (m, pairs), arrays of entries (m, n). Pair ``e`` s
 
 from __future__ import annotations
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 

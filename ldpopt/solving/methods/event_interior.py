@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.events import EventProgram
 
 SCALE = 1024.0

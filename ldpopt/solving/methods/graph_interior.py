@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import program_of_pairs, worst_case_scale
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
     from ldpopt.solving.interior.graph_program import GraphProgram
@@ -69,13 +69,7 @@ class GraphInteriorPoint(Method):
 
 
 def read_problem(task: Task) -> GraphProgram:
-    """The problem as the interior point by outputs reads it.
-
-    Raises
-    ------
-    NotRepresentableError
-        If its ties are not mutual, too weak or too strong, or if it has other rows.
-    """
+    """The problem as the interior point by outputs reads it."""
     from ldpopt.solving.interior.graph_program import GraphProgram
 
     problem, form = task.problem, task.form

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 
-from ldpopt.foundation.clock import NO_LIMIT, Deadline, OutOfTimeError
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.solving.log import LOG
 
 SILENT_SECONDS = 2.0
 """Seconds after which the log says what is waited for; loading takes less."""
@@ -48,18 +48,7 @@ class Loops:
     _are_ready: bool = field(default=False, init=False)
 
     def wait(self, deadline: Deadline = NO_LIMIT) -> None:
-        """Return when the loops are ready.
-
-        Parameters
-        ----------
-        deadline : Deadline, optional
-            When to stop waiting; default: ``NO_LIMIT``.
-
-        Raises
-        ------
-        NotCompiledError
-            If the deadline is over before.
-        """
+        """Return when the loops are ready."""
         if self._are_ready:
             return
         with self._lock:

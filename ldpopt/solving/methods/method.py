@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.privacy import MetricDP
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.numbers import Float
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.interior.pricing import project_to_private
 from ldpopt.solving.limits import Limits
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
 from ldpopt.solving.methods.sifting_problem import SiftingProblem
 from ldpopt.solving.problem_form import ProblemForm
@@ -73,13 +73,7 @@ class OutputSifting(Method):
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Solve by sifting.
-
-        Raises
-        ------
-        NotRepresentableError
-            If the program is not a plain compact one, or epsilon is so small that it has no interior.
-        """
+        """Solve by sifting."""
         if not self.suits(task.form, task.limits):
             what = (
                 f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by output sifting"

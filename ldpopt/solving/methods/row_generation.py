@@ -14,17 +14,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.answers import separated
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.limits import Limits
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
-from ldpopt.statement.problem import Problem
 
 SECOND_POINT_SHARE = 0.1
 """Position of the second point on the segment from the inner to the outer point."""

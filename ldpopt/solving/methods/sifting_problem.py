@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.compact import Prices
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior.pricing import best_bound
-from ldpopt.statement.problem import Problem
-from ldpopt.statement.utility import Utility
 
 INITIAL_OUTPUTS = 24
 """Number of outputs of the first restricted program."""

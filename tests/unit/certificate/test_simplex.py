@@ -11,6 +11,7 @@ import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, Problem, PureLDP, certify, solve
 from ldpopt.errors import InfeasibleError, NotRepresentableError, StatementError, UnboundedError
+from ldpopt.problem.constraints import unbiased
 from ldpopt.solvers import find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.exact.simplex import (
@@ -24,7 +25,6 @@ from ldpopt.solving.exact.simplex import (
 )
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.solution import Solution
-from ldpopt.statement.constraints import unbiased
 
 INF = np.inf
 

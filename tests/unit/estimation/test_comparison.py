@@ -11,7 +11,7 @@ from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save
 from ldpopt.designing import FrequencyDesign
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.statement.design_problem import DesignProblem
+from ldpopt.problem.design_problem import DesignProblem
 
 
 @pytest.mark.parametrize("how", [{}, {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])

@@ -14,7 +14,7 @@ from ldpopt import PureLDP, audit_sampler, frequencies, solve
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.frequencies.local_hashing import PRIME, collision_probability, hash_label
 from ldpopt.frequencies.subset_selection import SubsetSelection
-from ldpopt.statement.problem import Problem
+from ldpopt.problem.problem import Problem
 
 KINDS = {
     "grr": frequencies.RandomizedResponse,

@@ -14,9 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders import run_cli
-from ldpopt import Counts, Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
+from ldpopt import (
+    Counts,
+    Mechanism,
+    PureLDP,
+    Survey,
+    Workload,
+    count_folder,
+    design,
+    estimate_frequencies,
+    privatize_folder,
+)
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.folders import count_folder, privatize_folder
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.tables.origin import read_origin
 

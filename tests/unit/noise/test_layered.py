@@ -12,7 +12,7 @@ from builders import hops
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.noise.layers import bfs_mechanism, level_matrix
 from ldpopt.privacy.neighbors import cayley, cycle, grid, histograms, path
-from ldpopt.statement.utility import Utility
+from ldpopt.problem.utility import Utility
 
 GRAPHS = {
     "star": nx.star_graph(12),

@@ -15,7 +15,7 @@ import ldpopt as lo
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, ModelFileError, StatementError
-from ldpopt.foundation.clock import Deadline, OutOfTimeError
+from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties

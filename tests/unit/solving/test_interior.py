@@ -10,7 +10,7 @@ import pytest
 import ldpopt as lo
 from builders import hops, run_cli
 from ldpopt.errors import NotRepresentableError, SolverOptionError, StatementError
-from ldpopt.foundation.clock import NO_LIMIT
+from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior import central_path

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.loops import Loops, NotCompiledError
 

@@ -12,7 +12,7 @@ import pytest
 import ldpopt as lo
 from builders import distances, random_problem, seconds
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.clock import Deadline, OutOfTimeError
+from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.method import Task

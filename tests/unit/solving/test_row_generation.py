@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import ldpopt as lo
 from builders import cases, random_problem
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.events import EventProgram
 from ldpopt.solving.methods.event_interior import EventInteriorPoint

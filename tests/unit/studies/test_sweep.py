@@ -13,10 +13,10 @@ import pytest
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.processes.board import Lost
+from ldpopt.processes.run import Finished
 from ldpopt.studies.points import Case, Grid, Place
 from ldpopt.studies.sweep import sweep
-from ldpopt.workers.board import Lost
-from ldpopt.workers.run import Finished
 
 BINARY = Problem([0.3, 0.7], "identity", PureLDP(1.0), inputs=["no", "yes"])
 

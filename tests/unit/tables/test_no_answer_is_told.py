@@ -16,10 +16,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders import run_cli
-from ldpopt import Counts, Mechanism, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies, mean
+from ldpopt import (
+    Counts,
+    Mechanism,
+    PureLDP,
+    SecretKey,
+    Survey,
+    Workload,
+    count_folder,
+    design,
+    estimate_frequencies,
+    mean,
+    privatize_folder,
+)
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import LdpoptError, StatementError, showing_values
-from ldpopt.folders import count_folder, privatize_folder
 from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 from ldpopt.studies.resampling import Resampled
 from ldpopt.tables.files import reading

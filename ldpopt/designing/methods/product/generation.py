@@ -10,8 +10,8 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.images import generators, lifted, orbit, placements
 from ldpopt.designing.methods.product.program import solve_reduced
 from ldpopt.designing.methods.product.sets import LISTED, masks, spaces
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 
 POINTS = 64
 """Most combinations of attributes that a set may depend on, more where the workload itself asks for more."""

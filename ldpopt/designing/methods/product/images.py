@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpopt.certificate.scheme import Permutation, Scheme
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:

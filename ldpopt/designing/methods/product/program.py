@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 STEPS = 200
 """Limit on Newton steps; 20 to 40 are usual."""
@@ -23,14 +23,7 @@ def solve_reduced(cost: Float, told: Float, gap: float) -> tuple[Float, float]:
 
     The value is homogeneous: ``sum q = 1`` is replaced by adding ``sum q`` to the value and scaling at the end.
 
-    Parameters
-    ----------
-    cost : ndarray, shape (c,)
-        ``c``, positive.
-    told : ndarray, shape (m, c)
-        ``s``, not negative.
-    gap : float
-        Relative gap at which to stop.
+    Shapes: ``cost`` (c,), ``told`` (m, c).
 
     Examples
     --------

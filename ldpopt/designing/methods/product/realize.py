@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.generation import Orbits
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 MASSES = 1 << 53
 """Sum of a row's masses."""

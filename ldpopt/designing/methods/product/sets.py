@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.pricing import Price, climb, indicators
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 LISTED = 16
 """Most combinations whose sets are all listed."""

@@ -22,8 +22,8 @@ from ldpopt.designing.methods.relaxation.relaxation import LEAST_GAP, relax
 from ldpopt.designing.methods.relaxation.weighting import Weighted, Weighting
 from ldpopt.designing.pricing import Price, Staircases, climb
 from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 ROUNDS = 60
@@ -76,25 +76,7 @@ def generate_large(
 ) -> Optimum:
     """Design for staircase columns of many answers.
 
-    Parameters
-    ----------
-    contrasts : Contrasts
-        Workload and weights.
-    cone : Staircases
-        The columns.
-    hints : sequence of permutations
-        Possible symmetries. Default: ``()``.
-    gap : float
-        Relative gap of the average variance that is aimed at. Default: ``1e-3``.
-    deadline : Deadline
-        When to stop anyway, with what there is.
-    candidates : ndarray, shape (c, n), optional
-        Sets to begin with, besides those drawn.
-
-    Returns
-    -------
-    Optimum
-        The best design, with the multipliers of the bound.
+    Shapes: ``candidates`` (c, n).
     """
     permutations = involutions(group(contrasts, hints, cone))
     n = len(contrasts.weights)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.symmetry import Permutations
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 LEAST = 1e-5
 """Least share that is taken as such."""
@@ -24,19 +24,7 @@ HALVINGS = 30
 def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
     """Draw sets.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (n, n)
-        Share of the sets that have two answers; on the diagonal, one answer.
-    count : int
-        How many.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray, shape (count, n)
-        Indicators; every set has some answers and not all.
+    Shapes: ``shares`` (n, n); result (count, n).
     """
     n = len(shares)
     single = np.clip(np.diag(shares), LEAST, 1 - LEAST)

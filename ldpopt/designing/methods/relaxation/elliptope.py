@@ -18,8 +18,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from ldpopt.designing.dual import Dual
 from ldpopt.designing.pricing import Staircases
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 
 FASTER = 0.15
 """Factor of the barrier's weight from one center to the next."""
@@ -65,23 +65,7 @@ class _Cost:
 def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT) -> Dual:
     """Find the smallest cost that is proved for all columns.
 
-    Parameters
-    ----------
-    dual : Dual
-        Multipliers whose costs are to be bounded.
-    form : ndarray, shape (n, n)
-        ``N``.
-    cone : Staircases
-        The columns.
-    gap : float
-        Relative accuracy of the bound.
-    deadline : Deadline
-        When to stop with what is proved by then. Default: ``NO_LIMIT``.
-
-    Returns
-    -------
-    Dual
-        The multipliers with a cost that is proved.
+    Shapes: ``form`` (n, n).
     """
     r, size = dual.weights, dual.value
     n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2

@@ -17,8 +17,8 @@ from ldpopt.designing.dual import Dual
 from ldpopt.designing.methods.relaxation.elliptope import raise_cost
 from ldpopt.designing.methods.relaxation.vectors import Moments, Program
 from ldpopt.designing.pricing import Staircases
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 
 LIFTS = (1e-6, 1e-9)
 """Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.pricing import Staircases
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.designing.methods.relaxation.coordinates import Coordinates
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 
 STEPS = 100
 """Limit on steps of L-BFGS for each choice of multipliers."""

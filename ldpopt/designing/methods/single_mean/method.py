@@ -17,8 +17,8 @@ from ldpopt.designing.methods.single_mean.pricing import pieces, raised, slack_a
 from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
 from ldpopt.designing.methods.single_mean.rounding import exact_channel, shifted, steps_of
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 
 FIRST = 31
 """Report values to begin with."""

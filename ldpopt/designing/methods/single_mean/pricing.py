@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 
 @dataclass(frozen=True, eq=False)

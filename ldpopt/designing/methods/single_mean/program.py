@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 
 STEPS = 120
 """Limit on Newton steps; 15 to 40 are usual."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ldpopt.certificate.integers import Exactly
 from ldpopt.designing.methods.single_mean.program import MeanProgram
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 
 MASSES = 1 << 53
 """Sum of a row's masses."""
@@ -71,20 +71,7 @@ def exact_channel(
 ) -> Exact | None:
     """Solve for report values on the grid, and round so that every mean is exact; None where that fails.
 
-    Parameters
-    ----------
-    numbers : ndarray, shape (n,)
-        ``w``.
-    values, largest : ndarray, shape (m,)
-        Report values and their largest probabilities.
-    epsilon : Budget
-        How private.
-    r : ndarray, shape (n,) or None
-        Weights, or none for the worst case.
-    gap : float
-        Relative gap of the program.
-    deadline : Deadline
-        When to stop with a larger gap.
+    Shapes: ``numbers`` (n,), ``values``, ``largest`` (m,), ``r`` (n,).
     """
     bits = steps_of(numbers, float(np.abs(values).max()))
     if bits is None:

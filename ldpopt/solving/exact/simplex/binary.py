@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.solving.exact.simplex.form import StandardForm, exact
 
 

@@ -138,7 +138,7 @@ def canonical_form(
 
     Examples
     --------
-    >>> from ldpopt.simplex import MODEL_I, binary_standard_form
+    >>> from ldpopt.solving.exact.simplex import MODEL_I, binary_standard_form
     >>> table = canonical_form(binary_standard_form(["1/2", "1/2"], "log(3)"), MODEL_I["B1"].columns)
     >>> print(table.objective, table.reduced_costs["x5"], table.is_optimal)
     3/4 -1/8 True

@@ -9,7 +9,7 @@ from numbers import Rational
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.checks import short_repr
+from ldpopt.foundation.numbers import short_repr
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def improve(table: CanonicalForm) -> CanonicalForm:
 
     Examples
     --------
-    >>> from ldpopt.simplex import MODEL_II, binary_standard_form
+    >>> from ldpopt.solving.exact.simplex import MODEL_II, binary_standard_form
     >>> table = canonical_form(binary_standard_form(["1/10", "9/10"], "log(3)", "1/5"), MODEL_II["B1"].columns)
     >>> better = improve(table)
     >>> print(table.is_optimal, better.is_optimal, better.objective)

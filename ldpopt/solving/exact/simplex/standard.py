@@ -80,7 +80,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     Examples
     --------
     >>> from ldpopt import Problem, PureLDP, solve
-    >>> from ldpopt.simplex import canonical_form
+    >>> from ldpopt.solving.exact.simplex import canonical_form
     >>> replay = canonical_form(*basis_of(solve(Problem([0.5, 0.375, 0.125], "identity", PureLDP("log(2)")))))
     >>> replay.is_optimal, replay.objective
     (True, Fraction(7, 12))
@@ -91,13 +91,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
 
 
 def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tuple[int, ...]]:
-    """Read HiGHS's final basis of a program.
-
-    Raises
-    ------
-    NotRepresentableError
-        If the outcome has no basis of HiGHS.
-    """
+    """Read HiGHS's final basis of a program."""
     found = outcome.warm_start
     if outcome.point is None or not hasattr(found, "col_status"):
         raise NotRepresentableError("the solver returned no basis", do="solve with solver='highs'")

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.max_product import max_product
+from ldpopt.foundation.numbers import Float
 
 ROUNDS, WHOLE_ROUNDS = 12, 6
 """Largest number of rounds, and of those that change all columns at once; later ones change part after part."""
@@ -38,19 +38,7 @@ PRODUCT_SECONDS = 2e-10
 def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
     """Change columns of a cone a little, so that all rows have the same sum, and divide them by it.
 
-    Parameters
-    ----------
-    columns : float array, shape (n, k)
-        Positive elements of the cone; rows sum to about 1.
-    table : float array, shape (n, n)
-        Losses of all pairs, which are shortest chains.
-    deadline : Deadline
-        When to stop.
-
-    Returns
-    -------
-    float array, shape (n, k + 1)
-        Elements of the cone; rows sum to 1. The last one fills up what was still missing.
+    Shapes: ``columns`` (n, k), ``table`` (n, n); result (n, k + 1).
     """
     kernel = np.exp(-table)
     np.fill_diagonal(kernel, 1.0)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.checks import Float, short_repr
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 
@@ -103,11 +103,6 @@ class Cluster:
 
         Blocks wait for a worker, so that they are told the moment, by the clock on the wall: that of the workers has
         to be right to a second or so.
-
-        Raises
-        ------
-        LdpoptError
-            If the cluster fails: its workers died, or have another version.
         """
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
@@ -135,13 +130,7 @@ def failures_told() -> Iterator[None]:
 
 
 def require_client(executor: Any) -> Any:
-    """Return a client of Dask.
-
-    Raises
-    ------
-    StatementError
-        If it is something else.
-    """
+    """Return a client of Dask."""
     if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
         return executor
     raise StatementError(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.max_product import max_product
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.grouped import GroupedGeneration
@@ -62,17 +62,7 @@ def prepared(
     is_coarse: bool = False,
     client: Any = None,
 ) -> GroupedGeneration:
-    """Return a generation of rays, which starts from a coarse problem where ties are shortest chains, as in a metric.
-
-    Parameters
-    ----------
-    cone, costs, roots, scale, deadline
-        As in `Generation`.
-    is_coarse : bool, optional
-        Whether it is a coarse problem itself; default: ``False``.
-    client : dask.distributed.Client, optional
-        Whose workers price the outputs, coarse ones too, by views; default: the cores of this machine.
-    """
+    """Return a generation of rays that starts from a coarse problem if ties are shortest chains, as in a metric."""
     work = GroupedGeneration(cone, costs, roots, scale, deadline)
     if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
         work.views.send_to(client, costs)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
 
@@ -106,23 +106,7 @@ class Cone:
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
         """Trees of tight pairs of the kernel columns ``exp(-loss from the root)``.
 
-        Parameters
-        ----------
-        roots : int array, shape (m,)
-            One input for each output.
-        deadline : Deadline, optional
-            When to give up; default: ``NO_LIMIT``.
-
-        Returns
-        -------
-        tuple
-            The largest loss from a root, infinite if no chain of ties joins it to all inputs; and every input's
-            parent on a shortest path, shape (m, n), where roots are their own parents.
-
-        Raises
-        ------
-        OutOfTimeError
-            If the deadline is over.
+        Shapes: ``roots`` (m,).
         """
         if self.has_shortest_ties:
             return self._from_table(roots, deadline)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.methods.rays.groups import Groups
 
 PASSES = 12
@@ -20,16 +20,7 @@ PASSES = 12
 def cover(need: Float, rays: Float, share: Float, groups: Groups | None = None) -> Float:
     """What to take off the multipliers, shape (n,): about the least that lifts every ray's price by what it needs.
 
-    Parameters
-    ----------
-    need : float array, shape (m,)
-        By how much the price of each ray has to rise, at least 0.
-    rays : float array, shape (m, n)
-        The rays: rows.
-    share : float array, shape (n,)
-        What the inputs lose is in proportion to these positive numbers, where the same rays cover them.
-    groups : Groups, optional
-        Inputs of a group lose in proportion to their weights. Default: each by itself.
+    Shapes: ``need`` (m,), ``rays`` (m, n).
     """
     lacking = need > 0
     if not lacking.any():

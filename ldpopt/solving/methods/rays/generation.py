@@ -14,11 +14,11 @@ from math import inf
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays import views
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.covering import cover
@@ -116,14 +116,7 @@ class Generation:
     def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
         """Begin with some rays, multipliers that may be good, and for each output the best of some trees.
 
-        Parameters
-        ----------
-        rays : float array, shape (k, n)
-            Elements of the cone.
-        sums : float array, shape (n,)
-            Multipliers to be priced first.
-        parents, sides : int arrays, shape (t, n)
-            Trees of tight ties, as in `Trees`, with any roots.
+        Shapes: ``rays`` (k, n), ``sums`` (n,), ``parents``, ``sides`` (t, n).
         """
         known = rays / rays.max(axis=1, keepdims=True)
         self.known, self.center, self.smoothing.share = np.concatenate([self._kernel_columns(), known]), sums, 1.0
@@ -146,17 +139,7 @@ class Generation:
         return self.value if self.groups is None else min(self.value, self.relaxed_value)
 
     def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
-        """Do rounds until the gap is reached, nothing improves, or time is over.
-
-        Parameters
-        ----------
-        gap : float
-            Relative gap at which to stop.
-        deadline : Deadline, optional
-            When to stop; default: ``NO_LIMIT``.
-        patience : float
-            Pivots after which the gap has to be below `SLOW_GAP`; default: ``inf``.
-        """
+        """Do rounds until the gap is reached, nothing improves, or time is over."""
         with few_threads(len(self.center)):
             ended = self._all_rounds(gap, deadline, patience)
         return self._result(ended)

@@ -10,10 +10,10 @@ from math import inf
 
 import numpy as np
 
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
-from ldpopt.foundation.log import LOG
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
+from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays import balance, smoothing
 from ldpopt.solving.methods.rays.generation import SPARED, Generation
 from ldpopt.solving.methods.rays.groups import Groups
@@ -49,15 +49,7 @@ class GroupedGeneration(Generation):
     """The gap asked for, once groups have rows."""
 
     def group(self, groups: Groups, outputs: Int) -> None:
-        """Begin with rounds in which only groups of inputs have rows, and only some outputs are priced.
-
-        Parameters
-        ----------
-        groups : Groups
-            Their row sums are 1 on average.
-        outputs : int array
-            Outputs that are priced first.
-        """
+        """Begin with rounds in which only groups of inputs have rows, and only some outputs are priced."""
         assert self.views is not None
         self.groups, self.outputs, self.covers, self.expected = groups, outputs, True, float(self.center.sum())
         self.views.spare_covered(self.share)

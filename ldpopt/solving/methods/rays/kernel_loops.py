@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.solving.methods.rays.tree_loops import Int
 
 CLOSE = 1 - 1e-9
@@ -26,14 +26,7 @@ def _nearest(row: Float, reached: Float) -> int:
 def kernel_tree(root: int, table: Float, parent: Int, reached: Float) -> float:
     """Write a tree of shortest chains, where every tie of the root is a shortest chain; returns the largest loss.
 
-    Parameters
-    ----------
-    root : int
-        Where chains start.
-    table : float array, shape (n, n)
-        Losses along ties, infinite where there is none.
-    parent, reached : arrays, shape (n,)
-        Written: each input's parent, and its loss from the root.
+    Shapes: ``table`` (n, n), ``parent``, ``reached`` (n,).
 
     Notes
     -----

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrs
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import Deadline
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky, follow_path
 from ldpopt.solving.methods.rays.groups import Groups
@@ -154,12 +154,7 @@ class Master:
     def of_columns(cls, columns: Float, costs: Float) -> Master:
         """Columns of a channel, each for the output to which it costs least, with multipliers of 0.
 
-        Parameters
-        ----------
-        columns : float array, shape (n, k)
-            Elements of the cone, whose rows sum to 1; those of zeros are left out.
-        costs : float array, shape (m, n)
-            Cost of every entry of the channel, by output.
+        Shapes: ``columns`` (n, k), ``costs`` (m, n).
         """
         weights = columns.max(axis=0)
         columns, weights = columns[:, weights > 0], weights[weights > 0]
@@ -233,12 +228,7 @@ class Master:
     def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
         """Add rays, and make the multipliers feasible by a move towards others that are.
 
-        Parameters
-        ----------
-        rays, cost, output : arrays
-            The new rays, as the columns of an array.
-        inner : float array, shape (n,)
-            Multipliers at which no ray has a negative price.
+        Shapes: ``inner`` (n,).
         """
         mean = self.at.products / len(self.cost)
         wider, added = self._pruned(), rays

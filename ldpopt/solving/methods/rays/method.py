@@ -11,10 +11,11 @@ import numpy as np
 
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.checks import Float, require_memory
-from ldpopt.foundation.clock import Deadline
 from ldpopt.foundation.cores import cores
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import add_rows, row_sums
@@ -22,7 +23,6 @@ from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.statement.problem import Problem
 
 if TYPE_CHECKING:
     from ldpopt.solving.methods.rays.scale import Scale
@@ -116,13 +116,7 @@ class Rays(Method):
 
 
 def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:
-    """An earlier deadline, which leaves time for writing the rows, repair and audit.
-
-    Raises
-    ------
-    OutOfTimeError
-        If less time than that is left.
-    """
+    """An earlier deadline, which leaves time for writing the rows, repair and audit."""
     ties = form.ties
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)

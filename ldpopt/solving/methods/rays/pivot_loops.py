@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.tree_loops import (
     TOLERANCE,
@@ -243,22 +243,7 @@ def improve(
 ) -> int:
     """Pivot the trees of some outputs until their rays are the best; returns the number of pivots.
 
-    Parameters
-    ----------
-    outputs : int array
-        Whose trees to change.
-    roots : int array, shape (m,)
-        Input of each output whose entry is 1.
-    costs, sums : float arrays, shapes (m, n) and (n,)
-        ``costs - sums`` is to be minimized.
-    parents, sides : int arrays, shape (m, n)
-        The trees, as in `trees.Trees`; changed in place.
-    lengths : Lengths
-        The ties.
-    most : int
-        Pivots of an output after which it is left as it is.
-    is_best : bool array, shape (m,)
-        Written for these outputs: whether the ray is the best.
+    Shapes: ``roots`` (m,), ``costs``, ``sums`` (m, n), ``parents``, ``sides`` (m, n), ``is_best`` (m,).
     """
     n = len(sums)
     room = new_room(n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ldpopt.foundation.checks import Float
+from ldpopt.foundation.numbers import Float
 
 START, WIDE_START, MOST = 0.5, 0.8, 0.95
 """Share of the center at the start, so with wide kernels, and at most."""

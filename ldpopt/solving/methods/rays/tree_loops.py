@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
 Int = NDArray[np.signedinteger[Any]]
@@ -301,16 +301,7 @@ def price(
 ) -> None:
     """Price some outputs by their trees, whether these are the best or not.
 
-    Parameters
-    ----------
-    outputs, roots, costs, parents, sides, lengths : arrays
-        As in `pivot_loops.improve`.
-    priced : float array, shape (n,)
-        Multipliers of the row sums that the trees were improved for.
-    share : float array, shape (n,)
-        Lowered to the least cost that any output leaves at each input: not more than 0.
-    found : float array, shape (2, m)
-        Written: price, and sum of the ray's entries.
+    Shapes: ``priced`` (n,), ``share`` (n,), ``found`` (2, m).
     """
     room = new_room(len(priced))
     for y in outputs:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
@@ -104,12 +104,7 @@ class Trees:
     def adopt(self, costs: Float, parents: Int, sides: Int) -> None:
         """Give every output the tree, of its own and some others, whose ray costs it least, hung from its root.
 
-        Parameters
-        ----------
-        costs : float array, shape (m, n)
-            Costs of the entries.
-        parents, sides : int arrays, shape (t, n)
-            Trees with any roots; these are their own parents.
+        Shapes: ``costs`` (m, n), ``parents``, ``sides`` (t, n).
         """
         from ldpopt.solving.methods.rays.tree_loops import hang, read
 
@@ -152,19 +147,7 @@ class Trees:
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
         """Pivot until every ray is the best for its output's costs.
 
-        Parameters
-        ----------
-        costs, sums : float arrays, shapes (m, n) and (n,)
-            ``costs - sums`` is to be minimized.
-        most : int, optional
-            Pivots of an output after which it is left as it is; default: no limit.
-        deadline : Deadline, optional
-            When to stop; default: ``NO_LIMIT``.
-
-        Returns
-        -------
-        bool array, shape (m,)
-            Which rays are the best.
+        Shapes: ``costs``, ``sums`` (m, n); result (m,).
         """
         from ldpopt.solving.methods.rays.pivot_loops import improve
 
@@ -189,14 +172,7 @@ class Trees:
     def prices(self, costs: Float, priced: Float, outputs: Int | None = None) -> Prices:
         """Price outputs, whether their trees are the best or not.
 
-        Parameters
-        ----------
-        costs : float array, shape (m, n)
-            Costs of the entries.
-        priced : float array, shape (n,)
-            Multipliers of the row sums that the trees were improved for.
-        outputs : int array, optional
-            Which to price; default: all. The prices and sums of others are 0.
+        Shapes: ``costs`` (m, n), ``priced`` (n,).
         """
         from ldpopt.solving.methods.rays.tree_loops import price
 

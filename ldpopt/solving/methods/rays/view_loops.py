@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
 from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.pivot_loops import best_tree
 from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Rough, Tree, grow, loaded, new_room, tree_of
@@ -200,20 +200,7 @@ def look(
 ) -> int:
     """Find the best trees of some outputs, whose views grow until these prove enough; returns the number of pivots.
 
-    Parameters
-    ----------
-    outputs, roots, costs, sums, parents, sides : arrays
-        As in `pivot_loops.improve`. In every tree the parent of a seen input is seen.
-    table, rough : float arrays, shape (n, n)
-        Losses of all pairs of inputs: a metric; also in single precision.
-    handover : Handover
-        To whom inputs that are not seen hand their costs.
-    views : bool array, shape (m, n)
-        Which inputs each output sees; more in the end.
-    enough : float array, shape (m,)
-        Prices that need not be proved better, at most 0.
-    price : float array, shape (m,)
-        Written: prices of the rays, extended to all inputs.
+    Shapes: ``table``, ``rough`` (n, n), ``views`` (m, n), ``enough`` (m,), ``price`` (m,).
     """
     n, total = len(sums), 0
     room = new_room(n)

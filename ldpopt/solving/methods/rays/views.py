@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.checks import Float
-from ldpopt.foundation.clock import NO_LIMIT, Deadline
 from ldpopt.foundation.cores import in_threads
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Places
@@ -78,16 +78,7 @@ class Views:
     ) -> Float:
         """Pivot, and see more, until each price is proved or its ray is good enough; returns the prices of rays.
 
-        Parameters
-        ----------
-        costs, sums : float arrays, shapes (m, n) and (n,)
-            ``costs - sums`` is to be minimized.
-        gap : float
-            How far value and bound are apart: a small share of it need not be proved.
-        deadline : Deadline, optional
-            When to stop; default: ``NO_LIMIT``.
-        outputs : int array, optional
-            Which to price; default: all. The prices of others are 0.
+        Shapes: ``costs``, ``sums`` (m, n).
         """
         from ldpopt.solving.methods.rays.view_loops import look
 
@@ -169,17 +160,7 @@ LOOPS = Loops("views", _example)
 def farthest_first(table: Float, likely: Float) -> tuple[Int, Int, Float]:
     """Order inputs, each the farthest from those before it.
 
-    Parameters
-    ----------
-    table : float array, shape (n, n)
-        Losses of all pairs.
-    likely : float array, shape (n,)
-        By which distances are multiplied.
-
-    Returns
-    -------
-    tuple
-        The order; for every input the nearest of those before it, and how far that is: infinite for the first one.
+    Shapes: ``table`` (n, n), ``likely`` (n,).
     """
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)

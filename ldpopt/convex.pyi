@@ -1,1 +1,0 @@
-from ldpopt.polytope.convex import *

@@ -1,1 +1,0 @@
-from ldpopt.auditing.divergence import *

@@ -1,0 +1,64 @@
+"""The deadline of a whole call, which is passed to everything that may take long."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+MIN_SECONDS_LEFT = 1e-3
+"""Smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero."""
+
+
+class OutOfTimeError(Exception):
+    """The deadline is over. `solve` catches this error and returns ``Status.LIMIT``; users never see it."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment by which work has to end.
+
+    Attributes
+    ----------
+    moment : float
+        Time of `time.perf_counter` in seconds; infinite without a limit.
+
+    Examples
+    --------
+    >>> Deadline.after(None).left is None, Deadline.after(60.0).is_over
+    (True, False)
+    """
+
+    moment: float = math.inf
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """Count from now; None means no limit."""
+        return cls() if seconds is None else cls(time.perf_counter() + seconds)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, at least a thousandth; None without a limit."""
+        return None if self.moment == math.inf else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
+
+    def share(self, part: float) -> Deadline:
+        """Deadline after a part of the seconds that are left."""
+        return self if self.left is None else Deadline.after(part * self.left)
+
+    def before(self, seconds: float) -> Deadline:
+        """Deadline that is earlier by some seconds, for work that cannot be interrupted."""
+        return Deadline(self.moment - seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the moment has passed."""
+        return time.perf_counter() >= self.moment
+
+    def check(self, doing: str) -> None:
+        """Raise an error if the deadline is over."""
+        if self.is_over:
+            raise OutOfTimeError(doing)
+
+
+NO_LIMIT = Deadline()
+"""For calls without a time limit."""

@@ -1,0 +1,217 @@
+"""Checks of user input: numbers are read, or refused with a message."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.errors import StatementError, shows_values
+
+Float = NDArray[np.float64]
+
+NO_NUMBERS = (
+    *(bool, np.bool_, str, bytes, complex, np.complexfloating),
+    *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
+)
+"""Types that numpy or float() would convert to a number without an error."""
+
+MAX_BITS = 5000
+"""Largest number of bits of a denominator; products of two such numbers are still fast."""
+
+
+def real_array(values: ArrayLike, what: str) -> Float:
+    """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
+    require_room(values, what)
+    array = _floats(values)
+    if array is None:
+        raise StatementError(f"the {what} is not a rectangular array of real numbers")
+    return array
+
+
+def _floats(values: Any) -> Float | None:
+    """A new array; None if there is none. No error of numpy, which may quote an answer, stays in the chain."""
+    try:
+        if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
+            return None
+        with np.errstate(over="raise"):  # of extended precision
+            return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        return None
+
+
+def loose_array(values: Any, what: str) -> NDArray[Any]:
+    """Convert to an array; a ragged or masked argument gives an array of dimension 0."""
+    require_room(values, what)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
+            array = np.asarray(values)
+    except ValueError:
+        array = np.array(None)
+    return np.array(None) if np.ma.is_masked(values) else array
+
+
+def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
+    """Read a number in a range as a float; nan, text and truth values are refused."""
+    try:
+        plain = value[()] if isinstance(value, np.ndarray) else value
+        number = float("nan" if isinstance(plain, NO_NUMBERS) else plain)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not low <= number <= high:
+        limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
+    return number
+
+
+def positive_seconds(time_limit: Any) -> float | None:
+    """Read a time limit; None means no limit."""
+    if time_limit is None:
+        return None
+    seconds = real_number(time_limit, "time_limit")
+    if not 0 < seconds < float("inf"):
+        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds")
+    return seconds
+
+
+def summed(values: Float, axis: int | None = None) -> Any:
+    """Sum without a warning on overflow; the infinite sum then fails the caller's check."""
+    with np.errstate(over="ignore"):
+        return values.sum(axis=axis)
+
+
+def normalized(weights: Float) -> Float:
+    """Divide finite weights by their sum, which may overflow."""
+    if not weights.any():
+        raise StatementError("the weights sum to 0 and cannot be normalized")
+    # Scaling by a power of two is exact.
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return np.asarray(weights / weights.sum())
+
+
+def inner_share(value: Any, what: str, *, do: str = "") -> float:
+    """Read a number strictly between 0 and 1 as a float."""
+    number = real_number(value, what, do=do)
+    if not 0 < number < 1:
+        raise StatementError(f"{what} = {short_repr(value)} is not between 0 and 1", do=do)
+    return number
+
+
+def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf) -> Fraction:
+    """Read a number in a range exactly; text such as ``"2/3"`` is a rational."""
+    try:
+        text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
+        odd = isinstance(value, NO_NUMBERS) and not isinstance(value, str)
+        # Fraction would compute a power of ten of any size.
+        plain = value.item() if isinstance(value, np.generic) else value
+        number = None if odd or len(text.partition("e")[2]) > 4 else Fraction(plain)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"state a number from {low} to {high}")
+    if number.denominator.bit_length() > MAX_BITS:
+        raise StatementError(f"{what} has too many digits", do="state fewer")
+    return number
+
+
+def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize) -> int:
+    """Read a whole number in a range, by default within the machine's integers."""
+    if is_whole(value, least, most):
+        return int(value)
+    wrong = (
+        "not a whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
+    )
+    limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
+    raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"state a whole number{limits}")
+
+
+def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
+    """Whether it is an integer in a range; truth values, time spans and floats such as 2.0 are not integers."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+    return bool(whole and (least is None or value >= least) and (most is None or value <= most))
+
+
+def holds_no_numbers(values: Any) -> bool:
+    """Whether nested lists and arrays contain text, truth values, masked entries or the like."""
+    if isinstance(values, np.ndarray):
+        odd = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
+        return odd or (values.dtype == object and holds_no_numbers(values.reshape(-1).tolist()))
+    if not isinstance(values, (list, tuple)):
+        return False
+    kinds = set(map(type, values))
+    nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
+    return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
+
+
+def short_repr(value: Any) -> str:
+    """A value on one line, in at most 60 characters."""
+    try:
+        text = repr(value).replace("\n", " ")
+    except ValueError:  # Python does not print integers of more than 4300 digits
+        text = f"a number of too many digits ({type(value).__name__})"
+    return text if len(text) <= 60 else text[:56] + " ..."
+
+
+def quoted(value: Any) -> str:
+    """What a person answered, after a space, for a message; nothing unless values are shown.
+
+    A suggestion of a near label would tell the answer as well, and is given under the same condition only.
+    """
+    return f" {short_repr(value)}" if shows_values() else ""
+
+
+def require_kind(value: Any, kind: type, where: str) -> None:
+    """Refuse an object of another type."""
+    if not isinstance(value, kind):
+        raise StatementError(f"{where} takes a {kind.__name__}, not a {type(value).__name__}")
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Make the array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def require_room(values: Any, what: str) -> None:
+    """Refuse a range that would not fit into memory as a list; other arguments are in memory already."""
+    if isinstance(values, range):
+        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() has the same limit
+        require_memory(100.0 * size, f"the {what}")
+
+
+SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
+"""What to do about a matrix that does not fit into memory."""
+
+
+def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
+    """Refuse an object that would not fit into this machine's memory, before it is built.
+
+    Raises
+    ------
+    StatementError
+        The message has the required and the available size.
+    """
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
+        physical = 16 * 2**30
+    if n_bytes > 0.8 * physical:
+        raise StatementError(
+            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
+            do=do,
+        )
+
+
+def read_size(size: int) -> int:
+    """Read a number of draws."""
+    if not is_whole(size, 0, sys.maxsize):
+        raise StatementError(f"size = {short_repr(size)} is not a number of draws", do="state a whole number >= 0")
+    require_memory(64.0 * size, f"{size:.3g} draws")
+    return int(size)

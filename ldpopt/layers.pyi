@@ -1,1 +1,0 @@
-from ldpopt.noise.layers import *

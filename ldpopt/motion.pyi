@@ -1,1 +1,0 @@
-from ldpopt.statement.motion import *

@@ -1,1 +1,0 @@
-from ldpopt.privacy.neighbors import *

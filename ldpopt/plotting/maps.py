@@ -1,0 +1,157 @@
+"""Maps: places in the plane, where they are reported to, and how far off."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labelled import Labelled
+from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.axes import axes_or_new, name_privacy, short
+from ldpopt.privacy import Notion
+from ldpopt.privacy.places import read_points
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, resolve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DARK = "#08306b"
+"""Color of arrows and outlines: the dark end of the color map."""
+
+LEAST_SHARE = 1e-3
+"""Smallest probability of a report that has a line."""
+
+
+def places(
+    mechanism: Mechanism,
+    points: Any,
+    ax: Axes | None = None,
+    *,
+    prior: Any = None,
+    color: Literal["prior", "loss"] = "prior",
+    loss: Any = None,
+    origin: Hashable | None = None,
+    privacy: Notion | None = None,
+    unit: str = "km",
+) -> Axes:
+    """Draw places in the plane, and where they are reported to.
+
+    Every place is a disk, dark where its prior or its expected loss is large. An arrow goes from a place to the mean of
+    its reports; with ``origin`` lines go from this place alone to its reports, the wider the more likely.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Its reports are inputs.
+    points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates
+        East and north.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    prior : array_like, shape (n,), or mapping or Series label -> weight, optional
+        What the color shows, or with the loss the area of the disks; default: all places alike.
+    color : {"prior", "loss"}
+        What the color shows; default: ``"prior"``.
+    loss : Utility or array_like, shape (n, m), optional
+        For ``color="loss"``; default: the distance between the place and the report.
+    origin : hashable, optional
+        An input whose reports are shown.
+    privacy : privacy notion, optional
+        For the title; default: no title.
+    unit : str
+        Unit of the points, for axes and title; default: ``"km"``.
+
+    Returns
+    -------
+    matplotlib Axes
+        With a color bar, both axes on the same scale.
+
+    Raises
+    ------
+    StatementError
+        If points, prior or loss do not fit the inputs, a report is no input, or the origin is unknown.
+    """
+    if color not in ("prior", "loss"):
+        raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')
+    where = _coordinates(mechanism, points)
+    n = len(where)
+    weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
+    ax = axes_or_new(ax, size=(6.4, 5.2))
+    reports = where[_place_of_reports(mechanism)]
+    if origin is None:
+        _draw_arrows(ax, where, mechanism.channel @ reports)
+    else:
+        _draw_lines(ax, where, reports, mechanism, origin)
+    shown = weights if color == "prior" else _loss_by_place(mechanism, where, reports, loss)
+    size = np.clip(6000.0 / n, 18.0, 220.0)
+    area = size * (0.35 + 1.3 * weights / weights.max()) if color == "loss" and prior is not None else size
+    disks = ax.scatter(
+        where[:, 0], where[:, 1], s=area, c=shown, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
+    )
+    label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
+    ax.figure.colorbar(disks, ax=ax, label=label)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xlabel(f"east ({unit})")
+    ax.set_ylabel(f"north ({unit})")
+    if privacy is not None:
+        ax.set_title(name_privacy(privacy, unit), fontsize=10)
+    return ax
+
+
+def _coordinates(mechanism: Mechanism, points: Any) -> Float:
+    """Points in the order of the inputs."""
+    values, names = read_points(points)
+    where = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
+    if where.shape != (len(mechanism.inputs), 2):
+        what = f"the points have shape {where.shape}; {len(mechanism.inputs)} places in the plane are drawn"
+        raise StatementError(what, do="pass one row of two coordinates for each input")
+    return where
+
+
+def _place_of_reports(mechanism: Mechanism) -> list[int]:
+    """Position of every report among the inputs."""
+    place = {label: x for x, label in enumerate(mechanism.inputs)}
+    strange = next((label for label in mechanism.outputs if label not in place), None)
+    if strange is not None:
+        what = f"report {short_repr(strange)} is not a place"
+        raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
+    return [place[label] for label in mechanism.outputs]
+
+
+def _loss_by_place(mechanism: Mechanism, where: Float, reports: Float, loss: Any) -> Float:
+    if loss is None:
+        matrix = np.hypot(*(where[:, None] - reports[None]).transpose(2, 0, 1))
+    else:
+        given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
+        matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
+    return np.asarray((mechanism.channel * matrix).sum(axis=1))
+
+
+def _draw_arrows(ax: Axes, where: Float, target: Float) -> None:
+    """Arrows from places to the mean of their reports."""
+    step = target - where
+    ax.quiver(
+        *where.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
+    )
+
+
+def _draw_lines(ax: Axes, where: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
+    """Lines from one place to its reports, and a ring around it."""
+    from matplotlib.collections import LineCollection
+
+    if origin not in mechanism.inputs:
+        raise StatementError(f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism")
+    x = mechanism.inputs.index(origin)
+    share = mechanism.channel[x]
+    seen = share >= LEAST_SHARE
+    ends = [(where[x], report) for report in reports[seen]]
+    widths = 0.4 + 9.0 * np.sqrt(share[seen])
+    ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
+    ax.scatter(where[x, 0], where[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
+    name = f"from {short(origin)}"
+    ax.annotate(name, tuple(where[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)

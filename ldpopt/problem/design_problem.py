@@ -1,0 +1,91 @@
+"""A design problem: what is to be estimated, how private, and for whom the error is to be small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labelled import read_labelled
+from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, require_kind, short_repr
+from ldpopt.privacy import Notion
+from ldpopt.problem.workload import Workload
+
+Objective = Literal["average", "worst_case"]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignProblem:
+    """The problem that `ldpopt.design` solves, as a model file with a workload states it.
+
+    Parameters
+    ----------
+    workload : Workload or array_like, shape (k, n)
+        What is to be estimated.
+    privacy : Notion
+        How private.
+    weights : array_like, shape (n,), or mapping label -> weight, optional
+        Weights of the answers in the average variance, which are divided by their sum; default: all answers alike.
+        Equal weights are read as none.
+    objective : {"average", "worst_case"}
+        Whose variance is to be small; the worst case takes no weights. Default: ``"average"``.
+    outputs : int, optional
+        Largest number of different reports. Default: as many as the optimum needs.
+
+    Raises
+    ------
+    StatementError
+        If an argument is of another kind, or a weight or its label does not fit.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP, design
+    >>> problem = DesignProblem(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
+    >>> round(design(**vars(problem)).value, 4)
+    2.9067
+    """
+
+    workload: Workload
+    privacy: Any
+    weights: Float | None = None
+    objective: Objective = "average"
+    outputs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Read workload and weights."""
+        if not isinstance(self.workload, Workload):
+            object.__setattr__(self, "workload", Workload(self.workload))
+        require_kind(self.privacy, Notion, "design")
+        if self.objective not in ("average", "worst_case"):
+            what = f"objective {short_repr(self.objective)} is unknown"
+            raise StatementError(what, do="use 'average' or 'worst_case'")
+        if self.outputs is not None and not is_whole(self.outputs):
+            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="state a number")
+        if self.weights is None:
+            return
+        if self.objective == "worst_case":
+            raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
+        weights = read_weights(self.weights, self.workload)
+        object.__setattr__(self, "weights", None if weights.min() == weights.max() else weights)
+
+    @property
+    def all_weights(self) -> Float:
+        """Weights of the answers, equal ones if none are stated; shape ``(n,)``, summing to 1."""
+        n = self.workload.shape[1]
+        return np.full(n, 1.0 / n) if self.weights is None else self.weights
+
+
+def read_weights(weights: Any, workload: Workload) -> Float:
+    """Weights of the answers of a workload, in their order, summing to 1."""
+    n = workload.shape[1]
+    array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
+    if array.shape != (n,):
+        raise StatementError(f"the weights have shape {array.shape}; there are {n} answers")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        raise StatementError(
+            f"weight {array[bad[0]]} is not a finite number >= 0", where=f"answer {workload.inputs[bad[0]]!r}"
+        )
+    return frozen(normalized(array))

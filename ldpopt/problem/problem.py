@@ -1,0 +1,247 @@
+"""Problem: inputs and their prior, the utility of reports, and the required privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.labelled import Labels, same_labels
+from ldpopt.foundation.labels import first_duplicate, labels, listed, require_labels
+from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy import Notion, Ties
+from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, bare_gain, resolve
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""State a problem: choose the private channel ``P`` with the largest utility.
+
+    .. math:: \max_P \sum_x \pi_x \sum_y u(x, y) P(x, y)
+              \quad\text{or}\quad \max_P \min_x \sum_y u(x, y) P(x, y)
+
+    over row-stochastic ``P`` that satisfy the privacy notion and every side constraint; a loss is minimized.
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), mapping or Series label -> weight, or None
+        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalized).
+        None if the objective is ``"worst_case"``.
+    utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
+        The name of a function in `ldpopt.utility`, a Utility, or a matrix of gains; default: ``"identity"``. For
+        losses pass ``Utility(matrix, "loss")``.
+    privacy : privacy notion
+        `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in; there is no default.
+    inputs, outputs : sequence of hashable, optional
+        Distinct labels. Default for the inputs: the labels of the first part that has any (prior, utility,
+        constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the utility or the constraints, else
+        the inputs if there are as many, else 0, 1, 2, ... Parts with labels are put into this order; parts without
+        labels are read by position.
+    objective : {"expected", "worst_case"}
+        Average over the prior, or the worst input; default: ``"expected"``.
+    constraints : sequence of RowBlock
+        Side constraints, see `ldpopt.constraints`; default: ``()``.
+
+    Raises
+    ------
+    StatementError
+        If the statement is invalid; the message names the number, the label and what to do.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> problem = Problem({"no": 2, "yes": 8}, "identity", PureLDP(0.1))
+    >>> problem.inputs, problem.prior.tolist()
+    (('no', 'yes'), [0.2, 0.8])
+    """
+
+    prior: Float | None
+    utility: Utility
+    privacy: Any
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+    objective: Literal["expected", "worst_case"]
+    constraints: tuple[RowBlock, ...]
+
+    def __init__(
+        self,
+        prior: ArrayLike | Mapping[Any, float] | None,
+        utility: str | Utility | ArrayLike = "identity",
+        privacy: Notion | None = None,
+        *,
+        inputs: Sequence[Hashable] | None = None,
+        outputs: Sequence[Hashable] | None = None,
+        objective: Literal["expected", "worst_case"] = "expected",
+        constraints: Sequence[RowBlock] | RowBlock = (),
+    ) -> None:
+        require_objective(objective)
+        require_notion(privacy)
+        given_inputs, given_outputs = _stated_labels(inputs, "input"), _stated_labels(outputs, "output")
+        weights, prior_labels = _read_weights(prior, objective, given_inputs)
+        worth = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
+        blocks = _read_blocks(constraints)
+        parts = [given_inputs, prior_labels, *_labels_of("inputs", worth, *blocks, privacy)]
+        names = _inputs(parts, weights, worth)
+        targets = _outputs([given_outputs, *_labels_of("outputs", worth, *blocks)], names, worth)
+        for name, value in (
+            ("prior", weights),
+            ("utility", resolve(worth, names, targets)),
+            ("privacy", privacy),
+            ("inputs", names),
+            ("outputs", targets),
+            ("objective", objective),
+            ("constraints", tuple(_fitting(block, names, targets) for block in blocks)),
+        ):
+            object.__setattr__(self, name, value)
+        check_alphabet(privacy, names, targets)
+
+    def __repr__(self) -> str:
+        """Sizes and notion."""
+        n, m = self.utility.shape
+        return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
+
+    def _repr_html_(self) -> str:
+        n, m = self.utility.shape
+        facts = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
+        if self.prior is not None:
+            facts.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
+        facts += [("objective", f"{self.objective.replace('_', ' ')} {self.utility.sense}")]
+        facts += [("privacy", repr(self.privacy))]
+        facts += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
+        return facts_html("Problem", facts)
+
+    def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
+        """Ties of the notion on this alphabet, computed once; None if the notion has no ties.
+
+        Parameters
+        ----------
+        deadline : Deadline, optional
+            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over. Default:
+            ``NO_LIMIT``.
+        """
+        known: dict[str, Ties | None] = self.__dict__
+        if "_ties" not in known:
+            known["_ties"] = ties_of(self.privacy, self.inputs, self.outputs, deadline)
+        return known["_ties"]
+
+    def definition(self) -> Ties | None:
+        """All ties of the notion's definition, including implied ones, computed once; None if it has no ties."""
+        known: dict[str, Ties | None] = self.__dict__
+        if "_definition" not in known:
+            known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
+        return known["_definition"]
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is only one input, so that every channel is private."""
+        return len(self.inputs) == 1
+
+
+def require_objective(objective: Any) -> None:
+    """Require the name of an objective."""
+    if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
+        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"')
+
+
+def _stated_labels(given: Any, kind: str) -> Labels | None:
+    """An alphabet as the user states it."""
+    if given is None:
+        return None
+    try:
+        require_labels(given, kind)
+        return labels(given, len(given), kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
+
+
+def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:
+    """Probabilities of the inputs and their labels; a worst case has no probabilities."""
+    if objective == "worst_case":
+        if prior is not None:
+            raise StatementError("a worst-case objective takes no prior", do='pass None, or objective="expected"')
+        return None, None
+    if prior is None:
+        raise StatementError("an expected objective needs a prior", do='pass one, or objective="worst_case"')
+    return read_prior(prior, inputs)
+
+
+def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
+    """Labels of the rows or columns of each part of a statement; None if they have positions only."""
+    found = (getattr(part, axis, None) for part in parts)
+    return [names if isinstance(names, tuple) else None for names in found]
+
+
+def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | Utility) -> Labels:
+    """Labels of the first part that has labels, else 0, 1, 2, ..."""
+    names = next((part for part in parts if part is not None), None)
+    if weights is not None:
+        size = len(weights)
+    elif names is not None:
+        size = len(names)
+    elif isinstance(worth, Utility):
+        size = worth.shape[0]
+    else:
+        raise StatementError("the number of inputs is unknown", do="pass inputs=[...] or a utility matrix")
+    return _alphabet(names, size, "input")
+
+
+def _outputs(parts: Sequence[Labels | None], inputs: Labels, worth: str | Utility) -> Labels:
+    """Labels of the first part that has labels, in the order of the inputs if they are the same labels."""
+    given = parts[0]
+    names = next((part for part in parts if part is not None), None)
+    if given is None and (same_labels(names, inputs) or (names is None and _is_square(worth, len(inputs)))):
+        return inputs
+    if names is not None:
+        return names
+    assert isinstance(worth, Utility)
+    return _alphabet(None, worth.shape[1], "output")
+
+
+def _is_square(worth: str | Utility, n: int) -> bool:
+    return isinstance(worth, str) or worth.shape[1] == n
+
+
+def _alphabet(names: Labels | None, size: int, kind: str) -> Labels:
+    try:
+        return labels(names, size, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
+
+
+def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
+    """Side constraints as a tuple, with different names."""
+    blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
+    if not isinstance(blocks, (tuple, list)):
+        raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
+    for block in blocks:
+        if not isinstance(block, RowBlock):
+            raise StatementError(
+                f"{short_repr(block)} is not a side constraint", do="use a function of ldpopt.constraints"
+            )
+        if block.name in ("privacy", "row_sum", "worst_case"):
+            raise StatementError(f"the name {block.name!r} is already used by the program", do="rename the constraint")
+    duplicate = first_duplicate([block.name for block in blocks])
+    if duplicate is not None:
+        raise StatementError(
+            f"duplicate constraint name {short_repr(duplicate[0])}", do="give each constraint a name of its own"
+        )
+    return tuple(blocks)
+
+
+def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
+    """The block in the order of the alphabets; refused if it has other labels or positions."""
+    moved = block.to(inputs, outputs)
+    if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
+        raise StatementError(
+            f"constraint {block.name!r} refers to input {block.x.max()} and output {block.y.max()}; "
+            f"there are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    return moved

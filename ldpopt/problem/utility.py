@@ -1,0 +1,364 @@
+"""Utilities: the value of output ``y`` if the true answer is ``x``, one function each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
+from ldpopt.foundation.labels import label_numbers
+from ldpopt.foundation.labels import labels as check_labels
+from ldpopt.foundation.numbers import Float, frozen, real_array, require_memory, short_repr, whole_number
+
+COPIES = 24.0
+"""Bytes of memory for each entry while a matrix is built, checked and copied."""
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    r"""A gain (to maximize) or a loss (to minimize) for every pair of input and output.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
+        ``matrix[x, y]`` is the value of the report ``y`` if the true answer is ``x``; finite.
+    sense : {"gain", "loss"}
+        Whether large values are good or bad; default: ``"gain"``.
+    inputs, outputs : sequence of hashable, optional
+        Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
+        labelled rows and columns with its alphabets; without labels they go by position.
+
+    Raises
+    ------
+    StatementError
+        If the matrix is empty, ragged, not two-dimensional or not finite, or the sense is unknown.
+
+    Examples
+    --------
+    >>> absolute_error([0, 1, 2]).matrix[0]
+    array([0., 1., 2.])
+    """
+
+    matrix: Float
+    sense: Literal["gain", "loss"] = "gain"
+    inputs: Labels | None = field(default=None, repr=False)
+    outputs: Labels | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the statement and freeze the array."""
+        if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
+            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}")
+        table = read_labelled(self.matrix, f"{self.sense} matrix")
+        matrix = table.values
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise StatementError(f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)")
+        bad = np.argwhere(~np.isfinite(matrix))
+        if len(bad):
+            x, y = map(int, bad[0])
+            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="state finite numbers")
+        inputs = _axis(self.inputs, matrix.shape[0], table.axes[0], "input")
+        outputs = _axis(self.outputs, matrix.shape[1], table.axes[1], "output")
+        object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of inputs and outputs."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def gain(self) -> Float:
+        """The matrix to maximize: the gain, or minus the loss."""
+        return self.matrix if self.sense == "gain" else -self.matrix
+
+    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+        """Put labelled rows and columns into the order of two alphabets; an axis without labels stays unchanged.
+
+        Raises
+        ------
+        StatementError
+            If the labels are not those of the alphabets.
+        """
+        rows = None if self.inputs is None else tuple(inputs)
+        columns = None if self.outputs is None else tuple(outputs)
+        if (rows, columns) == (self.inputs, self.outputs):
+            return self
+        table = Labelled(self.matrix, (self.inputs, self.outputs), f"{self.sense} matrix", ("input", "output"))
+        return Utility(table.to(rows, columns), self.sense, rows, columns)
+
+
+def identity(n: int, m: int | None = None) -> Utility:
+    r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]`.
+
+    Parameters
+    ----------
+    n : int
+        Number of inputs.
+    m : int, optional
+        Number of outputs; default: ``n``.
+
+    Returns
+    -------
+    Utility
+        A gain of shape ``(n, m)``.
+
+    Raises
+    ------
+    StatementError
+        If a size is not a positive whole number, or the matrix would not fit into memory.
+
+    References
+    ----------
+    Zhou, Lu and Wu 2019, section 2.1.
+
+    Examples
+    --------
+    >>> identity(2).matrix
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    n = whole_number(n, "n", 1)
+    m = n if m is None else whole_number(m, "m", 1)
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    return Utility(np.eye(n, m), "gain")
+
+
+def absolute_error(values: Any, outputs: Any = None) -> Utility:
+    r"""Loss :math:`|v_x - w_y|` between numbers on a line.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,), or mapping or Series label -> number
+        Value of each input.
+    outputs : array_like, shape (m,), or mapping or Series label -> number, optional
+        Value of each output; default: ``values``.
+
+    Returns
+    -------
+    Utility
+        A loss of shape ``(n, m)``, in the unit of the values.
+
+    Raises
+    ------
+    StatementError
+        If a value is not a finite number.
+
+    Examples
+    --------
+    >>> absolute_error([0, 1, 3]).matrix[0]
+    array([0., 1., 3.])
+    """
+    difference, inputs, outputs = _differences(values, outputs)
+    return Utility(np.abs(difference), "loss", inputs, outputs)
+
+
+def squared_error(values: Any, outputs: Any = None) -> Utility:
+    r"""Loss :math:`(v_x - w_y)^2` between numbers on a line.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,), or mapping or Series label -> number
+        Value of each input.
+    outputs : array_like, shape (m,), or mapping or Series label -> number, optional
+        Value of each output; default: ``values``.
+
+    Returns
+    -------
+    Utility
+        A loss of shape ``(n, m)``, in the squared unit of the values.
+
+    Raises
+    ------
+    StatementError
+        If a value is not a finite number.
+
+    Examples
+    --------
+    >>> squared_error([0, 1, 3]).matrix[0]
+    array([0., 1., 9.])
+    """
+    difference, inputs, outputs = _differences(values, outputs)
+    with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
+        return Utility(difference**2, "loss", inputs, outputs)
+
+
+def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
+    """A gain or loss given as a matrix.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (n, m), or DataFrame or mapping of mappings
+        The numbers.
+    sense : {"gain", "loss"}
+        Whether large values are good or bad; default: ``"gain"``.
+
+    Returns
+    -------
+    Utility
+        The same numbers, checked.
+
+    Raises
+    ------
+    StatementError
+        As `Utility`.
+
+    Examples
+    --------
+    >>> table([[1, 0], [0, 2]], "loss").sense
+    'loss'
+    """
+    return Utility(matrix, sense)
+
+
+NAMED = ("identity", "absolute_error", "squared_error")
+"""Utilities that a `Problem` or a model file may name."""
+
+
+def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+    """Build the utility of that name for two alphabets.
+
+    Labels that are numbers, also numbers in text such as ``"10"``, have their own value; the labels of any other
+    alphabet have the values 0, 1, 2, ...
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMED`.
+    inputs, outputs : sequence of hashable
+        The labels.
+
+    Returns
+    -------
+    Utility
+        Shape ``(len(inputs), len(outputs))``.
+
+    Raises
+    ------
+    StatementError
+        If the name is unknown, or the labels of an error utility cannot be compared.
+
+    Examples
+    --------
+    >>> named("absolute_error", ("low", "mid", "high"), ("low", "mid", "high")).matrix[2]
+    array([2., 1., 0.])
+    """
+    if not isinstance(name, str) or name not in NAMED:
+        raise StatementError(
+            f"unknown utility {short_repr(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix"
+        )
+    n, m = len(inputs), len(outputs)
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    if name == "identity":
+        position = {label: y for y, label in enumerate(outputs)}
+        matrix = np.zeros((n, m))
+        for x, label in enumerate(inputs):
+            if label in position:
+                matrix[x, position[label]] = 1.0
+        if not matrix.any():
+            raise StatementError("the identity utility is zero everywhere: no output is also an input")
+        return Utility(matrix, "gain")
+    values, targets = _numbers(inputs, outputs, name)
+    return absolute_error(values, targets) if name == "absolute_error" else squared_error(values, targets)
+
+
+def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+    """Turn a name, a `Utility` or a gain array into a `Utility` of the alphabets' shape.
+
+    Raises
+    ------
+    StatementError
+        If the shape or the labels do not fit the alphabets.
+    """
+    if isinstance(utility, str):
+        found = named(utility, inputs, outputs)
+    else:
+        found = utility if isinstance(utility, Utility) else Utility(utility, "gain")
+        found = found.to(inputs, outputs)
+    if found.shape != (len(inputs), len(outputs)):
+        raise StatementError(
+            f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",
+            do="give one row for each input and one column for each output",
+        )
+    return found
+
+
+def bare_gain(matrix: Any) -> Utility:
+    """Read a matrix without a sense as a gain; with a warning where it looks like a loss.
+
+    That is a square matrix in which every true report has the value 0, and no other report has less.
+    """
+    found = Utility(matrix, "gain")
+    n, m = found.shape
+    if n == m > 1 and not found.matrix.diagonal().any() and found.matrix.min() >= 0 and found.matrix.any():
+        what = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
+        warnings.warn(f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3)
+    return found
+
+
+def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Labels | None]:
+    """Differences of numbers, shape (n, m), and the labels of the two lists."""
+    rows = read_numbers(values, "input")
+    columns = rows if outputs is None else read_numbers(outputs, "output")
+    n, m = len(rows.values), len(columns.values)
+    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
+        return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
+
+
+def read_numbers(given: Any, kind: str) -> Labelled:
+    """Read the values of labels: a list by position, a mapping or Series by label.
+
+    Raises
+    ------
+    StatementError
+        If they are not a non-empty list of finite numbers.
+    """
+    found = read_labelled(given, f"list of {kind} values", (kind,))
+    if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
+        raise StatementError(f"the {kind} values are not a non-empty list of finite numbers")
+    return found
+
+
+def _axis(given: Any, size: int, own: Labels | None, kind: str) -> Labels | None:
+    """Labels of an axis: stated, else its own."""
+    if given is None:
+        return own
+    try:
+        names = check_labels(given, size, kind)
+    except MechanismError as error:
+        raise StatementError(error.what, do=error.do) from None
+    return names
+
+
+def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
+    numbers, targets = label_numbers(inputs), label_numbers(outputs)
+    if numbers is not None and targets is not None:
+        return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
+    _require_one_kind([*inputs, *outputs], name)
+    if tuple(inputs) == tuple(outputs):
+        return np.arange(len(inputs)), np.arange(len(outputs))
+    position = {label: x for x, label in enumerate(inputs)}
+    if all(label in position for label in outputs):
+        return np.arange(len(inputs)), np.array([position[label] for label in outputs])
+    raise StatementError(
+        f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs",
+        do=f"pass utility.{name}(values, outputs) with the numbers behind the labels",
+    )
+
+
+def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
+    """Refuse numbers among other labels: whether steps or numbers are meant cannot be told."""
+    are_numbers = [label_numbers([label]) is not None for label in labels]
+    if any(are_numbers) and not all(are_numbers):
+        number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
+        raise StatementError(
+            f"{name} needs labels of one kind: {number} is a number, {other} is none",
+            do=f"state a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
+        )

@@ -1,0 +1,173 @@
+"""A checkpoint: the finished points of a run, in a file that a killed run leaves and the next one goes on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.files import readable
+
+FORMAT = "ldpopt checkpoint"
+
+VERSION = 1
+
+SYNC_SECONDS = 1.0
+"""Written points reach the disk at least this often; a kill loses none, a power failure those of the last second."""
+
+
+class Checkpoint:
+    """Finished points in a file: a header with the digest of the statement, then one line for each point.
+
+    A line is appended in one write as soon as its point is finished, so that a kill at any moment keeps every line. An
+    unfinished last line, as on a full disk, is dropped when the file is opened again.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; a new one is made when the first point is finished.
+    statement : mapping
+        All that the results depend on, in plain values of JSON.
+    title : str
+        What the run is, for people who look into the file.
+    pack, unpack : callable
+        From a result to plain values of JSON, and back.
+
+    Raises
+    ------
+    ModelFileError
+        If the file belongs to another statement (named by its title and digest), is no checkpoint, is used by another
+        run, or cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        statement: Mapping[str, Any],
+        title: str,
+        *,
+        pack: Callable[[Any], Any],
+        unpack: Callable[[Any], Any],
+    ) -> None:
+        self.path, self._pack, self._unpack = Path(path), pack, unpack
+        text = json.dumps(statement, sort_keys=True, separators=(",", ":"))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "title": title, "statement": digest}
+        self._handle: int | None = None
+        self._lock = threading.Lock()
+        self._synced = 0.0
+        self.finished: dict[Any, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Lock the file until the end of the run, and read what is finished."""
+        try:
+            if self.path.exists():
+                readable(self.path)
+            # Bytes, and one write for each line: nothing is left in a buffer when the process is killed.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._handle = os.open(self.path, flags, 0o666)
+            self._take()
+            self.finished = self._read()
+            if not os.fstat(self._handle).st_size:
+                self._write(self._header)
+        except OSError as error:
+            self._close()
+            why = error.strerror or str(error)
+            raise self._error(f"cannot use the checkpoint: {why}", "check the folder and its permissions") from None
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write through to the disk and release the file."""
+        self._close()
+
+    def append(self, key: Any, result: Any) -> None:
+        """Add a finished point; may be called by several threads."""
+        try:
+            with self._lock:
+                self._write([key, self._pack(result)])
+        except OSError as error:
+            raise self._error(f"cannot write the checkpoint: {error.strerror}", "make room, and start again") from None
+
+    def _write(self, value: Any) -> None:
+        assert self._handle is not None
+        line = (json.dumps(value, separators=(",", ":")) + "\n").encode()
+        if os.write(self._handle, line) < len(line):
+            raise OSError(28, "no space left on the device")
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            os.fsync(self._handle)
+            self._synced = time.monotonic()
+
+    def _read(self) -> dict[Any, Any]:
+        """Finished points of an earlier run; a last line without its end is cut off."""
+        raw = self.path.read_bytes()
+        whole, _, rest = raw.rpartition(b"\n")
+        if not whole and self._is_start(rest):
+            os.truncate(self.path, 0)
+            return {}
+        self._require_header(whole.split(b"\n", 1)[0])
+        try:
+            rows = [json.loads(line) for line in whole.split(b"\n")[1:]]
+            found = {_key(key): self._unpack(plain) for key, plain in rows}
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._error(f"the checkpoint is damaged: {error}", "name another file, and start anew") from None
+        if rest:
+            os.truncate(self.path, len(whole) + 1)
+        return found
+
+    def _is_start(self, rest: bytes) -> bool:
+        """Whether a file without a whole line is the start of our header."""
+        return json.dumps(self._header, separators=(",", ":")).encode().startswith(rest)
+
+    def _require_header(self, line: bytes) -> None:
+        try:
+            header = json.loads(line)
+            ours = header["format"] == FORMAT and header["version"] == VERSION
+            title, digest = str(header["title"]), str(header["statement"])
+        except (ValueError, KeyError, TypeError):
+            ours = False
+        if not ours:
+            raise self._error(f"the file is no checkpoint of version {VERSION}", "name another file")
+        if digest != self._header["statement"]:
+            what = f"the checkpoint is of another run: {title!r} ({digest[:12]}), not {self._header['title']!r}"
+            raise self._error(f"{what} ({self._header['statement'][:12]})", "state the same run, or name another file")
+
+    def _take(self) -> None:
+        """Lock the file; the system releases it when this process ends, however that happens."""
+        if sys.platform == "win32":  # pragma: no cover
+            return
+        import fcntl
+
+        assert self._handle is not None
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._error("another run is writing this checkpoint", "wait for it, or name another file") from None
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            with suppress(OSError):
+                os.fsync(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+    def _error(self, what: str, do: str) -> ModelFileError:
+        return ModelFileError(what, where=str(self.path), do=do)
+
+
+def _key(plain: Any) -> Any:
+    """A key as it was before JSON: lists were tuples."""
+    return tuple(map(_key, plain)) if isinstance(plain, list) else plain

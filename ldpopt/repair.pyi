@@ -1,1 +1,0 @@
-from ldpopt.mechanism.repair import *

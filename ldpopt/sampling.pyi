@@ -1,1 +1,0 @@
-from ldpopt.mechanism.sampling import *

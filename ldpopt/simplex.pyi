@@ -1,1 +1,0 @@
-from ldpopt.solving.exact.simplex import *

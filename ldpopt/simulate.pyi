@@ -1,1 +1,0 @@
-from ldpopt.studies.simulate import *

@@ -1,0 +1,62 @@
+"""The mechanism whose privacy constraints are all tight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.studies.literature.statements import distances, exactly_private, read_statement, require_plain_ties
+
+ROUNDING = 1e-12
+"""Share of the largest weight by which rounding may make a weight negative."""
+
+
+def tight_constraints(statement: Any) -> Mechanism:
+    r"""Let every pair of inputs have the ratio ``exp(epsilon d)`` at the report of one of them.
+
+    .. math:: P(x, y) = w_y e^{-\epsilon d(x, y)}, \qquad \sum_y w_y e^{-\epsilon d(x, y)} = 1 \text{ for all } x
+
+    Parameters
+    ----------
+    statement : Problem or MetricDP
+        Pure, graph or metric privacy; d is the hop distance of a graph, and 1 for pure privacy.
+
+    Returns
+    -------
+    Mechanism
+        Exactly private, shape ``(n, n)``: reports are inputs. For pure privacy it is randomized response.
+
+    Raises
+    ------
+    NotRepresentableError
+        If a weight ``w`` is negative, which happens for small epsilon, or as `exponential`.
+
+    Notes
+    -----
+    O(n^3). It needs no prior; where it exists and is optimal for the identity is the subject of `closed_forms.kernel`.
+
+    References
+    ----------
+    Chatzikokolakis, ElSalamony and Palamidessi 2017, section 3.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP, Problem
+    >>> tight_constraints(Problem([0.2, 0.8], "identity", PureLDP("log(3)"))).channel.round(9).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    problem = read_statement(statement)
+    ties = require_plain_ties(problem)
+    kernel = np.exp(-float(ties.budget) * distances(ties))
+    try:
+        weights = np.linalg.solve(kernel, np.ones(len(kernel)))
+    except np.linalg.LinAlgError:
+        raise NotRepresentableError("the matrix exp(-epsilon d) is singular", do="state a larger epsilon") from None
+    worst = int(np.argmin(weights))
+    if not weights[worst] >= -ROUNDING * np.abs(weights).max():
+        what = f"it does not exist at this epsilon: its weight of {problem.inputs[worst]!r} is {weights[worst]:.3g}"
+        raise NotRepresentableError(what, do="state a larger epsilon")
+    return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

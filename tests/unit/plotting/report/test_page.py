@@ -1,0 +1,208 @@
+"""The report's page: whole, self-contained, true to the solution, readable without scripts."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from builders import run_cli
+from ldpopt.designing import DesignCertificate
+from ldpopt.errors import StatementError
+from ldpopt.plotting.report import report
+from ldpopt.plotting.report.frames import Precision
+from ldpopt.problem.design_problem import DesignProblem
+
+VOID = {"meta", "input", "path", "rect"}
+
+SHARES = lo.Problem({"no": 0.7, "yes": 0.2, "perhaps": 0.1}, "identity", lo.PureLDP(2.0))
+
+
+class Balance(HTMLParser):
+    """Whether every tag is closed where it should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag not in VOID
+        assert self.open.pop() == tag
+
+
+def carried(text: str) -> bytes:
+    found = re.search(r"base64,([^\"]+)\"", text)
+    assert found is not None
+    return base64.b64decode(found[1])
+
+
+def test_the_page_is_whole_and_needs_no_network() -> None:
+    text = report(SHARES, source='title = "<b>bold</b>"', title="Shares & <script>more</script>")
+    page = Balance(text)
+    assert all(link.startswith("data:") for link in page.links)
+    assert "<script>more" not in text
+    assert "<b>bold" not in text
+    assert text.count('class="frame') == 7
+    assert text.count('class="frame stated"') == 1
+
+
+def test_it_carries_the_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_bytes(carried(report(SHARES, budgets=False)))
+    assert lo.Certificate.load(path).achieved == lo.certify(lo.solve(SHARES)).achieved
+
+
+def test_a_workload_is_reported_by_its_design(tmp_path: Path) -> None:
+    asked = DesignProblem(lo.Workload.prefix(["low", "middle", "high"]), lo.PureLDP(1.0))
+    text = report(asked, budgets=False)
+    Balance(text)
+    path = tmp_path / "certificate.json"
+    path.write_bytes(carried(text))
+    assert not DesignCertificate.load(path).recheck()
+    assert "smallest variance" in text
+
+
+def test_precision_is_that_of_simulated_surveys() -> None:
+    best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
+    prior = np.array([0.4, 0.3, 0.2, 0.1])
+    wanted = np.asarray(best.workload.matrix)
+    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names)
+    rng = np.random.default_rng(1)
+    people = rng.choice(4, size=200_000, p=prior)
+    reports = np.asarray(best.mechanism.sample(people, rng=rng))
+    np.testing.assert_allclose(best.estimator[:, reports].std(axis=1), found.deviation, rtol=0.02, atol=1e-6)
+    np.testing.assert_allclose(wanted[:, people].std(axis=1), found.truthful, rtol=0.02, atol=1e-6)
+
+
+NOTIONS: list[tuple[Any, str]] = [
+    (lo.ApproximateLDP(1.0, 0.05), "set of reports: its probability for one answer is at most 2.72 times"),
+    (lo.ApproximateLDP(1.0, 0.05, form="entry"), "single report: its"),
+    (lo.GraphDP(1.0, nx.path_graph(["a", "b", "c"])), "neighboring answers"),
+    (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), "at distance d"),
+    (lo.OneSided(1.0, ["a"]), "Sensitive answers: a."),
+    (lo.UtilityOptimizedLDP(1.0, ["a"]), "protected report"),
+    (lo.PureLDP(0.0), "a factor of at most 1, whatever"),
+]
+"""Each notion and a part of what is said of it."""
+
+
+@pytest.mark.parametrize(("notion", "words"), NOTIONS)
+def test_every_notion_has_its_words(notion: Any, words: str) -> None:
+    text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion), budgets=False)
+    Balance(text)
+    assert words in text
+
+
+def test_each_budget_of_the_slider_has_its_own_risk() -> None:
+    """The factor of a distance, and that of an approximate notion, are those of the budget that is shown."""
+    for notion in (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), lo.ApproximateLDP(1.0, 0.05)):
+        text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion))
+        found = re.findall(r"at most ([0-9.]+) (?:to the power d|times its)", text)
+        assert found == ["1.28", "1.65", "2.12", "2.72", "4.48", "7.39", "54.6"]
+
+
+def test_a_mechanism_that_tells_no_shares_says_so() -> None:
+    text = report(lo.Problem([0.9, 0.1], "identity", lo.PureLDP(0.1)), budgets=False)
+    assert "cannot be estimated" in text
+
+
+def test_other_things_are_refused() -> None:
+    with pytest.raises(StatementError, match="is not a problem"):
+        report("coin")  # type: ignore[arg-type]
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    model = Path(__file__).parents[4] / "models" / "coin.toml"
+    target = tmp_path / "coin.html"
+    done = run_cli("report", model, "-o", target, "--no-budgets")
+    assert done.exit_code == 0
+    assert "Two coins" in target.read_text(encoding="utf-8")
+    assert run_cli("report", model, "-o", tmp_path / "none" / "coin.html").exit_code == 2
+    assert run_cli("report", model).exit_code == 2
+
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser")
+
+PHONE = """
+<iframe src="page.html" style="width:%dpx;height:9000px;border:0" onload="
+  var main = this.contentDocument.documentElement;
+  document.title = 'wider by ' + (main.scrollWidth - main.clientWidth);
+  document.body.append(document.title)"></iframe>
+"""
+"""A window is never narrower than 500 pixels, a frame in it may be."""
+
+UNSCRIPTED = """
+<iframe src="page.html" sandbox="allow-same-origin" onload="
+  var page = this.contentDocument, all = Array.from(page.querySelectorAll('.frame'));
+  var shown = all.filter(frame => page.defaultView.getComputedStyle(frame).display !== 'none');
+  var told = shown[0].textContent.match(/[(]as stated[)]/);
+  document.body.append('slider hidden: ' + page.getElementById('slider').hidden + '; budgets: ' + shown.length
+    + ' ' + told)"></iframe>
+"""
+"""A frame that may not run scripts; the page around it looks into it."""
+
+
+def seen(folder: Path, page: str, *more: str) -> str:
+    """What a browser without a network makes of a page."""
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
+    command += ["--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000"]
+    target = (folder / page).as_uri()
+    return subprocess.run([*command, *more, target], capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    names = [f"neighborhood number {k}" for k in range(9)]
+    asked = lo.Problem([1 / 9] * 9, "identity", lo.PureLDP(2.0), inputs=names)
+    (folder / "page.html").write_text(report(asked, source='source = "' + "word " * 60 + '"'), encoding="utf-8")
+    (folder / "unscripted.html").write_text(UNSCRIPTED, encoding="utf-8")
+    for width in (400, 1400):
+        (folder / f"{width}.html").write_text(PHONE % width, encoding="utf-8")
+    return folder
+
+
+@needs_browser
+def test_in_a_browser_the_slider_appears(pages: Path) -> None:
+    text = seen(pages, "page.html", "--dump-dom")
+    assert '<section id="slider">' in text
+    assert text.count('class="frame stated shown"') == 1
+
+
+@needs_browser
+def test_without_scripts_the_stated_budget_is_shown(pages: Path) -> None:
+    assert "slider hidden: true; budgets: 1 (as stated)" in seen(pages, "unscripted.html", "--dump-dom")
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_cut_on_a_narrow_or_a_wide_screen(pages: Path, width: int) -> None:
+    assert "wider by 0" in seen(pages, f"{width}.html", "--dump-dom")
+
+
+@needs_browser
+def test_it_prints(pages: Path) -> None:
+    paper = pages / "page.pdf"
+    seen(pages, "page.html", f"--print-to-pdf={paper}")
+    assert paper.read_bytes()[:5] == b"%PDF-"

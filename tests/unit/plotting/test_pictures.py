@@ -1,0 +1,253 @@
+"""Pictures: each function draws what it is given, on the axes it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import ldpopt
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    Mechanism,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Utility,
+    compare,
+    estimate_frequencies,
+    neighbors,
+    plotting,
+    solve,
+)
+from ldpopt.errors import StatementError
+from ldpopt.polytope.regions import prior_regions
+from ldpopt.studies.sweep import SweepResult, sweep
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def grid() -> SweepResult:
+    first = np.linspace(0, 1, 5)
+    problem = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=["no", "yes"])
+    return sweep(problem, [0.5, 1.0, 2.0], np.stack([first, 1 - first], axis=1))
+
+
+def drawn(ax: object) -> None:
+    ax.figure.canvas.draw()  # type: ignore[attr-defined]
+
+
+def test_mechanism_has_its_labels_and_numbers() -> None:
+    ax = plotting.mechanism(COIN)
+    drawn(ax)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["no", "yes"]
+    assert sorted(text.get_text() for text in ax.texts) == ["0.250", "0.250", "0.750", "0.750"]
+
+
+def test_large_mechanism_has_no_numbers_and_few_labels() -> None:
+    names = [f"a rather long answer number {k} for $5" for k in range(70)]
+    ax = plotting.mechanism(Mechanism(np.full((70, 70), 1 / 70), names))
+    drawn(ax)
+    assert not ax.texts
+    assert len(ax.get_yticks()) <= plotting.MAX_AXIS_LABELS
+
+
+def test_given_axes_are_used() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert plotting.mechanism(COIN, ax) is ax
+    assert plotting.delta_curve(COIN.audit(), Figure().add_subplot()).figure is not ax.figure
+
+
+def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
+    ax = plotting.sweep(grid)
+    drawn(ax)
+    assert len(ax.get_lines()) == 10
+    assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
+    curve, formula = ax.get_lines()[4:6]
+    assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(formula.get_ydata()))
+    drawn(plotting.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
+
+
+def test_the_title_of_a_sweep_names_notions_and_deltas() -> None:
+    problems = {"all": Problem([0.5, 0.5], "identity", ApproximateLDP(1.0, 0.1))}
+    several = sweep(problems, [1.0], deltas=[0.0, 0.1])
+    assert plotting.sweep(several).get_title() == r"approximate privacy, $\varepsilon$ = 1, $\delta$ = 0 to 0.1"
+    problems["one"] = Problem([0.5, 0.5], "identity", PureLDP(1.0))
+    mixed = plotting.sweep(sweep(problems, [1.0, 2.0])).get_title()
+    assert mixed == r"approximate privacy or pure privacy, $\varepsilon$ = 1 to 2, $\delta$ = 0 to 0.1"
+
+
+def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
+    import matplotlib.pyplot as plt
+
+    ax = plotting.surface(grid)
+    drawn(ax)
+    assert hasattr(ax, "plot_surface")
+    assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
+    flat = plt.figure().add_subplot()
+    assert plotting.surface(grid, flat, column="closed_form") is flat
+    drawn(flat)
+    with pytest.raises(StatementError, match="several priors"):
+        plotting.surface(sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "privacy, corners",
+    [
+        (PureLDP(0.1), {"A (0, 1)", "B (0.525, 0.525)", "C (1, 0)", "D (0.475, 0.475)"}),
+        (
+            ApproximateLDP(0.1, 0.2),
+            {
+                "A (0, 0.8)", "B (0, 1)", "C (0.2, 1)", "D (0.62, 0.62)",
+                "E (1, 0.2)", "F (1, 0)", "G (0.8, 0)", "H (0.38, 0.38)",
+            },
+        ),
+    ],
+    ids=["figure 1", "figure 5"],
+)  # fmt: skip
+def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[str]) -> None:
+    ax = plotting.polytope(privacy)
+    drawn(ax)
+    assert {text.get_text() for text in ax.texts} == corners
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1], [1.0, 0.0], [0.0, 1.0]])
+@pytest.mark.parametrize("privacy", [PureLDP(0.0), PureLDP(1.0), ApproximateLDP(1.0, 0.1), ApproximateLDP(1.0, 1.0)])
+def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[float]) -> None:
+    ax = plotting.polytope(privacy, prior=prior)
+    drawn(ax)
+    face = next(line for line in ax.get_lines() if line.get_label() == "optimal")
+    level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
+    first, second = np.asarray(level.get_xdata(), float), np.asarray(level.get_ydata(), float)
+    value = prior[0] * np.asarray(face.get_xdata(), float) + prior[1] * np.asarray(face.get_ydata(), float)
+    assert prior[0] * first + prior[1] * second == pytest.approx(np.full(len(first), value[0]))
+
+
+def test_polytope_is_for_the_plane() -> None:
+    with pytest.raises(StatementError, match="no plot"):
+        plotting.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
+
+
+@pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
+def test_estimate_has_error_bars(method: str) -> None:
+    found = estimate_frequencies(COIN, {"no": 240, "yes": 760}, method=method)  # type: ignore[arg-type]
+    ax = plotting.estimate(found)
+    drawn(ax)
+    assert len(ax.patches) == 2
+
+
+def test_delta_curve_falls_to_zero_at_epsilon() -> None:
+    ax = plotting.delta_curve(COIN.audit())
+    drawn(ax)
+    deltas = np.asarray(ax.get_lines()[0].get_ydata(), float)
+    assert deltas[0] == pytest.approx(0.5)
+    assert deltas[-1] == 0
+    assert (np.diff(deltas) <= 0).all()
+    drawn(plotting.delta_curve(Mechanism([[1.0, 0.0], [0.0, 1.0]]).audit()))
+    drawn(plotting.delta_curve(Mechanism([[0.5, 0.5], [0.5, 0.5]]).audit()))
+
+
+@pytest.mark.parametrize("ratio", ["3/2", "3", "12"])
+def test_regions_names_every_cell(ratio: str) -> None:
+    cells = prior_regions(PureLDP(f"log({ratio})"), 3)
+    ax = plotting.regions(cells)
+    drawn(ax)
+    assert len(ax.patches) == 7
+    shown = [text.get_text().replace("\n", " ").replace(":", "") for text in ax.texts]
+    for cell in cells:
+        assert sum(text.startswith(cell.label.replace(":", "")) for text in shown) == 1
+    with pytest.raises(StatementError, match="three answers"):
+        plotting.regions(prior_regions(PureLDP(1.0), 2))
+
+
+SQUARE = {"a": (0.0, 0.0), "b": (2.0, 0.0), "c": (0.0, 2.0), "d": (2.0, 2.0)}
+
+
+def test_places_are_where_they_are_with_arrows_to_the_mean_of_their_reports() -> None:
+    metric = MetricDP.of_points(0.5, SQUARE)
+    mechanism = Mechanism(np.full((4, 4), 0.1) + 0.6 * np.eye(4), list("dcba"))
+    prior = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
+    ax = plotting.places(mechanism, SQUARE, prior=prior, privacy=metric, unit="miles")
+    drawn(ax)
+    arrows, disks = sorted(ax.collections, key=lambda one: type(one).__name__ != "Quiver")
+    assert np.asarray(disks.get_offsets()).tolist() == [list(SQUARE[name]) for name in "dcba"]
+    assert np.asarray(disks.get_array()) == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert (arrows.U[0], arrows.V[0]) == pytest.approx((-0.4, -0.4))  # type: ignore[attr-defined]
+    assert ax.get_title() == r"metric privacy, $\varepsilon$ = 0.5 per miles"
+    assert ax.get_xlabel() == "east (miles)"
+
+
+def test_places_have_their_loss_and_the_lines_of_an_origin() -> None:
+    mechanism = Mechanism([[0.9, 0.1, 0.0, 0.0], *np.full((3, 4), 0.25)], list("abcd"))
+    ax = plotting.places(
+        mechanism, SQUARE, color="loss", origin="a", privacy=GraphDP(1.0, neighbors.path(list("abcd")))
+    )
+    drawn(ax)
+    assert len(ax.collections[0].get_segments()) == 2  # type: ignore[attr-defined]
+    disks = next(one for one in ax.collections if one.get_array() is not None)
+    assert np.asarray(disks.get_array())[:2] == pytest.approx([0.2, (4 + 8**0.5) / 4])
+    assert ax.get_title() == r"privacy along a graph, $\varepsilon$ = 1"
+    hops = plotting.places(mechanism, SQUARE, color="loss", loss=1 - np.eye(4))
+    disks = next(one for one in hops.collections if one.get_array() is not None)
+    assert np.asarray(disks.get_array())[:2] == pytest.approx([0.1, 0.75])
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"origin": "e"}, "'e' is not an input"),
+        ({"color": "red"}, "color = 'red'"),
+        ({"points": [(0, 0), (1, 1)]}, r"shape \(2, 2\)"),
+        ({"mechanism": Mechanism(np.full((4, 2), 0.5), list("abcd"), ["x", "y"])}, "report 'x' is not a place"),
+        ({"prior": {"a": 1.0}}, "input 'b'"),
+    ],
+)
+def test_places_refuse_what_does_not_fit(change: dict[str, object], words: str) -> None:
+    plain = {"mechanism": Mechanism(np.full((4, 4), 0.25), list("abcd")), "points": SQUARE}
+    with pytest.raises(StatementError, match=words):
+        plotting.places(**plain | change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_a_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
+    distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
+    problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
+    found = compare(problem)
+    ax = ldpopt.plot(found)
+    drawn(ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
+    assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
+    assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
+    assert "metric privacy" in ax.get_title()
+
+
+def test_a_solution_is_titled_by_its_notion() -> None:
+    ax = ldpopt.plot(solve(Problem([0.5, 0.5], "identity", ApproximateLDP(0.7, 0.01))))
+    assert "0.7" in ax.get_title()
+    assert "0.01" in ax.get_title()
+
+
+def test_a_heat_map_names_the_notion_or_the_audited_epsilon():
+    import ldpopt
+    from ldpopt.cli.solving import heat_map
+
+    coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
+    assert heat_map(coin).get_title() == r"Audit: true $\varepsilon$ = 1.099"
+    assert heat_map(coin, ldpopt.PureLDP(2.0)).get_title() == r"pure privacy, $\varepsilon$ = 2"

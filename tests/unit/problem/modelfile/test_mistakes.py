@@ -1,0 +1,183 @@
+"""Every mistake in a model file has one clear line, with file, key and line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpopt.errors import ModelFileError
+from ldpopt.problem.modelfile import load_model
+from ldpopt.problem.modelfile.text import line_of
+
+BAD = [
+    # what is wrong in the survey: old text, new text, where it is said to be, words of the message
+    ("epsilon = 0.1", "epsilom = 0.1", ":15: privacy.epsilom", "unknown key 'epsilom' do: did you mean 'epsilon'"),
+    ("[solver]", "[sovler]", ":17: sovler", "unknown key 'sovler' do: did you mean 'solver'"),
+    ("value = 0.8", "value = 0.8\nobjective = 'worst_case'", ":23: expect.objective", "belongs to the top of the file"),
+    ("epsilon = 0.1", "epsilon = 0.1\ntime_limit = 3", ":16: privacy.time_limit", "it belongs to [solver]"),
+    ("epsilon = 0.1", "epsilon = = 0.1", ":15", "no TOML: invalid value"),
+    ("inputs = [", "inputs = [[", ":7", "no TOML: unclosed array"),
+    ("epsilon = 0.1", "epsilon = 0.1\nepsilon = 0.2", ":16", "no TOML: cannot overwrite a value"),
+    ("epsilon = 0.1", "", ":13: privacy.epsilon", "the key privacy.epsilon is missing"),
+    ('kind = "pure"\n', "", ":13: privacy.kind", "kind is missing"),
+    ('[privacy]\nkind = "pure"\nepsilon = 0.1\n', "", "model.toml: privacy", "the key privacy is missing"),
+    ("[prior]\nvalues = [0.2, 0.8]\n", "", "model.toml: prior", "[prior] is missing do: worst_case"),
+    ("epsilon = 0.1", "epsilon = -0.1", ":15: privacy.epsilon", "epsilon = -0.1 is negative"),
+    ("epsilon = 0.1", "epsilon = nan", ":15: privacy.epsilon", "privacy.epsilon = nan is not a finite number"),
+    ("epsilon = 0.1", "epsilon = inf", ":15: privacy.epsilon", "privacy.epsilon = inf is not a finite number"),
+    ("epsilon = 0.1", "epsilon = true", ":15: privacy.epsilon", "epsilon = True is not"),
+    ("epsilon = 0.1", "epsilon = [1]", ":15: privacy.epsilon", "epsilon = [1] is not"),
+    ("epsilon = 0.1", 'epsilon = "log(1/2)"', ":15: privacy.epsilon", "'log(1/2)' is negative"),
+    ("epsilon = 0.1", 'epsilon = "__import__(1)"', ":15: privacy.epsilon", "is not a number"),
+    ("epsilon = 0.1", "epsilon = 2024-01-01", ":15: privacy.epsilon", "date(2024, 1, 1) is not"),
+    ("epsilon = 0.1", "epsilon = " + "9" * 400, ":15: privacy.epsilon", "beyond 2^53"),
+    ("epsilon = 0.1", "epsilon = " + "9" * 5000, "model.toml", "no TOML: exceeds the limit"),
+    ("epsilon = 0.1", "epsilon = " + "[" * 5000, "model.toml", "nested deeper than 8"),
+    ("epsilon = 0.1", "epsilon = " + "[" * 20 + "]" * 20, ":15: privacy.epsilon", "nested deeper than 8"),
+    ("epsilon = 0.1", "a." * 40 + "b = 1", ":15", "dotted parts"),
+    ('kind = "pure"', 'kind = "pur"', ":14: privacy.kind", "unknown privacy notion 'pur' do: did you mean 'pure'"),
+    ('kind = "pure"', 'kind = "approximate"', ":13: privacy.delta", "delta is missing"),
+    ('kind = "pure"', 'kind = "approximate"\ndelta = 1.5', ":15: privacy.delta", "delta = 1.5 is not in [0, 1]"),
+    (
+        'kind = "pure"',
+        'kind = "approximate"\ndelta = 0\nform = "exact"',
+        ":16: privacy.form",
+        "form = 'exact' is unknown",
+    ),
+    ('"no", "yes"', '"no", "no"', ":5: alphabet.inputs", "duplicate input label 'no'"),
+    ('"no", "yes"', '"no", true', ":5: alphabet.inputs[1]", "= true: should be"),
+    ('"no", "yes"', "", ":5: alphabet.inputs", "should have at least 1 item"),
+    ('"no", "yes"', '"no", "yes", "perhaps"', ":8: prior.values", "the prior has 2 values for 3 inputs"),
+    ("[0.2, 0.8]", "[0.2, 0.7]", ":8: prior.values", "the prior sums to 0.9, not 1"),
+    ("[0.2, 0.8]", "[-0.2, 1.2]", ":8: prior.values", "prior['no'] = -0.2 is not a probability"),
+    ("[0.2, 0.8]", '[0.2, "x"]', ":8: prior.values[1]", "prior.values[1] = 'x': should be a valid number"),
+    ("[0.2, 0.8]", "[0.2, 0.8]\nuniform = true", ":9: prior.uniform", "[prior] states values and uniform at once"),
+    ("values = [0.2, 0.8]", "", ":7: prior", "[prior] is empty"),
+    ("values = [0.2, 0.8]", "uniform = false", ":8: prior.uniform", "= false: should be"),
+    ("values = [0.2, 0.8]", "weights = { no = 1, yse = 2 }", ":8: prior.weights", "'yse', which do: 'yes'"),
+    ("values = [0.2, 0.8]", "weights = { no = 1 }", ":8: prior.weights", "no entry for input 'yes'"),
+    ("values = [0.2, 0.8]", "weights = { no = 0, yes = 0 }", ":8: prior.weights", "the weights sum to 0"),
+    ("values = [0.2, 0.8]", "weights = { no = 2, yes = -1 }", ":8: prior.weights.yes", "below zero"),
+    ("values = [0.2, 0.8]", 'dataset = "fair:affair"', ":8: prior.dataset", "unknown data set do: 'fair:affairs'"),
+    ("values = [0.2, 0.8]", 'dataset = "../prior.csv"', ":8: prior.dataset", "unknown data set"),
+    ("values = [0.2, 0.8]", 'dataset = "fair:religious"', ":8: prior.dataset", "'not', which is not an input"),
+    ('kind = "identity"', 'kind = "identiti"', ":11: utility.kind", "unknown kind 'identiti' do: 'identity'"),
+    ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is not a rectangular array"),
+    ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "the utility has shape (1, 2)"),
+    ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "states kind and loss at once"),
+    ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values has no effect"),
+    ('kind = "identity"', 'kind = "absolute_error"\noutputs = [0]', ":12: utility.outputs", "needs values"),
+    ("time_limit = 60", "time_limit = 0", ":19: solver.time_limit", "greater than 0"),
+    ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
+    ("[expect]\n", "[expect]\ntolerance = -1\n", ":22: expect.tolerance", "greater than or equal to 0"),
+    ('title = "Survey"', "title = 3", ":1: title", "title = 3: should be a valid string"),
+    ('title = "Survey"', 'objective = "best"', ":1: objective", "'expected', 'average' or 'worst_case'"),
+    ('title = "Survey"', 'objective = "worst_case"', ":7: prior", "a worst case has no prior"),
+    ("[expect]", '[[constraints]]\nkind = "fair"\n[expect]', ":22: constraints[0].kind", "unknown constraint 'fair'"),
+    ("[expect]", '[[constraints]]\nkind = "unbiased"\n[expect]', ":21: constraints[0]", "values is missing"),
+    ("[expect]", '[[constraints]]\nkind = "unbiased"\nvalue = [1]\n[expect]', ":23: constraints[0].value", "'values'"),
+    ("[expect]", '[[constraints]]\nkind = "unbiased"\nvalues = [1]\n[expect]', ":23: constraints[0].values", "1 entr"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "where", "words"), BAD, ids=[new[:40] or old[:40] for old, new, _, _ in BAD])
+def test_every_mistake_has_its_line(survey, write, one_line, old, new, where, words):
+    assert old in survey
+    line = one_line(write(survey.replace(old, new, 1)))
+    assert line.split("where: ")[1].split(" | ")[0].endswith(where), line
+    for part in words.split(" do: "):
+        assert part in line
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "words"),
+    [
+        ('neighbors = { kind = "line" }', ":7: privacy.neighbors.kind", "'complete', 'path'"),
+        ("neighbors = { }", ":7: privacy.neighbors", "state either a kind of neighbors or their edges"),
+        ('neighbors = { kind = "path", edges = [["a", "b"]] }', ":7: privacy.neighbors", "either a kind"),
+        ('neighbors = { kind = "grid" }', ":7: privacy.neighbors", "rows, columns"),
+        ('neighbors = { kind = "grid", rows = 2, columns = 2 }', ":7: privacy.neighbors", "3 labels for a grid"),
+        ('neighbors = { kind = "path", rows = 2 }', ":7: privacy.neighbors", "rows, columns"),
+        ('neighbors = { kind = "path", kid = 2 }', ":7: privacy.neighbors.kid", "did you mean 'kind'"),
+        ('neighbors = { edges = [["a", "b"], ["b", "d"]] }', ":7: privacy.neighbors.edges[1]", "'d', which is"),
+        ('neighbors = { edges = [["a", "b", "c"]] }', ":7: privacy.neighbors.edges[0]", "should be a pair of labels"),
+        ('neighbors = { edges = [["a", "a"]] }', ":7: privacy.neighbors.edges[0]", "ties an input to itself"),
+        ('neighbors = { edges = [["a", "b"]] }', ":7: privacy.neighbors", "falls into 2 parts"),
+        ("neighbors = 3", ":7: privacy.neighbors", "should be a table"),
+    ],
+)
+def test_mistakes_in_graphs(write, privacy, one_line, lines, where, words):
+    line = one_line(write(privacy(f'kind = "graph"\n{lines}\nepsilon = 1')))
+    assert where in line
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "words"),
+    [
+        ('distance = "euclid"', ":7: privacy.distance", "one of 'absolute', 'euclidean'"),
+        ('distance = "euclidean"', ":7: privacy.distance", "needs points"),
+        ('distance = "euclidean"\npoints = [[0, 0], [1, 1]]', ":8: privacy.points", "2 entries for 3 inputs"),
+        ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [2]]', ":8: privacy.points", "rectangular"),
+        ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [1, 1]]', ":8: privacy.points", "coincide"),
+        ('distance = "absolute"\npoints = [[0], [1], [2]]', ":8: privacy.points", "points are for"),
+        ("distance = [[0, 1], [1, 0]]", ":7: privacy.distance", "there are 3 inputs"),
+        ("distance = [[0, 1, 1], [2, 0, 1], [1, 1, 0]]", ":7: privacy.distance", "other direction"),
+        (
+            "distance = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]\nvalues = [1]",
+            ":8: privacy.values",
+            "not used with a distance",
+        ),
+    ],
+)
+def test_mistakes_in_distances(write, privacy, one_line, lines, where, words):
+    line = one_line(write(privacy(f'kind = "metric"\n{lines}\nepsilon = 1')))
+    assert where in line
+    assert words in line
+
+
+def test_files_that_are_none(write, one_line, tmp_path):
+    assert "No such file" in one_line(tmp_path / "nowhere.toml")
+    assert "Is a directory" in one_line(tmp_path)
+    binary = tmp_path / "image.png"
+    binary.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
+    assert "not UTF-8 text (byte 0x89)" in one_line(binary)
+    assert "the key privacy is missing" in one_line(write(""))
+    with pytest.raises(ModelFileError, match=r"null (byte|character)"):
+        load_model("a\0b")
+
+
+def test_a_huge_file_is_refused_before_it_is_read(survey, write, one_line, monkeypatch):
+    monkeypatch.setattr("ldpopt.problem.modelfile.text.LARGEST_FILE", 100)
+    assert "larger than 100 bytes" in one_line(write(survey))
+
+
+PIECES = [*"[]{}=\"'\n.-0#,\\\x00\u2028", "1e999", "nan", "kind", "true"]
+EDITS = st.tuples(st.integers(0, 230), st.integers(0, 8), st.sampled_from(PIECES))
+
+
+@given(st.lists(EDITS, min_size=1, max_size=4))
+def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
+    text = survey
+    for at, cut, piece in edits:
+        text = text[:at] + piece + text[at + cut :]
+    path = tmp_path_factory.getbasetemp() / "spoiled.toml"
+    path.write_text(text, encoding="utf-8")
+    refusal = None
+    try:
+        load_model(path)
+    except ModelFileError as error:
+        refusal = error
+    if refusal is not None:
+        assert str(path) in refusal.where
+        assert "\n" not in refusal.one_line
+
+
+def test_line_of_sees_through_strings_and_arrays():
+    text = 'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = 1\n[[b]]\nq.c = 2\n"c" = 3\n'
+    assert line_of(text, ("b", 0, "c")) == 10
+    assert line_of(text, ("b", 1, "c")) == 13
+    assert line_of(text, ("b", 1, "q", "c")) == 12
+    assert line_of(text, ("d", 1, 0)) == 5
+    assert line_of(text, ("z",)) is None

@@ -1,0 +1,120 @@
+"""What is written reads back; what has no form is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpopt import constraints, neighbors, privacy, utility
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.problem.modelfile import Expect, Model, load_model, read_model, save_model
+from ldpopt.problem.problem import Problem
+
+LETTERS = ["a", "b", "c"]
+MATRIX = [[0.1, 1 / 3, -2.0], [0.0, 1e-300, 7.0], [3.0, 2.0, 1.0]]
+PROBLEMS = [
+    Problem([0.2, 0.8], "identity", PureLDP(0.1), inputs=["no", "yes"]),
+    Problem([1 / 3, 1 / 3, 1 / 3], "absolute_error", PureLDP("log(7/2)"), inputs=LETTERS),
+    Problem({"x": 1, 'quo"te\\ \t\u00e9\x7f': 2}, "identity", PureLDP("1/3")),
+    Problem([0.5, 0.3, 0.2], MATRIX, PureLDP("0.1"), inputs=LETTERS, outputs=[1, 2.5, "z"]),
+    Problem([0.5, 0.3, 0.2], utility.table(MATRIX, "loss"), ApproximateLDP(1, 0.1, form="entry")),
+    Problem([0.5, 0.3, 0.2], "squared_error", ApproximateLDP("log(2)", 0.0), inputs=[1, 2, 4]),
+    Problem([0.5, 0.3, 0.2], "identity", GraphDP(1, neighbors.path(LETTERS)), inputs=LETTERS),
+    Problem([0.5, 0.3, 0.2], "identity", GraphDP(1, nx.star_graph(2))),
+    Problem([0.25] * 4, "identity", GraphDP(1, neighbors.cycle(range(4)))),
+    Problem([1 / 6] * 6, "identity", GraphDP(1, neighbors.grid(2, 3, "abcdef")), inputs=list("abcdef")),
+    Problem([0.5, 0.5], "identity", GraphDP(2.5, neighbors.path([0, 1]))),
+    Problem([0.5, 0.3, 0.2], "identity", MetricDP(1, lambda x, y: abs(x - y) / 3)),
+    Problem(None, "identity", PureLDP(1), inputs=LETTERS, objective="worst_case"),
+    Problem(
+        [0.5, 0.5], utility.squared_error([-1, 1], [-3, 0, 3]), PureLDP(1),
+        constraints=[constraints.unbiased([-1, 1], [-3, 0, 3]), constraints.linear([[1, 0, 0.0]] * 2, upper=0.7)],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem.privacy).__name__)
+def test_a_problem_reads_back_equal(same, tmp_path, problem):
+    save_model(problem, tmp_path / "saved.toml")
+    again = load_model(tmp_path / "saved.toml")
+    assert same(problem, again)
+    save_model(again, tmp_path / "twice.toml")
+    assert (tmp_path / "twice.toml").read_bytes() == (tmp_path / "saved.toml").read_bytes()
+
+
+def test_a_model_reads_back_whole(tmp_path):
+    model = Model(PROBLEMS[0], 'A "title"', "line\nline", "cbc", 1.5, Expect(0.8, 0.0))
+    save_model(model, tmp_path / "saved.toml")
+    again = read_model(tmp_path / "saved.toml")
+    assert (again.title, again.source, again.solver, again.time_limit, again.expect) == (
+        model.title, model.source, model.solver, model.time_limit, model.expect,
+    )  # fmt: skip
+
+
+labels = st.one_of(st.text(st.characters(codec="utf-8")), st.integers(-99, 99), st.floats(-9, 9))
+
+
+@given(st.lists(labels, min_size=2, max_size=5, unique=True), st.data())
+def test_any_statement_reads_back(same, tmp_path_factory, names, data):
+    n = len(names)
+    numbers = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2)
+    gain = data.draw(st.lists(numbers, min_size=n, max_size=n))
+    epsilon = data.draw(st.one_of(st.floats(0, 100), st.fractions(0, 50).map(str), st.just("log(5/3)")))
+    problem = Problem([1 / n] * n, gain, PureLDP(epsilon), inputs=names, outputs=["u", "v"])
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    save_model(problem, path)
+    assert same(problem, load_model(path))
+
+
+def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypatch):
+    path = write(survey)
+    cells = Problem([0.5, 0.5], "identity", PureLDP(1), inputs=[(0, 0), (0, 1)])
+    with pytest.raises(StatementError, match=r"the label \(0, 0\) cannot be written"):
+        save_model(cells, path)
+    rows = constraints.unbiased([1, 1], [0, 2])
+    by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
+    with pytest.raises(StatementError, match="'mine' cannot be written"):
+        save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
+    monkeypatch.setattr("ldpopt.problem.modelfile.LARGEST_FILE", 10)
+    with pytest.raises(StatementError, match="a model file has at most 10"):
+        save_model(PROBLEMS[0], path)
+    assert path.read_text() == survey
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    with pytest.raises(ModelFileError, match="cannot write the file"):
+        save_model(PROBLEMS[0], tmp_path / "no" / "folder" / "x.toml")
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """A notion of somebody else."""
+
+    epsilon: float
+    factor: int = 2
+
+    def rows(self, inputs: Any, n_outputs: int) -> Any:
+        return PureLDP(self.epsilon * self.factor).rows(inputs, n_outputs)
+
+    def audit(self, channel: Any) -> Any:
+        return PureLDP(self.epsilon * self.factor).audit(channel)
+
+
+def test_an_installed_notion_reads_and_writes(survey, write, one_line, tmp_path, monkeypatch):
+    monkeypatch.setattr(privacy.stated, "installed", lambda: {"doubled": Doubled})
+    problem = load_model(write(survey.replace('kind = "pure"', 'kind = "doubled"\nfactor = 3')))
+    assert problem.privacy == Doubled(0.1, 3)
+    save_model(problem, tmp_path / "saved.toml")
+    assert load_model(tmp_path / "saved.toml").privacy == Doubled(0.1, 3)
+    line = one_line(write(survey.replace('kind = "pure"', 'kind = "doubled"\nfacto = 3')))
+    assert ":15: privacy.facto" in line
+    assert "did you mean 'factor'" in line
+    line = one_line(write(survey.replace('kind = "pure"\nepsilon = 0.1', 'kind = "doubled"')))
+    assert ":13: privacy.epsilon" in line
+    assert "the key privacy.epsilon is missing" in line

@@ -1,0 +1,99 @@
+"""Data sets: what the wheels hold is what the documentation counts."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from builders import run_python
+from ldpopt import datasets
+from ldpopt.errors import LdpoptError, StatementError
+
+ROWS = {"anes96": 944, "fair": 6366, "randhie": 20190, "modechoice": 210}
+
+
+@pytest.fixture(autouse=True)
+def _needs_statsmodels(request: pytest.FixtureRequest) -> None:
+    if "missing" not in request.node.name:
+        pytest.importorskip("statsmodels", reason='the data sets need pip install "ldpopt[data]"')
+
+
+@pytest.mark.parametrize("name", list(datasets.DATASETS))
+def test_every_data_set_is_whole(name: str) -> None:
+    data = datasets.load(name)
+    assert data.name == name
+    assert data.rows == ROWS[name.split(":")[0]] == data.counts.sum() == len(data.sample)
+    assert len(data.labels) == len(set(data.labels)) == len(data.counts) > 1
+    assert (data.counts > 0).all()
+    assert data.prior.sum() == pytest.approx(1, abs=1e-12)
+    assert data.source
+    assert data.license
+    assert data.question
+    assert name in repr(data)
+    for label, count in zip(data.labels, data.counts, strict=True):
+        assert (data.sample == label).sum() == count
+    assert not data.codes.flags.writeable
+
+
+def test_available_is_what_loads() -> None:
+    assert datasets.available() == tuple(datasets.DATASETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "counts"),
+    [
+        ("anes96:PID", ("SD", "WD", "ID", "II", "IR", "WR", "SR"), [200, 180, 108, 37, 94, 150, 175]),
+        ("anes96:vote", ("Clinton", "Dole"), [551, 393]),
+        ("fair:affairs", ("no", "yes"), [4313, 2053]),
+        ("fair:rate_marriage", ("very poor", "poor", "fair", "good", "very good"), [99, 348, 993, 2242, 2684]),
+        ("randhie:health", ("poor", "fair", "good", "excellent"), [302, 1560, 7309, 11019]),
+        ("modechoice:mode", ("air", "train", "bus", "car"), [58, 63, 30, 59]),
+    ],
+)
+def test_published_counts(name: str, labels: tuple[str, ...], counts: list[int]) -> None:
+    data = datasets.load(name)
+    assert data.labels == labels
+    assert data.counts.tolist() == counts
+
+
+def test_health_is_decided_by_exactly_one_column() -> None:
+    columns = [datasets._column("randhie", column) for column in ("hlthp", "hlthf", "hlthg")]
+    assert set(np.unique(columns)) == {0, 1}
+    assert np.sum(columns, axis=0).max() == 1
+
+
+def test_numbers_are_labels_in_order() -> None:
+    visits = datasets.load("randhie:mdvis")
+    assert visits.labels == tuple(sorted(visits.labels))
+    assert visits.labels[0] == 0
+    assert visits.sample.mean() == pytest.approx(2.8604, abs=1e-4)
+
+
+def test_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(StatementError, match="did you mean 'anes96:PID'"):
+        datasets.load("anes96:pid")
+    with pytest.raises(StatementError, match="known: anes96:PID, "):
+        datasets.load("zzz")
+
+
+def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.split(".")[0] == "statsmodels"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "statsmodels", None)
+    datasets._frame.cache_clear()
+    with pytest.raises(LdpoptError, match=r'pip install "ldpopt\[data\]"') as caught:
+        datasets.load("fair:affairs")
+    assert "statsmodels" in caught.value.one_line
+    assert datasets.available() == ()
+
+
+def test_a_strange_code_is_refused() -> None:
+    with pytest.raises(LdpoptError, match="has the code 7"):
+        datasets._recoded("x", "?", np.array([0, 7]), {0: "a", 1: "b"}, "s", "l")
+
+
+def test_importing_is_cheap() -> None:
+    code = "import sys, ldpopt.problem.datasets; sys.exit(any(m in sys.modules for m in ('pandas', 'statsmodels')))"
+    assert run_python(code).returncode == 0
