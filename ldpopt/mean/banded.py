@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Verdict, verdict_of_ratio
-from ldpopt.closed_forms.samplers import Source, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL, below, uniforms
+from ldpopt.mechanism.exact_draws import Source, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
 

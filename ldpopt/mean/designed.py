@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.certificate import Certificate
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import uniforms
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.constraints import unbiased

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 
 

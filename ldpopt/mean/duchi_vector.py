@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
 from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import CHUNK
 
 MAX_ATTRIBUTES = 100_000

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL, below
+from ldpopt.mechanism.exact_draws import Source
 
 THRESHOLD = math.log(
     (-5 + 2 * (6353 - 405 * math.sqrt(241)) ** (1 / 3) + 2 * (6353 + 405 * math.sqrt(241)) ** (1 / 3)) / 27

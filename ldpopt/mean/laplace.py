@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Protocol, lower_nats
 from ldpopt.mean.randomizer import TOTAL, fair_bits, uniforms
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import BITS
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import read_domain, uniforms
+from ldpopt.mechanism.exact_draws import Source
 
 
 class NoPrivacy(Protocol):

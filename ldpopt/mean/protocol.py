@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget, log_enclosure
 from ldpopt.foundation.numbers import Float, quoted, real_array
 from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import bit_source
 
 MAX_REPORT = 1e150

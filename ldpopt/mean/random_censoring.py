@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Verdict, verdict_of_ratio
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
 
 Random = np.random.Generator | int | None

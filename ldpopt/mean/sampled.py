@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.closed_forms.samplers import Source, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import VectorProtocol
+from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Self
 
-from ldpopt.closed_forms.samplers import TOTAL
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import is_whole, real_number, short_repr
+from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.noise.noise import Noise
 
 MAX_EXACT_POWER = 100_000
@@ -39,7 +39,7 @@ class IntegerNoise(Noise):
     @property
     def decay(self) -> Fraction:
         """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of ``2**-53``."""
-        return Fraction(-int(-TOTAL / self.epsilon.enclosure(1 / self._change_per_epsilon)[0] // 1), TOTAL)
+        return Fraction(round_decay_up(self.epsilon, 1 / self._change_per_epsilon), TOTAL)
 
     @property
     def _decay_numerator(self) -> int:

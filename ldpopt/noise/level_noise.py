@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import geometric_draws
-from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, read_size
+from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
 from ldpopt.noise.noise import Noise, Random, read_points, uniforms

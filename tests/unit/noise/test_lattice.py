@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.noise.layers import LatticeNoise, WordMetric, bfs_mechanism, lattice, words
+from ldpopt.noise.layers import LatticeNoise, WordMetric, bfs_mechanism, words
 
 LINES = [[1], [7], [2, 3], [4, 6, 9], [1, 50], [30, 31, 33]]
 PLANES = [
@@ -103,12 +103,6 @@ def test_draws_from_the_system_and_none_at_all():
     assert noise.sample(5).shape == (5, 2)
     assert noise.sample(0, rng=1).shape == (0, 2)
     assert LatticeNoise([3], 1.0).sample(4).shape == (4,)
-
-
-def test_uniform_numbers_redraw_the_words_past_the_last_multiple():
-    total = 1 << 53
-    given = iter([np.array([total - 1, 5], np.uint64), np.array([4], np.uint64)])
-    assert lattice._uniform_below(np.array([3, 3]), lambda size: next(given)).tolist() == [1, 2]
 
 
 def test_the_slope_of_the_tail_is_the_area_of_the_hull():

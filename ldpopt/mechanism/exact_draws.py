@@ -1,21 +1,70 @@
-"""Exact geometric draws: the number of heads before the first tail, in time independent of the budget."""
+"""Exact draws from uniform and geometric distributions, made of 53-bit words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.closed_forms.samplers import TOTAL, Codes, Source, uniform_below
+from ldpopt.foundation.budget import Budget
 from ldpopt.mechanism.sampling import BITS
+
+Codes = NDArray[np.int64]
+Source = Callable[[int], NDArray[np.uint64]]
+"""Returns as many uniform 53-bit words as it is called with; see `bit_source`."""
+
+TOTAL = 1 << BITS
+"""Number of different words: probabilities are whole multiples of ``1 / TOTAL``."""
 
 MAX_TOSSED_MEAN = 32
 """Largest mean for which coins are tossed one by one."""
 
 FLOAT_MARGIN = 2.0 ** (BITS - 40)
 """Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly."""
+
+
+def uniform_below(bound: int | Codes, size: int, source: Source) -> Codes:
+    """Draw exactly uniform integers ``0 .. bound-1``, with one bound for all draws or one for each."""
+    if isinstance(bound, int):
+        if bound <= 1:
+            return np.zeros(size, dtype=np.int64)
+        if bound < 1 << (64 - BITS):
+            return _multiply_and_shift(bound, size, source)
+    limit = TOTAL - TOTAL % bound  # words from the last multiple of the bound on are drawn again
+    words = source(size).astype(np.int64)
+    while len(late := np.flatnonzero(words >= limit)):
+        words[late] = source(len(late)).astype(np.int64)
+    return np.asarray(words % bound)
+
+
+def _multiply_and_shift(bound: int, size: int, source: Source) -> Codes:
+    """Draw uniform integers below a small bound without division: the upper part of a product (Lemire 2019)."""
+    products = source(size) * np.uint64(bound)
+    surplus = np.uint64(TOTAL % bound)  # each number has TOTAL // bound words; surplus words are below this
+    while len(late := np.flatnonzero((products & np.uint64(TOTAL - 1)) < surplus)):
+        products[late] = source(len(late)) * np.uint64(bound)
+    return (products >> np.uint64(BITS)).view(np.int64)
+
+
+def round_decay_up(epsilon: Budget, share: Fraction | int = 1) -> int:
+    r"""Return :math:`\lceil 2^{53} e^{-\text{share} \cdot \epsilon} \rceil`: rounding up keeps coins private."""
+    return math.ceil(TOTAL / epsilon.enclosure(share)[0])
+
+
+def two_sided_geometric_draws(weight: int, size: int, source: Source) -> Codes:
+    r"""Draw whole numbers with :math:`P(k) \propto b^{|k|}`, ``b = weight / 2**53``; ``b = 1`` gives +-2**62."""
+    drawn = np.zeros(size, dtype=np.int64)
+    waiting = np.arange(size)
+    while len(waiting):
+        magnitude = np.full(len(waiting), 1 << 62) if weight == TOTAL else geometric_draws(weight, len(waiting), source)
+        minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
+        drawn[waiting] = np.where(minus, -magnitude, magnitude)
+        waiting = waiting[minus & (magnitude == 0)]  # -0 is drawn again: else 0 would count twice
+    return drawn
 
 
 def geometric_draws(weight: int, size: int, source: Source) -> Codes:

@@ -1,4 +1,4 @@
-"""Exact geometric draws: law, and the coins decided by enclosures."""
+"""Exact uniform and geometric draws: their distribution, and the coins that integer bounds decide."""
 
 from fractions import Fraction
 
@@ -7,13 +7,12 @@ import pytest
 from scipy import stats
 
 from ldpopt import noise
-from ldpopt.closed_forms.runs import geometric_draws, power_coin_tosses
-from ldpopt.closed_forms.samplers import TOTAL
+from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, power_coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 
 
 @pytest.mark.parametrize("b", [0.3, 0.98, 1 - 1e-3, 1 - 1e-9])
-def test_law(b):
+def test_geometric_draws_follow_the_distribution(b):
     """Equal shares in ten cells of equal probability, tail included; false alarms below 1e-6."""
     weight = int(b * TOTAL)
     drawn = geometric_draws(weight, 200_000, bit_source(5))
@@ -25,8 +24,8 @@ def test_law(b):
     assert stats.chisquare(counted, expected * len(drawn)).pvalue > 1e-6
 
 
-def test_low_digits_are_exact_too():
-    """Within a block the law is geometric number by number, not only in the large."""
+def test_small_numbers_are_geometric_one_by_one():
+    """Within a block every single number has its geometric probability."""
     weight = int(0.98 * TOTAL)
     drawn = geometric_draws(weight, 400_000, bit_source(6))
     expected = (1 - 0.98) * 0.98 ** np.arange(150)
@@ -37,8 +36,8 @@ def test_low_digits_are_exact_too():
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, 33, 49])
 @pytest.mark.parametrize("further", [0, 1, TOTAL // 3, TOTAL - 1])
-def test_coins_next_to_the_power(exponent, further):
-    """Every word near the threshold is decided as the rational number says, whatever words follow."""
+def test_words_next_to_the_power_are_decided_exactly(exponent, further):
+    """Every word near the threshold is compared with the rational power, for all words that follow."""
     weight = int(0.98 * TOTAL)
     power = Fraction(weight, TOTAL) ** exponent
     middle = int(power * TOTAL)
@@ -59,6 +58,19 @@ def test_coins_next_to_the_power(exponent, further):
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3])
 def test_tiny_budgets_are_drawn(epsilon):
     """Mean size is 1 / epsilon, within six deviations."""
-    law = noise.Geometric(1, epsilon)
-    drawn = np.abs(law.sample(20_000, rng=3)).astype(float)
+    drawn = np.abs(noise.Geometric(1, epsilon).sample(20_000, rng=3)).astype(float)
     assert abs(drawn.mean() * epsilon - 1) < 6 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize(
+    "bound, words, again, drawn",
+    [
+        (6144, [TOTAL - 1, 7], 5, [5, 7]),
+        (3, [0, TOTAL - 1], TOTAL // 2, [1, 2]),
+        (np.array([3, 7]), [TOTAL - 1, 9], 5, [2, 2]),
+    ],
+    ids=["modulo", "product", "a bound for each"],
+)
+def test_uniform_draws_reject_the_surplus_words(bound, words, again, drawn):
+    served = iter([np.array(words, dtype=np.uint64), np.array([again], dtype=np.uint64)])
+    assert uniform_below(bound, 2, lambda size: next(served)).tolist() == drawn
