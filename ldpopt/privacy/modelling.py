@@ -1,0 +1,323 @@
+r"""Privacy as constraints of a model that the user builds, in cvxpy or PuLP.
+
+For ties at distance d: ``P[x, y] <= r**d P[x', y] + delta``, with ``r = exp(epsilon)``. If all inputs are tied alike,
+column minima ``M[y] <= P[x, y]`` replace the pairs: ``P[x, y] <= r M[y] + delta`` has n m rows instead of n (n-1) m. An
+event-wise delta is exact: ``sum_y max(P[x, y] - r P[x', y], 0) <= delta``, the hockey-stick divergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.ties import Ties
+
+if TYPE_CHECKING:
+    import cvxpy
+    import pulp
+
+LEAST_INPUTS_WITH_MINIMA = 4
+"""Number of inputs from which column minima have fewer rows than pairs."""
+
+
+def distinct_ratios(ties: Ties) -> Float:
+    r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape (k,)."""
+    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
+    with np.errstate(over="ignore"):
+        ratios = np.exp(float(ties.budget) * distances)
+    if not np.isfinite(ratios).all():
+        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, largest distance {distances.max():g}"
+        raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
+    return ratios
+
+
+class CvxpyRows:
+    """Constraints on an expression of shape (n, m), each with the label of what it states."""
+
+    def __init__(self, channel: Any) -> None:
+        import cvxpy as cp
+
+        self.cp, self.channel = cp, channel
+        self.constraints: list[cvxpy.Constraint] = []
+
+    def add(self, constraint: Any, label: str) -> None:
+        """Keep a constraint under a label."""
+        self.constraints.append(constraint.set_label(label))
+
+    def add_channel(self) -> None:
+        """Every row is a probability distribution."""
+        self.add(self.channel >= 0, "nonnegative")
+        self.add(self.cp.sum(self.channel, axis=1) == 1, "row_sum")
+
+    def add_ties(self, ties: Ties, ratio: Any) -> None:
+        """Constrain tied rows; ``ratio`` is a scalar or, for ties at k distinct distances, has shape (k,)."""
+        n, m = self.channel.shape
+        tied, zero = np.flatnonzero(ties.tied_outputs(m)), np.nonzero(~ties.allowed(m))
+        if len(zero[0]):
+            self.add(self.channel[zero] == 0, "privacy_zero")
+        if not len(tied):
+            return
+        channel = self.channel if len(tied) == m else self.channel[:, tied]
+        if ties.is_compact and not ties.is_shared and n >= LEAST_INPUTS_WITH_MINIMA:
+            self._add_minima(ties, channel, ratio, len(tied))
+        else:
+            self._add_pairs(ties, channel, ratio)
+
+    def _add_minima(self, ties: Ties, channel: Any, ratio: Any, m: int) -> None:
+        """Rows between every entry and the minimum of its column."""
+        minima = self.cp.reshape(self.cp.Variable(m, name="M", nonneg=True), (1, m), order="C")
+        capped = np.flatnonzero(ties.capped_inputs())
+        self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
+        above = channel if len(capped) == ties.n else channel[capped]
+        self._add_bound(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+
+    def _add_pairs(self, ties: Ties, channel: Any, ratio: Any) -> None:
+        """Rows between the inputs of every pair; of their sum over outputs for an event-wise delta."""
+        first, second = ties.pairs()
+        if ties.distance is not None:
+            which = np.searchsorted(np.unique(ties.distance), ties.distance)
+            column = self.cp.reshape(ratio[which], (len(first), 1), order="C")
+            ratio = self.cp.hstack([column] * channel.shape[1])
+        if ties.is_shared:
+            excess = self.cp.sum(self.cp.pos(channel[first] - self.cp.multiply(ratio, channel[second])), axis=1)
+            self.add(excess <= ties.delta, "privacy")
+        else:
+            self._add_bound(channel[first], channel[second], ratio, ties.delta)
+
+    def _add_bound(self, above: Any, below: Any, ratio: Any, delta: float) -> None:
+        """``above <= ratio * below + delta``, divided by a ratio that is known, so that coefficients are at most 1."""
+        if getattr(ratio, "is_constant", lambda: True)() and not getattr(ratio, "parameters", list)():
+            small = 1 / np.asarray(getattr(ratio, "value", ratio))
+            self.add(self.cp.multiply(small, above) <= below + small * delta, "privacy")
+        else:
+            self.add(above <= self.cp.multiply(ratio, below) + delta, "privacy")
+
+    def add_block(self, block: RowBlock) -> None:
+        """Constrain linear rows over the entries."""
+        import scipy.sparse as sp
+
+        m = self.channel.shape[1]
+        entries = self.cp.vec(self.channel, order="C")
+        table = sp.csr_array((block.coefficient, (block.row, block.x * m + block.y)), (len(block), entries.size))
+        upper, lower = np.flatnonzero(np.isfinite(block.upper)), np.flatnonzero(np.isfinite(block.lower))
+        if len(upper):
+            self.add(table[upper] @ entries <= block.upper[upper], block.name)
+        if len(lower):
+            self.add(table[lower] @ entries >= block.lower[lower], block.name)
+
+
+def read_ratio(ratio: Any, ties: Ties | None) -> Any:
+    """The ratio of a model: a number, an array (k,), or a cvxpy parameter of one of these shapes; None: the notion's own."""
+    if ties is None:
+        if ratio is None:
+            return None
+        raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
+    own = distinct_ratios(ties)
+    k = len(own)
+    if ratio is None:
+        return own[0] if ties.distance is None else own
+    shape = getattr(ratio, "shape", np.shape(ratio))
+    if shape == () and ties.distance is not None:
+        if hasattr(ratio, "value") and k > 1:
+            what = f"one parameter cannot stand for the ratios at {k} distances"
+            raise StatementError(
+                what, do=f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
+            )
+        if not hasattr(ratio, "value"):
+            return _number(ratio) ** np.unique(ties.distance)
+        import cvxpy as cp
+
+        return cp.reshape(ratio, (1,), order="C")
+    if ties.distance is None and shape not in ((), (1,)):
+        raise StatementError(
+            f"ratio has shape {shape}, but this notion has one ratio", do="pass a number, or a scalar cp.Parameter"
+        )
+    if ties.distance is not None and shape != (k,):
+        raise StatementError(f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()")
+    if hasattr(ratio, "value"):
+        return ratio
+    return _number(ratio) if ties.distance is None else np.array([_number(one) for one in ratio])
+
+
+def _number(ratio: Any) -> float:
+    try:
+        value = float(ratio)
+    except (TypeError, ValueError):
+        raise StatementError(
+            f"ratio = {short_repr(ratio)} is not a number", do="pass e**epsilon, or a cp.Parameter"
+        ) from None
+    if not 1 <= value < np.inf:
+        raise StatementError(
+            f"ratio = {value:g} is not e**epsilon of a budget", do="pass a finite number of at least 1"
+        )
+    return value
+
+
+def shape_of_channel(channel: Any) -> tuple[int, int]:
+    """Shape (n, m) of a cvxpy expression."""
+    shape = getattr(channel, "shape", None)
+    if not hasattr(channel, "is_affine") or shape is None or len(shape) != 2 or not channel.is_affine():
+        what = f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
+        raise StatementError(what, do="pass cp.Variable((n, m)), or an affine expression of variables")
+    n, m = shape
+    return n, m
+
+
+def cvxpy_constraints(
+    privacy: Any, channel: Any, ratio: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> list[cvxpy.Constraint]:
+    """Constraints under which an expression is a private channel; see `Notion.constraints`."""
+    n, m = shape_of_channel(channel)
+    inputs, outputs = labels_of(privacy, n, m, inputs, outputs)
+    privacy.check(inputs, outputs)
+    ties = privacy.ties(inputs, outputs) if hasattr(privacy, "ties") else None
+    model = CvxpyRows(channel)
+    model.add_channel()
+    if ties is None:
+        read_ratio(ratio, None)
+        model.add_block(privacy.rows(inputs, m))
+    else:
+        model.add_ties(ties, read_ratio(ratio, ties))
+    return model.constraints
+
+
+def labels_of(
+    privacy: Any, n: int, m: int, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
+    """Labels of the rows and columns: those given, the notion's own, or positions."""
+    if inputs is None:
+        inputs = privacy.alphabet if privacy.alphabet is not None else range(n)
+    if outputs is None:
+        outputs = inputs if m == n else range(m)
+    for labels, size, what in ((inputs, n, "input"), (outputs, m, "output")):
+        if len(labels) != size:
+            raise StatementError(f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})")
+    return tuple(inputs), tuple(outputs)
+
+
+def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any], ratio: Any = None) -> None:
+    """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
+    inputs, outputs = axes_of(channel)
+    privacy.check(inputs, outputs)
+    ties = privacy.ties(inputs, outputs) if hasattr(privacy, "ties") else None
+    rows = PulpRows(model, channel, inputs, outputs)
+    rows.add_channel()
+    if ties is None:
+        read_ratio(ratio, None)
+        rows.add_block(privacy.rows(inputs, len(outputs)))
+    else:
+        rows.add_ties(ties, np.atleast_1d(np.asarray(read_ratio(ratio, ties), float)))
+
+
+def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """Inputs and outputs of a mapping (input, output) -> variable, in order of appearance; every pair must be there."""
+    if not isinstance(channel, Mapping) or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
+        what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
+        raise StatementError(what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])')
+    inputs, outputs = tuple(dict.fromkeys(x for x, _ in channel)), tuple(dict.fromkeys(y for _, y in channel))
+    for x in inputs:
+        for y in outputs:
+            if (x, y) not in channel:
+                raise StatementError(f"P has no variable for input {x!r} and output {y!r}")
+    return inputs, outputs
+
+
+class PulpRows:
+    """Rows of a PuLP model over the variables of a channel, named by labels as in the library's own programs."""
+
+    def __init__(self, model: Any, channel: Mapping[Any, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        import pulp
+
+        self.pulp, self.model, self.inputs, self.outputs = pulp, model, inputs, outputs
+        self.channel = [[channel[x, y] for y in outputs] for x in inputs]
+
+    def add(self, constraint: Any, name: str) -> None:
+        """Add a constraint; its name gets a number if it is taken."""
+        taken, number = self.model.constraints, 1
+        full = name
+        while full in taken:
+            number += 1
+            full = f"{name}_{number}"
+        self.model += constraint, full
+
+    def variable(self, name: str) -> Any:
+        """New variable of at least 0, with the next free number in its name."""
+        used = {one.name for one in self.model.variables()} if self._names is None else self._names
+        self._names = used
+        full, number = name, 1
+        while full in used:
+            number += 1
+            full = f"{name}_{number}"
+        used.add(full)
+        return self.pulp.LpVariable(full, 0)
+
+    _names: set[str] | None = None
+
+    def sum(self, terms: Sequence[tuple[Any, float]]) -> Any:
+        """Linear expression of variables and coefficients."""
+        return self.pulp.lpSum(coefficient * variable for variable, coefficient in terms)
+
+    def add_channel(self) -> None:
+        """Every row is a probability distribution."""
+        for x, row in zip(self.inputs, self.channel, strict=True):
+            self.add(self.pulp.lpSum(row) == 1, f"row_sum({x})")
+            for y, variable in zip(self.outputs, row, strict=True):
+                if getattr(variable, "lowBound", None) is None or variable.lowBound < 0:
+                    self.add(variable >= 0, f"nonnegative({x},{y})")
+
+    def add_ties(self, ties: Ties, ratio: Float) -> None:
+        """Constrain tied rows; ``ratio`` has shape (k,) for ties at k distinct distances."""
+        n, m = len(self.inputs), len(self.outputs)
+        for x, y in zip(*np.nonzero(~ties.allowed(m)), strict=True):
+            self.add(self.channel[x][y] == 0, f"privacy_zero({self.inputs[x]},{self.outputs[y]})")
+        tied = np.flatnonzero(ties.tied_outputs(m)).tolist()
+        if ties.is_compact and not ties.is_shared and n >= LEAST_INPUTS_WITH_MINIMA:
+            self._add_minima(ties, tied, 1 / float(ratio[0]))
+            return
+        first, second = (end.tolist() for end in ties.pairs())
+        which = np.zeros(len(first), int)
+        if ties.distance is not None:
+            which = np.searchsorted(np.unique(ties.distance), ties.distance)
+        for x, k, b in zip(first, second, (1 / ratio[which]).tolist(), strict=True):
+            self._add_pair(ties, x, k, b, tied)
+
+    def _add_minima(self, ties: Ties, tied: Sequence[int], b: float) -> None:
+        """Rows between every entry and the minimum of its column, divided by the ratio."""
+        capped = np.flatnonzero(ties.capped_inputs()).tolist()
+        for y in tied:
+            minimum = self.variable(f"M({self.outputs[y]})")
+            for x, label in enumerate(self.inputs):
+                self.add(minimum <= self.channel[x][y], f"column_minimum({label},{self.outputs[y]})")
+            for x in capped:
+                name = f"privacy({self.inputs[x]},{self.outputs[y]})"
+                self.add(b * self.channel[x][y] - minimum <= b * ties.delta, name)
+
+    def _add_pair(self, ties: Ties, x: int, k: int, b: float, tied: Sequence[int]) -> None:
+        """Rows between two inputs, divided by the ratio; of their sum over outputs for an event-wise delta."""
+        names, excesses = f"{self.inputs[x]},{self.inputs[k]}", []
+        for y in tied:
+            difference = b * self.channel[x][y] - self.channel[k][y]
+            name = f"({names},{self.outputs[y]})"
+            if ties.is_shared:
+                excesses.append(self.variable(f"excess{name}"))
+                self.add(difference <= excesses[-1], f"excess{name}")
+            else:
+                self.add(difference <= b * ties.delta, f"privacy{name}")
+        if ties.is_shared:
+            self.add(self.pulp.lpSum(excesses) <= b * ties.delta, f"privacy({names})")
+
+    def add_block(self, block: RowBlock) -> None:
+        """Add linear rows over the entries."""
+        for row in range(len(block)):
+            mine = block.row == row
+            entries = zip(block.x[mine], block.y[mine], block.coefficient[mine], strict=True)
+            left = self.pulp.lpSum(float(a) * self.channel[x][y] for x, y, a in entries)
+            if np.isfinite(block.upper[row]):
+                self.add(left <= float(block.upper[row]), f"{block.name}({row})")
+            if np.isfinite(block.lower[row]):
+                self.add(left >= float(block.lower[row]), f"{block.name}_lower({row})")
