@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.ties import Ties
