@@ -13,8 +13,8 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.certificate import Certificate
-from ldpopt.certificate.documents import Entry
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.documents import Entry
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
 from ldpopt.solving import claims
