@@ -50,7 +50,7 @@ print(survey)
 # %%
 # Before the field work: people for four percentage points, at the worst distribution.
 
-for name in survey.rules:
+for name in survey.questions:
     told = survey.precision(name)
     print(f"{name:10} {told.people(0.04).max():6,} people; 6366 give +-{told.half_width(len(table)).max():.3f}")
 

@@ -102,10 +102,10 @@ def _save_files(
     plot: str | None,
 ) -> None:
     """Write the mechanism, its certificate and its heat map where a path is given."""
-    from ldpopt.mechanism.files import save
+    from ldpopt.mechanism.files import write_mechanism
 
     if output is not None and solution.repaired is not None:
-        save(solution.mechanism, output, title, solution.repaired.audit)
+        write_mechanism(solution.mechanism, output, title, solution.repaired.audit)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:

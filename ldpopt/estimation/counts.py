@@ -22,7 +22,7 @@ from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, frozen, short_repr
-from ldpopt.mechanism.codec import LabelCodec, Law
+from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -122,7 +122,7 @@ class Counts:
                 raise StatementError("counts take no weights", do="pass the reports, with their weights")
             return reports.require(source.digest)
         if column is None:
-            return source.tally(reports, weights, missing)
+            return source.counts_of(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
             return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
         return count_frame(source, reports, column, weights, missing)
@@ -262,37 +262,37 @@ class ReportSource(ABC):
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """What draws the reports of a column of a table."""
 
     @property
     def digest(self) -> str:
         """Digest of the law of the reports."""
-        return self.law.digest
+        return self.randomizer.digest
 
     @property
     def codec(self) -> LabelCodec:
         """What reports look like in a column of a table."""
-        return self.law.codec
+        return self.randomizer.codec
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
         return Counts.of(self, reports, weights=weights)
 
     @abstractmethod
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of reports in the forms that users have, but for tables."""
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
-        return self.tally(reports, weights)
+        return self.counts_of(reports, weights)
 
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
     @abstractmethod
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """p-value of unweighted counts, whatever the answers are; see `goodness_of_fit`."""
 
 
@@ -311,7 +311,7 @@ class ListedSource(ReportSource):
     estimator: Float
 
     @property
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """The mechanism."""
         return self.mechanism
 
@@ -320,14 +320,16 @@ class ListedSource(ReportSource):
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of labels, of a stream of them, or of counts by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum((self.tally(part, None, missing) for part in parts), self.tally_read(self.codec.none))
+            return sum(
+                (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
+            )
         if is_partitioned(reports):
             do = "state column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
@@ -338,9 +340,9 @@ class ListedSource(ReportSource):
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
-        return self.tally_read(found, None if numbers is None else numbers[there])
+        return self.counts_of_array(found, None if numbers is None else numbers[there])
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Counts of positions of outputs."""
         size = len(self.mechanism.outputs)
         if weights is None:
@@ -355,7 +357,7 @@ class ListedSource(ReportSource):
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
 
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """Distance of the shares from the nearest law that some answers give."""
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)

@@ -13,7 +13,7 @@ from ldpopt.auditing.divergence import Verdict
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Protocol, lower_nats
+from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.randomizer import TOTAL, fair_bits, uniforms
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import BITS
@@ -61,7 +61,7 @@ class Laplace(Protocol):
         self.bits = min(self.bits, 61 - math.ceil(math.log2(max(self.epsilon, 1.0))))
         self.scale = 1 << self.bits
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
-        self.points = int(lower_nats(self.epsilon) / self._step)
+        self.points = int(self.epsilon.lower_nats / self._step)
         if not self.points:
             raise StatementError(f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits")
 

@@ -11,7 +11,6 @@ from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.hybrid import Hybrid
-from ldpopt.mean.protocol import lower_nats
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mean.sampled import Sampled
 
@@ -104,5 +103,5 @@ def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attribute
     """Report ``k`` sampled attributes with ``epsilon / k`` each (Wang et al. 2019, section IV)."""
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    protocol = kind(budget if k == 1 else Budget(lower_nats(budget) / k))
+    protocol = kind(budget if k == 1 else Budget(budget.lower_nats / k))
     return Sampled(protocol, attributes, "horvitz_thompson", k)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import StatementError
 from ldpopt.estimation.inversion import Estimate, normal_quantile
-from ldpopt.foundation.budget import Budget, log_enclosure
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array
 from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
 from ldpopt.mechanism.exact_draws import Source
@@ -222,11 +221,3 @@ class Protocol(Randomizer):
     @abstractmethod
     def _delta(self, epsilon: float) -> float:
         """Largest delta over all pairs of answers, at a budget ``>= 0``."""
-
-
-def lower_nats(budget: Budget) -> Fraction:
-    """Return the budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
-    if budget.nats is not None:
-        return budget.nats
-    assert budget.ratio is not None
-    return log_enclosure(budget.ratio)[0]

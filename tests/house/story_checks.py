@@ -138,7 +138,7 @@ def city(s: Any) -> None:
 def questionnaire(s: Any) -> None:
     """Story 14."""
     assert s.survey.scheme == "one_question"
-    assert s.survey.odds <= s.survey.stated.enclosure()[0]  # in rationals
+    assert s.survey.odds <= s.survey.limit.enclosure()[0]  # in rationals
     assert s.reports.equals(s.survey.privatize(s.table, key=s.key, id="person").drop(columns="person"))
     assert (s.reports.notna().sum(axis=1) == 1).all()
     for name, told in s.estimates.items():

@@ -18,7 +18,8 @@ from builders import run_cli
 from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 KEY = SecretKey(bytes(range(32)))
@@ -59,7 +60,7 @@ def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path)
 
         for keep in ([], ["id"]):
             out = tmp_path / f"out.{ending}"
-            privatize_file(tmp_path / f"in.{ending}", out, {"a": Rule(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
+            privatize_file(tmp_path / f"in.{ending}", out, {"a": Question(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
             assert read(out)["a"].tolist() == expected
             assert list(read(out).columns) == ["a", *keep]
 
@@ -93,7 +94,7 @@ def test_the_masses_are_those_of_the_mechanism() -> None:
 
 def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
     frame = pd.DataFrame({"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]})
-    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     found = survey.privatize(frame, key=KEY, id="id")
     assert found["a"].isna().tolist() == [False, True, False]
     assert found["a"].tolist()[::2] == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
@@ -122,7 +123,7 @@ def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None
 
     pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
-        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Rule(COIN)}, keyed=Keyed(KEY, "country"))
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Question(COIN)}, keyed=Keyed(KEY, "country"))
     assert not (tmp_path / "out.csv").exists()
 
 
