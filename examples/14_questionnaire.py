@@ -50,60 +50,6 @@ print(survey)
 # %%
 # Before the survey: people for four percentage points, at the worst distribution.
 
-
-Question: 6366 women answered a magazine about marriage, faith and affairs. What could be estimated from
-private reports, and how many people would have been needed?
-"""
-
-import tempfile
-from pathlib import Path
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import statsmodels.api as sm
-
-from ldpopt import SecretKey, Survey, compare_schemes
-
-folder = Path(tempfile.mkdtemp())
-data = sm.datasets.fair.load_pandas().data
-table = pd.DataFrame(
-    {
-        "affair": (data["affairs"] > 0).map({False: "no", True: "yes"}),
-        "marriage": data["rate_marriage"].astype(int),
-        "religious": data["religious"].astype(int),
-        "person": range(len(data)),
-    }
-)
-print(f"{len(table)} people; statsmodels.datasets.fair (public domain)")
-
-# %%
-# The survey: a person spends at most epsilon = 3 over all three questions. Everybody may answer all of them with a
-# third of it each, or one question that is drawn, with all of it. The scheme "best" chooses by the variances.
-
-SURVEY = """
-title   = "Marriage, faith and affairs"
-epsilon = 3.0
-scheme  = "best"
-[question.affair]
-labels = ["no", "yes"]
-[question.marriage]
-labels = [1, 2, 3, 4, 5]
-[question.religious]
-labels = [1, 2, 3, 4]
-"""
-(folder / "survey.toml").write_text(SURVEY)
-survey = Survey.from_toml(folder / "survey.toml")
-print(compare_schemes({"affair": 2, "marriage": 5, "religious": 4}, 3.0).why)
-print(survey)
-
-# %%
-# Before the survey: people for four percentage points, at the worst distribution.
-
-<<<<<<< HEAD
-for name in survey.questions:
-    told = survey.precision(name)
-    print(f"{name:10} {told.people(0.04).max():6,} people; 6366 give +-{told.half_width(len(table)).max():.3f}")
-=======
 for name in survey.questions:
     precision = survey.precision(name)
     people, width = precision.people(0.04).max(), precision.half_width(len(table)).max()
