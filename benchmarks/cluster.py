@@ -236,7 +236,7 @@ def kill_workers(number: int, moment: random.Random, whole: Any) -> Tally:
         family = set()
         while process.poll() is None and tally.kills < number:
             family |= _family_after(process, moment.uniform(0.2, 1.2))
-            workers = [one for child in _children(process.pid) for one in _children(child.pid)]
+            workers = [child for child in _children(process.pid) if "popen_loky" in " ".join(_command(child))]
             if workers:
                 before = set(points.read_bytes().splitlines())
                 moment.choice(workers).kill()

@@ -22,8 +22,7 @@ from ldpopt.mechanism.origins import of_reports
 from ldpopt.mechanism.partitions import seed_of, spawned
 from ldpopt.mechanism.privatizing import Rule, privatize_file
 from ldpopt.mechanism.sampling import Random
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import Finished, run
+from ldpopt.processes.pool import Finished, Lost, run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
