@@ -280,25 +280,29 @@ class _Workers:
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Start a call in a worker."""
-        try:
-            return self._submit(function, *arguments)
-        except BrokenExecutor:
-            self._executor = _started(self._size)
-            self._require_worker()
-            return self._submit(function, *arguments)
+        while True:
+            try:
+                return self._submit(function, *arguments)
+            except BrokenExecutor:
+                self._restart()
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         with _sigint_blocked():
             future: Future[Any] = self._executor.submit(function, *arguments)
         return future
 
-    def _require_worker(self) -> None:
-        """Make sure that a worker starts, so that points are not blamed for the deaths of workers."""
-        try:
-            self._submit(int).result()
-        except BrokenExecutor as error:
-            what = f"no worker process could be started: {_reason(error)}"
-            raise LdpoptError(what, do="pass jobs=1 to work in this process") from None
+    def _restart(self) -> None:
+        """Start new workers, and wait for one: the points to come are not blamed for workers that cannot start."""
+        reason = ""
+        for _ in range(ATTEMPTS):
+            self._executor = _started(self._size)
+            try:
+                self._submit(int).result()
+                return
+            except BrokenExecutor as error:
+                reason = _reason(error)
+        do = "pass jobs=1 to work in this process"
+        raise LdpoptError(f"no worker process could be started: {reason}", do=do)
 
 
 def _started(size: int) -> Any:
