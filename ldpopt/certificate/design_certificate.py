@@ -27,7 +27,7 @@ from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.files import require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.origins import of_law
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -333,7 +333,7 @@ class DesignCertificate(DesignClaim):
             "inputs": plain_labels(self.workload.inputs),
             "names": plain_labels(self.workload.names),
             "workload": self.workload.matrix.tolist(),
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "weights": self.weights.tolist(),
             "objective": self.objective,
             "masses": self.mechanism.counts.tolist(),

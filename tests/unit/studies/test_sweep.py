@@ -13,6 +13,7 @@ import pytest
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.privacy import Notion
 from ldpopt.processes.board import Lost
 from ldpopt.processes.run import Finished
 from ldpopt.studies.points import Case, Grid, Place
@@ -194,7 +195,7 @@ def test_a_worst_case_has_no_priors() -> None:
 
 
 def test_a_notion_without_epsilon_is_refused() -> None:
-    class Odd:
+    class Odd(Notion):
         def rows(self, *_: object) -> None: ...
 
         def audit(self, *_: object) -> None: ...
