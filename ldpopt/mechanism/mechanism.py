@@ -209,11 +209,8 @@ class Mechanism(AdversaryMeasures):
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
         answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
-        if keyed is None:
-            drawn = self.sampler.draw(answers, rng=rng)
-        else:
-            drawn = self.sampler.choose(answers, keyed.words(question, self.digest, answers))
-        reports: NDArray[Any] = label_array(self.outputs)[drawn]
+        source = rng if keyed is None else keyed.draws(question, len(answers))
+        reports: NDArray[Any] = label_array(self.outputs)[self.codec.draw(answers, source)]
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
 
     def privatize(
