@@ -44,7 +44,7 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
         return None
     if ((matrix.floats < SMALLEST) & (matrix.whole != 0)).any():
         return None
-    from ldpopt.foundation.max_product import max_product
+    from ldpopt.foundation.compiled import max_product
 
     with np.errstate(divide="ignore"):
         inverse = np.divide(1.0, matrix.floats.T, order="C")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy import Ties
 
 COMPILED_ENTRIES = 2e7
@@ -76,7 +76,7 @@ def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
 
 def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
     """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
-    from ldpopt.foundation.max_product import ROWS, raise_to_products
+    from ldpopt.foundation.compiled import ROWS, raise_to_products
 
     n, found = ties.n, values.copy()
     table = np.zeros((n, n))

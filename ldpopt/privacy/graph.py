@@ -117,6 +117,13 @@ class GraphDP(TiedNotion):
         parts = {"parts": "separate"} if self.parts == "separate" else {}
         return {"epsilon": plain_budget(self.epsilon), "neighbors": plain_neighbors(self.graph, inputs)} | parts
 
+    def explicit(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+        """State the graph by its edges, pairs of positions, also if it belongs to a family."""
+        table = self.stated(inputs)
+        del table["neighbors"]
+        ends = zip(*(part.tolist() for part in self._edges(inputs)), strict=True)
+        return table | {"edges": [[x, k] for x, k in ends if x < k]}
+
     @classmethod
     def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
         """Read the table ``neighbors``."""

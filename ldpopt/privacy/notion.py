@@ -76,6 +76,10 @@ class Notion(ABC):
         """State the notion in plain TOML and JSON values; default: the fields of its dataclass."""
         return plain_fields(self)
 
+    def explicit(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+        """State the notion for a proof, whose reader should not have to know any names; default: as `stated`."""
+        return self.stated(inputs)
+
     @classmethod
     def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
         """Read what `stated` returned, or what a user wrote in its place.

@@ -73,14 +73,17 @@ def keys_of(notion: type) -> tuple[str, ...]:
     return notion.keys() if _is_declared_class(notion) else parameters(notion)
 
 
-def table_of(privacy: Any, inputs: Sequence[Hashable]) -> dict[str, Any]:
-    """State a notion as a table with its kind."""
+def table_of(privacy: Any, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+    """State a notion as a table with its kind; ``explicit`` tables name no family of graphs."""
     name = kind_of(privacy)
     what = type(privacy).__name__
     if not name:
         do = "install it under the entry-point group ldpopt.privacy, as a dataclass of plain values"
         raise StatementError(f"the privacy notion {what} cannot be written to a file", do=do)
-    table = privacy.stated(inputs) if is_declared(privacy) else plain_fields(privacy)
+    if not is_declared(privacy):
+        table = plain_fields(privacy)
+    else:
+        table = privacy.explicit(inputs) if explicit else privacy.stated(inputs)
     if not isinstance(table, dict) or not all(isinstance(key, str) for key in table):
         raise StatementError(f"{what}.stated() returned {short_repr(table)}, not a dict of keys and plain values")
     for key, value in table.items():

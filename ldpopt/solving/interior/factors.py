@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.foundation.cores import in_threads, over_rows, parts_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.solving.interior.levels import Levels
 
 

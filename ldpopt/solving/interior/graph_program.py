@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.cores import over_rows
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import over_rows
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
 

@@ -14,7 +14,7 @@ from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.privacy import Ties, spanner
+from ldpopt.privacy import Ties, implied_pairs
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Task
@@ -57,13 +57,13 @@ def test_dropping_implied_pairs_keeps_the_optimum(seed):
 
 
 def test_all_pairs_are_kept_where_a_sample_has_no_implied_ones(monkeypatch):
-    monkeypatch.setattr(spanner, "SAMPLED_INPUTS", 20)
+    monkeypatch.setattr(implied_pairs, "SAMPLED_INPUTS", 20)
     places = np.random.default_rng(0).random((40, 2))
     places[1], places[2] = places[0] + [2.0, 0.0], places[0] + [4.0, 0.0]  # one pair is implied
     distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
-    assert len(spanner.unimplied_pairs(distance)[0]) == 40 * 39
-    monkeypatch.setattr(spanner, "SELDOM", 0.0)
-    assert len(spanner.unimplied_pairs(distance)[0]) == 40 * 39 - 2
+    assert len(implied_pairs.unimplied_pairs(distance)[0]) == 40 * 39
+    monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_SHARE", 0.0)
+    assert len(implied_pairs.unimplied_pairs(distance)[0]) == 40 * 39 - 2
     assert len(lo.MetricDP(1.0, manhattan(5)).ties(range(25)).first) == 2 * 2 * 5 * 4
 
 
@@ -106,9 +106,9 @@ def test_float_sums_are_decided_exactly(lengths, left):
 @pytest.mark.parametrize("n", [2, 9, 140])
 def test_compiled_loops_find_the_same_pairs(monkeypatch, n, unit):
     distance = unit * shortest(n, np.random.default_rng(n))
-    plain = spanner.unimplied_pairs(distance)
-    monkeypatch.setattr(spanner, "COMPILED_INPUTS", 0)
-    assert np.array_equal(plain, spanner.unimplied_pairs(distance))
+    plain = implied_pairs.unimplied_pairs(distance)
+    monkeypatch.setattr(implied_pairs, "COMPILED_INPUTS", 0)
+    assert np.array_equal(plain, implied_pairs.unimplied_pairs(distance))
     assert n == 2 or 0 < len(plain[0]) < n * (n - 1)
 
 

@@ -1,24 +1,115 @@
-"""Any program in standard form, and the final basis of a solver in it."""
+"""The standard form of the simplex method, of any linear program, and a solver's final basis in it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Rational
+from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.exact.simplex.elimination import Row
-from ldpopt.solving.exact.simplex.form import StandardForm, Variable, exact
 from ldpopt.solving.solution import Solution
 
 MAX_ROWS = 2000
-"""Largest number of rows of a program to convert to rationals; its replay takes seconds."""
+"""Largest number of rows of a program that is converted to rationals; elimination then takes seconds."""
 
 Side = tuple[int | None, int | None]
 """Columns for the distances of a variable or row from its lower and from its upper bound."""
+
+Row = dict[int, Any]
+"""The non-zero entries of a row by column."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a program in terms of the columns of a standard form: ``offset + sum of sign * x[position]``."""
+
+    name: str
+    offset: Any
+    terms: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class StandardForm:
+    r"""Maximize ``cost @ x`` over ``matrix @ x == right``, ``x >= 0``.
+
+    Attributes
+    ----------
+    matrix : tuple of tuple, shape (rows, columns)
+        ``A``.
+    right : tuple, shape (rows,)
+        ``b``; any sign.
+    cost : tuple, shape (columns,)
+        ``c``.
+    names : tuple of str, shape (columns,)
+        Names of the columns, distinct.
+    sign : int
+        -1 if the original program minimizes.
+    constant : number
+        The program's objective is ``constant + sign * cost @ x``.
+    variables : tuple of Variable
+        The program's own variables; empty for a form written by hand.
+
+    Raises
+    ------
+    StatementError
+        If the shapes differ, or a name is duplicate.
+    """
+
+    matrix: tuple[tuple[Any, ...], ...]
+    right: tuple[Any, ...]
+    cost: tuple[Any, ...]
+    names: tuple[str, ...]
+    sign: int = 1
+    constant: Any = 0
+    variables: tuple[Variable, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        rows, columns = self.shape
+        if len(self.matrix) != rows or any(len(row) != columns for row in self.matrix) or len(self.cost) != columns:
+            raise StatementError(f"the matrix does not have {rows} rows and {columns} columns, as b and the names do")
+        if len(set(self.names)) < columns:
+            raise StatementError("duplicate column name in the standard form")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.right), len(self.names)
+
+    def positions(self, basis: Iterable[int | str]) -> tuple[int, ...]:
+        """Read a basis, given by names or by positions from 0.
+
+        Raises
+        ------
+        StatementError
+            If a column is unknown or duplicate, or their number is not the number of rows.
+        """
+        rows, columns = self.shape
+        position_of = {name: position for position, name in enumerate(self.names)}
+        found = []
+        for column in basis:
+            position = position_of.get(column) if isinstance(column, str) else int(column)
+            if position is None or not 0 <= position < columns:
+                raise StatementError(
+                    f"unknown column {column!r} in the basis",
+                    do=f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}",
+                )
+            found.append(position)
+        if len(found) != rows or len(set(found)) < rows:
+            raise StatementError(f"a basis needs {rows} distinct columns, one per row; this one has {len(found)}")
+        return tuple(found)
+
+    def point(self, x: Sequence[Any]) -> dict[str, Any]:
+        """Return a point in the program's own variables, by name."""
+        if not self.variables:
+            return dict(zip(self.names, x, strict=True))
+        return {v.name: v.offset + sum(sign * x[position] for position, sign in v.terms) for v in self.variables}
 
 
 def standard_form(program: LinearProgram) -> StandardForm:
@@ -54,7 +145,7 @@ def standard_form(program: LinearProgram) -> StandardForm:
 
 
 def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
-    """Read the final basis of a solver, so that ``canonical_form(*basis_of(solution))`` repeats its proof.
+    """Read a solver's final basis, so that ``canonical_form(*basis_of(solution))`` repeats its proof of optimality.
 
     Parameters
     ----------
@@ -64,8 +155,8 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     Returns
     -------
     tuple of StandardForm and tuple of int
-        The solved program and the positions of the basic columns. It is `standard_form` of the program, except that
-        an equation whose slack is basic (it follows from the active rows) is written as two inequalities.
+        The solved program in standard form and the positions of the basic columns. An equation whose slack is basic
+        (it follows from the active rows) is written as two inequalities, unlike in `standard_form`.
 
     Raises
     ------
@@ -104,7 +195,7 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     chosen: list[int] = []
     for j, (status, (low, high)) in enumerate(zip(columns, writer.column_sides, strict=True)):
         if j in writer.free:
-            # The nonnegative one of the two halves; if the variable is not basic (rare), neither.
+            # A basic free variable is represented by the one of its two columns that is not negative.
             half = low if outcome.point[j] >= 0 else high
             chosen += [half] if half is not None and status == "kBasic" else []
         else:
@@ -124,7 +215,8 @@ def _basic(status: str, low: int | None, high: int | None) -> list[int]:
 class _Writer:
     """Writes a program in standard form and records the columns of each variable and row.
 
-    An equation or fixed variable normally has no slack columns; a ``loose`` one gets both.
+    An equation or fixed variable has no slack columns, except those in ``loose_rows`` and ``loose_columns``: they are
+    written as two inequalities.
     """
 
     def __init__(
@@ -148,8 +240,8 @@ class _Writer:
             self._row(i, name, variables, i in loose_rows)
         sign, zero = 1 if program.maximize else -1, Fraction(0)
         cost = [zero] * len(self.names)
-        worth = [exact(c) for c in program.objective]
-        for c, variable in zip(worth, variables, strict=True):
+        objective = [exact(c) for c in program.objective]
+        for c, variable in zip(objective, variables, strict=True):
             for position, direction in variable.terms:
                 cost[position] = sign * direction * c
         self.form = StandardForm(
@@ -158,7 +250,7 @@ class _Writer:
             tuple(cost),
             tuple(self.names),
             sign,
-            sum((c * v.offset for c, v in zip(worth, variables, strict=True)), zero),
+            sum((c * v.offset for c, v in zip(objective, variables, strict=True)), zero),
             tuple(variables),
         )
 
@@ -220,3 +312,13 @@ class _Writer:
             for position, sign in variables[j].terms:
                 row[position] = row.get(position, 0) + sign * exact(value)
         return row, constant
+
+
+def exact(value: Any) -> Any:
+    """Convert a number or numeric text to an exact Fraction; return anything else (a symbol) unchanged."""
+    try:
+        return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise StatementError(f"{short_repr(value)} is not a finite number") from None
+    except TypeError:
+        return value
