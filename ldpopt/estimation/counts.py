@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
 from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
+from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, frozen, short_repr
@@ -236,8 +237,7 @@ class Counts:
         ModelFileError
             If the file is missing, or does not contain counts.
         """
-        name = os.fspath(path)
-        try:
+        with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_json(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
@@ -245,11 +245,6 @@ class Counts:
             total, total_squares = (_numbers([data[key]], 1).tolist()[0] for key in ("total", "total_squares"))
             n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
             return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
-        except OSError as error:
-            what = f"cannot read the counts: {error.strerror or error}"
-            raise ModelFileError(what, where=name, do="check the path") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelFileError(f"not counts in JSON: {error}", where=name, do="pass what Counts.save wrote") from None
 
 
 class ReportSource(ABC):

@@ -51,7 +51,7 @@ RETURNED = """
 
 
 def _published(source: str, call: str, found: str) -> Callable[[Maker], Maker]:
-    """Complete the docstring of a function by what all have, its source, and an example."""
+    """Complete the docstring of a function by its parameters, source and example."""
 
     def complete(maker: Maker) -> Maker:
         is_vector = "attributes" in maker.__annotations__
@@ -77,7 +77,7 @@ def rcp_multiple(epsilon: float | str, attributes: int) -> Sampled:
 
 @_published("Liu and Zhou 2023, Algorithm 8.", "rcp_multiple_opt(1.0, 36).audit().verdict", "'violated'")
 def rcp_multiple_opt(epsilon: float | str, attributes: int) -> Sampled:
-    """Make RCP_Multiple_Opt: **not** epsilon-LDP, as `rcp_opt`."""
+    """Make RCP_Multiple_Opt: like `rcp_opt` **not** epsilon-LDP."""
     return Sampled(rcp_opt(epsilon), attributes, "horvitz_thompson")
 
 
@@ -100,7 +100,7 @@ def hybrid_vector(epsilon: float | str, attributes: int) -> Sampled:
 
 
 def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes: int) -> Sampled:
-    """Report ``k`` sampled attributes with ``epsilon / k`` each (Wang et al. 2019, section IV)."""
+    """Return the protocol that reports ``k`` sampled attributes, each with ``epsilon / k`` (Wang et al. 2019)."""
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
     protocol = kind(budget if k == 1 else Budget(budget.lower_nats / k))

@@ -69,12 +69,12 @@ class LabelCodec:
         """Draw the reports of answers as a dictionary-encoded column; missing answers stay missing."""
         import pyarrow as pa
 
-        drawn = self._draw(codes, source).astype(np.int32)
+        drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: labels, and the position of each entry among them."""
-        return self.randomizer.outputs, self._draw(codes, source)
+        return self.randomizer.outputs, self.draw(codes, source)
 
     def reader(self, as_text: bool) -> Reader:
         """Return the function that reads reports in columns or batches of them; it refuses all other entries."""
@@ -87,13 +87,13 @@ class LabelCodec:
 
         return read
 
-    def _draw(self, codes: Codes, source: Draws) -> Codes:
+    def draw(self, codes: Codes, source: Draws) -> Codes:
         """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""
         answered = codes != MISSING
         if not answered.all():
             reports = np.full(len(codes), MISSING)
             some = source.where(answered) if isinstance(source, KeyedDraws) else source
-            reports[answered] = self._draw(codes[answered], some)
+            reports[answered] = self.draw(codes[answered], some)
             return reports
         if isinstance(source, KeyedDraws):
             words = source.words(self.randomizer.digest, codes)

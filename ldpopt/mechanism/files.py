@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.errors import MechanismError, ModelFileError
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_json
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
@@ -28,30 +28,8 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 2**30
 """Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
 
-PLAIN = (str, int, float)
-"""Types of labels that JSON has; a tuple of them becomes a list."""
-
-
-def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Return labels as JSON has them: text, numbers, and lists of both."""
-    found: list[Any] = []
-    for label in labels:
-        value = label.item() if isinstance(label, np.generic) else label
-        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, tuple) else (value,))):
-            raise MechanismError(
-                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: "
-                "it cannot be written as JSON"
-            )
-        found.append(list(value) if isinstance(value, tuple) else value)
-    return found
-
-
-def labels_of(values: Any) -> list[Hashable]:
-    """Return the labels that `plain_labels` wrote."""
-    for value in values:
-        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, list) else [value])):
-            raise ValueError(f"the label {short_repr(value)} is neither text nor a number nor a list of them")
-    return [tuple(value) if isinstance(value, list) else value for value in values]
+FORM = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
+UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 
 
 def write_mechanism(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
@@ -61,26 +39,25 @@ def write_mechanism(mechanism: Mechanism, path: str | os.PathLike[str], title: s
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:
+def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, Sequence[Hashable], Sequence[Hashable], Any]:
     """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism or design."""
     require_path(path)
-    try:
+    with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
         data = strict_json(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
         inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
             channel = _channel_of_masses(data["masses"])
-            return channel, inputs, list(range(channel.shape[1])), data.get("about", {}).get("digest")
+            return channel, inputs, range(channel.shape[1]), data.get("about", {}).get("digest")
         return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
-    except OSError as error:
-        what = f"cannot read the mechanism: {error.strerror or error}"
-        raise ModelFileError(what, where=str(path), do="check the path") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        missing = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-        do = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
-        if os.fspath(path).endswith(".toml"):
-            do = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
-        raise ModelFileError(f"not a mechanism in JSON: {missing}", where=str(path), do=do) from None
+
+
+def labels_of(values: Any) -> Sequence[Hashable]:
+    """Return the labels of a mechanism in a file."""
+    try:
+        return Entry(values, "labels").labels()
+    except ModelFileError as error:
+        raise ValueError(error.what) from None
 
 
 def _channel_of_masses(masses: Any) -> Any:

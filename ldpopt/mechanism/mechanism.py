@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
-from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import codes, label_array, labels, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
@@ -21,7 +22,7 @@ from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import digest, read_channel, require_stochastic
 from ldpopt.mechanism.codec import LabelCodec
-from ldpopt.mechanism.files import plain_labels, read_mechanism, require_digest, write_mechanism
+from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import privatize_frame
 from ldpopt.mechanism.questions import Question
@@ -209,11 +210,8 @@ class Mechanism(AdversaryMeasures):
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
         answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
-        if keyed is None:
-            drawn = self.sampler.draw(answers, rng=rng)
-        else:
-            drawn = self.sampler.choose(answers, keyed.words(question, self.digest, answers))
-        reports: NDArray[Any] = label_array(self.outputs)[drawn]
+        source = rng if keyed is None else keyed.draws(question, len(answers))
+        reports: NDArray[Any] = label_array(self.outputs)[self.codec.draw(answers, source)]
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
 
     def privatize(
@@ -371,7 +369,7 @@ class Mechanism(AdversaryMeasures):
 
         Raises
         ------
-        MechanismError
+        StatementError
             If a label is neither text nor a number nor a tuple of them.
         ModelFileError
             If the file cannot be written; an existing file stays unchanged.
@@ -387,11 +385,9 @@ class Mechanism(AdversaryMeasures):
         ModelFileError
             If the file is missing, or does not contain a mechanism.
         """
-        try:
-            channel, inputs, outputs, written = read_mechanism(path)
+        channel, inputs, outputs, written = read_mechanism(path)
+        with reading_json(path, "a mechanism", ""):
             mechanism = cls(channel, inputs, outputs)
-        except (MechanismError, StatementError) as error:
-            raise ModelFileError(error.what, where=str(path), do=error.do) from None
         require_digest(written, mechanism.digest, str(path))
         return mechanism
 

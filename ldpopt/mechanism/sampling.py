@@ -266,27 +266,8 @@ class AliasTable:
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words below 2**bits``.
+    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator, SeedSequence, int or None
-        A generator (its state advances), a seed ``>= 0``, or None for the operating system's generator.
-    bits : int
-        Length of a word, ``1 <= bits <= 62``; default: ``53``.
-
-    Returns
-    -------
-    callable
-        ``size -> ndarray of uint64, shape (size,)``.
-
-    Raises
-    ------
-    StatementError
-        If ``rng`` has another type.
-
-    Notes
-    -----
     A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
 
     Examples
@@ -303,13 +284,7 @@ def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
 
 
 def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
-    """Return the generator of a seed, or the one that is given.
-
-    Raises
-    ------
-    StatementError
-        If it is neither.
-    """
+    """Return the generator of a seed, or the generator that is passed."""
     if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
         return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):

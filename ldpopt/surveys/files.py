@@ -10,10 +10,10 @@ from ldpopt.certificate import design_files as designs
 from ldpopt.designing.record import Design
 from ldpopt.designing.saving import design_of, load_design
 from ldpopt.designing.subsets import FrequencyDesign
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, plain_labels, require_digest
+from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 
@@ -43,8 +43,8 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
 
 def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    name = os.fspath(path)
-    try:
+    name, do = os.fspath(path), "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
+    with reading_json(path, "a survey", do):
         data = strict_json(path, MAX_FILE_BYTES)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = data.get("format") if isinstance(data, dict) else data
@@ -52,14 +52,6 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
         return survey(questions, epsilon=data["stated_epsilon"], **options)
-    except OSError as error:
-        what = f"cannot read the survey: {error.strerror or error}"
-        raise ModelFileError(what, where=name, do="check the path") from None
-    except LdpoptError as error:
-        raise ModelFileError(error.what, where=error.where or name, do=error.do) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
-        raise ModelFileError(f"not a survey in JSON: {error}", where=name, do=do) from None
 
 
 def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:

@@ -152,7 +152,7 @@ class Survey:
 
         Raises
         ------
-        MechanismError
+        StatementError
             If a label is neither text nor a number nor a tuple of them.
         ModelFileError
             If the file cannot be written.

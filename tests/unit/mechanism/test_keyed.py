@@ -18,6 +18,7 @@ from builders import run_cli
 from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.mechanism.keyed import Keyed, KeyedDraws
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
 
@@ -32,7 +33,7 @@ def listed(column):
 
 
 def test_the_words_are_those_of_the_stated_hash() -> None:
-    words = KEY.words("smokes", COIN.digest, np.array([1, 0]), [b"17", b"x"])
+    words = KeyedDraws(KEY, "smokes", [b"17", b"x"]).words(COIN.digest, np.array([1, 0]))
     for word, code, name in zip(words.tolist(), (1, 0), (b"17", b"x"), strict=True):
         message = (6).to_bytes(8, "little") + b"smokes" + bytes.fromhex(COIN.digest) + code.to_bytes(8, "little") + name
         digest = hashlib.blake2b(message, key=bytes(range(32)), person=b"ldpopt-draw-1", digest_size=8).digest()
@@ -56,8 +57,6 @@ def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path)
         ("parquet", frame.to_parquet, pd.read_parquet),
     ):
         write(tmp_path / f"in.{ending}")
-        from ldpopt.mechanism.keyed import Keyed
-
         for keep in ([], ["id"]):
             out = tmp_path / f"out.{ending}"
             privatize_file(tmp_path / f"in.{ending}", out, {"a": Question(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
@@ -119,8 +118,6 @@ def test_ids_that_are_none_are_refused(ids, what) -> None:
 
 
 def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None:
-    from ldpopt.mechanism.keyed import Keyed
-
     pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
         privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Question(COIN)}, keyed=Keyed(KEY, "country"))
