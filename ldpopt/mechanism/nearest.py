@@ -13,13 +13,12 @@ import numpy as np
 
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.notion import SeparableNotion
 
 MAX_ENTRIES = 2_000_000
 """Largest number of non-zeros of the program; for more the repair alone decides."""
 
 AVERAGE_WEIGHT = 1e-3
-"""Weight of the average distance of a row: among the channels whose largest distance is least, the nearest on average."""
+"""Weight of the average distance of a row, which decides among the channels with the least largest distance."""
 
 MAX_ROUNDS = 50
 
@@ -29,7 +28,7 @@ def nearest_channel(
 ) -> Float | None:
     """Private channel, up to the solver's tolerance, that is nearest to a channel (n, m); None if the program is too large."""
     n, m = channel.shape
-    ties = privacy.ties(inputs, outputs) if hasattr(privacy, "ties") else None
+    ties = privacy.ties(inputs, outputs)
     if ties is not None and 2 * len(ties.pairs()[0]) * m > MAX_ENTRIES:
         return None
     blocks = [privacy.rows(inputs, m) if ties is None else ties.rows(m)]
@@ -37,7 +36,7 @@ def nearest_channel(
         found = _solve(channel, blocks)
         if found is None:
             return None
-        violated = privacy.separate(found, inputs) if isinstance(privacy, SeparableNotion) else None
+        violated = privacy.separate(found, inputs) if privacy.is_separated else None
         if violated is None:
             return found
         blocks.append(violated)

@@ -112,7 +112,7 @@ class CvxpyRows:
 
 
 def read_ratio(ratio: Any, ties: Ties | None) -> Any:
-    """The ratio of a model: a number, an array (k,), or a cvxpy parameter of one of these shapes; None: the notion's own."""
+    """Ratio of a model: a number, an array (k,) or a parameter of such a shape; None: ``e**epsilon`` of the notion."""
     if ties is None:
         if ratio is None:
             return None
@@ -175,7 +175,7 @@ def cvxpy_constraints(
     n, m = shape_of_channel(channel)
     inputs, outputs = labels_of(privacy, n, m, inputs, outputs)
     privacy.check(inputs, outputs)
-    ties = privacy.ties(inputs, outputs) if hasattr(privacy, "ties") else None
+    ties = privacy.ties(inputs, outputs)
     model = CvxpyRows(channel)
     model.add_channel()
     if ties is None:
@@ -204,7 +204,7 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
-    ties = privacy.ties(inputs, outputs) if hasattr(privacy, "ties") else None
+    ties = privacy.ties(inputs, outputs)
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
