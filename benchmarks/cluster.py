@@ -4,7 +4,7 @@ python benchmarks/cluster.py                            # all parts, ten minutes
 python benchmarks/cluster.py sweep count --rounds 3     # only these parts
 python benchmarks/cluster.py dask --kills 10 --write    # one part, and its section of benchmarks/cluster.md anew
 
-The parts: sweep, allowed, privatize, count; runs, workers, dask are the kills.
+The parts: sweep, allowed, privatize, count; runs, workers, folders, dask are the kills.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import csv
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ import ldpopt as lo
 from ldpopt import count_folder, privatize_folder, sweep
 from ldpopt.problem.modelfile import save_model
 
-KILLS = {"runs": 40, "workers": 40, "dask": 20}
+KILLS = {"runs": 40, "workers": 40, "folders": 20, "dask": 20}
 ROUNDS = 5
 FILES, ROWS = 8, 1_000_000
 POINTS = 200
@@ -185,6 +186,9 @@ def kills(name: str, number: int) -> Iterator[str]:
             what = "a worker of a Dask cluster, `privatize_folder`"
             yield kill_cluster(number, moment).line(what)
             return
+        if name == "folders":
+            yield kill_folders(number, moment).line("the process of `privatize_folder`, two workers")
+            return
         save_model(problem(), "model.toml")
         _start("-o", "table.csv").wait()
         what, kill = {
@@ -250,6 +254,39 @@ def kill_workers(number: int, moment: random.Random, whole: Any) -> Tally:
         tally.left += _left(family)
         tally.wrong += _wrong(whole)
         points.unlink()
+    return tally
+
+
+FOLDER_RUN = """
+import ldpopt as lo
+lo.privatize_folder("answers", "reports", {"a": lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])}, jobs=2)
+"""
+
+
+def kill_folders(number: int, moment: random.Random) -> Tally:
+    """Kill runs that write a folder of reports; repeated calls finish it, and what is written must stay as it is."""
+    tally, target = Tally(), Path("reports")
+    _answers(Path("answers"), FOLDER, 100_000)
+    while tally.kills < number:
+        written = {path.name: path.stat().st_ino for path in target.glob("[!.]*")}
+        process = subprocess.Popen([sys.executable, "-c", FOLDER_RUN])
+        family: set[psutil.Process] = set()
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            family |= _family_after(process, moment.uniform(0.0, 0.05))
+            if len(list(target.glob("[!.]*"))) > len(written):
+                break
+        process.kill()
+        process.wait()
+        tally.kills += 1
+        tally.left += _left(family)
+        tally.finished += len(written)
+        tally.lost += sum((target / name).stat().st_ino != inode for name, inode in written.items())
+        if tally.kills == number or len(list(target.glob("[!.]*"))) == FOLDER:
+            subprocess.run([sys.executable, "-c", FOLDER_RUN], check=True)
+            counted = count_folder(target, {"a": COIN})["a"].n_reports
+            tally.wrong += (counted, len(list(target.iterdir()))) != (FOLDER * 100_000, FOLDER)
+            shutil.rmtree(target)
     return tally
 
 
@@ -353,6 +390,7 @@ SPEED: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "count": ("Count", speed_of_counting),
 }
 KILLED = {"runs": "Sweeps that are killed", "workers": "Workers of a sweep that are killed"}
+KILLED["folders"] = "Folders whose run is killed"
 KILLED["dask"] = "Workers of a cluster that are killed"
 
 
@@ -360,7 +398,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"{', '.join([*SPEED, *KILLED])}; default: all")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--kills", type=int, help="default: 40, 40 and 20")
+    parser.add_argument("--kills", type=int, help="default: 40, 40, 20 and 20")
     parser.add_argument("--write", action="store_true", help="rewrite the sections of the page")
     asked = parser.parse_args()
     if unknown := set(asked.parts) - {*SPEED, *KILLED}:
