@@ -50,7 +50,7 @@ print(survey)
 # %%
 # Before the survey: people for four percentage points, at the worst distribution.
 
-for name in survey.rules:
+for name in survey.questions:
     precision = survey.precision(name)
     people, width = precision.people(0.04).max(), precision.half_width(len(table)).max()
     print(f"{name:10} {people:6,} people; 6366 give +-{width:.3f}")
@@ -95,7 +95,7 @@ figure.suptitle("One question for each person, epsilon = 3")
 import sys
 
 assert survey.scheme == "one_question"
-assert survey.odds <= survey.stated.enclosure()[0]  # in rationals
+assert survey.odds <= survey.limit.enclosure()[0]  # in rationals
 assert reports.equals(survey.privatize(table, key=key, id="person").drop(columns="person"))
 assert (reports.notna().sum(axis=1) == 1).all()
 for name, estimate in estimates.items():

@@ -23,9 +23,9 @@ import numpy as np
 from ldpopt.certificate.answer_classes import AnswerClasses, is_pure
 from ldpopt.certificate.design_bound_elliptope import Inequalities, is_positive
 from ldpopt.certificate.design_bound_rays import rays_hold
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Digits, Exact, Exactly, fraction_bits, product
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays, definition_of, rays_of
 

@@ -18,15 +18,16 @@ from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, Statement
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue, value_of, with_first_row
-from ldpopt.certificate.documents import Entry, digest_of, open_document, plain_labels, text_of
+from ldpopt.certificate.documents import digest_of, open_document, read_masses, text_of
 from ldpopt.errors import CertificateError, LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import replacing
 from ldpopt.foundation.numbers import Float, frozen
-from ldpopt.mechanism.files import require_digest
+from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.origins import of_law
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
+from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
@@ -147,7 +148,7 @@ class DesignClaim(ABC):
         ModelFileError
             If the file cannot be written.
         """
-        data = self.to_dict(of_law(self.law_digest, title, self.audit))
+        data = self.to_dict(origin_of_mechanism(self.law_digest, title, self.audit))
         with replacing(path) as stream:
             stream.writelines(text_of(data))
 
@@ -331,7 +332,7 @@ class DesignCertificate(DesignClaim):
             "inputs": plain_labels(self.workload.inputs),
             "names": plain_labels(self.workload.names),
             "workload": self.workload.matrix.tolist(),
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "weights": self.weights.tolist(),
             "objective": self.objective,
             "masses": self.mechanism.counts.tolist(),
@@ -353,9 +354,9 @@ class DesignCertificate(DesignClaim):
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
             raise table["weights"].error("the weights are not >= 0 with a positive sum")
-        privacy = table["privacy"].privacy(inputs)
+        privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
-        mechanism = table["masses"].masses(inputs)
+        mechanism = read_masses(table["masses"], inputs)
         merged = merged_by(privacy, workload.matrix, inputs)
         m, c = len(mechanism.outputs), len(merged.first)
         if is_old:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.closed_forms.form import ClosedForm
-from ldpopt.closed_forms.samplers import Codes, ResponseSampler
+from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, require_memory, short_repr
+from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, absolute_error, squared_error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,13 +14,9 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import codes, label_array
 from ldpopt.foundation.numbers import loose_array, quoted
+from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import BITS, CHUNK, Random, bit_source
-
-Codes = NDArray[np.int64]
-Source = Callable[[int], NDArray[np.uint64]]
-
-TOTAL = 1 << BITS
+from ldpopt.mechanism.sampling import CHUNK, Random, bit_source
 
 
 class Sampler(ABC):
@@ -160,15 +156,13 @@ class GeometricSampler(Sampler):
 
     Notes
     -----
-    ``1 / b <= e**epsilon``, so neighbors on the path are private for the real ``e**epsilon``. The size of the noise
-    is the number of heads in a row of a coin with probability ``b``, at most n; -0 is drawn again. O(min(n, 1 / (1 -
-    b))) words.
+    ``1 / b <= e**epsilon``, so neighbors on the path are private for the real ``e**epsilon``. About ten words per draw.
     """
 
     def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
         super().__init__(inputs)
         self.remap = remap
-        self.step_mass = -int(-TOTAL / epsilon.enclosure()[0] // 1)
+        self.step_mass = round_decay_up(epsilon)
 
     def law(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.law`."""
@@ -182,20 +176,8 @@ class GeometricSampler(Sampler):
         return {report: mass for report, mass in found.items() if mass}
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
-        n = len(self.inputs)
-        noise = np.zeros(len(answers), dtype=np.int64)
-        waiting = np.arange(len(answers))
-        while len(waiting):
-            size, alive = np.zeros(len(waiting), dtype=np.int64), np.arange(len(waiting))
-            for _ in range(n):
-                alive = alive[source(len(alive)) < np.uint64(self.step_mass)]
-                if not len(alive):
-                    break
-                size[alive] += 1
-            minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
-            noise[waiting] = np.where(minus, -size, size)
-            waiting = waiting[minus & (size == 0)]
-        reports: Codes = self.remap[np.clip(answers + noise, 0, n - 1)]
+        noise = two_sided_geometric_draws(self.step_mass, len(answers), source)
+        reports: Codes = self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)]
         return reports
 
 
@@ -219,26 +201,3 @@ class TableSampler(Sampler):
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         return self.mechanism.sampler.choose(answers, source(len(answers)))
-
-
-def uniform_below(bound: int, size: int, source: Source) -> Codes:
-    """Draw exactly uniform integers ``0 .. bound-1``; words above the last multiple of ``bound`` are redrawn."""
-    if bound <= 1:
-        return np.zeros(size, dtype=np.int64)
-    if bound < 1 << (64 - BITS):
-        return _multiply_and_shift(bound, size, source)
-    words = source(size)
-    limit = np.uint64(TOTAL - TOTAL % bound)
-    while len(late := np.flatnonzero(words >= limit)):
-        words = np.array(words)  # the operating system's words are read-only
-        words[late] = source(len(late))
-    return (words % np.uint64(bound)).astype(np.int64)
-
-
-def _multiply_and_shift(bound: int, size: int, source: Source) -> Codes:
-    """Do the same for small bounds by the upper part of a 64-bit product, without division (Lemire 2019)."""
-    products = source(size) * np.uint64(bound)
-    surplus = np.uint64(TOTAL % bound)  # each number has TOTAL // bound words; surplus words are below this
-    while len(late := np.flatnonzero((products & np.uint64(TOTAL - 1)) < surplus)):
-        products[late] = source(len(late)) * np.uint64(bound)
-    return (products >> np.uint64(BITS)).view(np.int64)

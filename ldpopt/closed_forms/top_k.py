@@ -12,9 +12,10 @@ import numpy as np
 
 from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.ranking import Ranking
-from ldpopt.closed_forms.samplers import Codes, ResponseSampler
+from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, rational, real_number
+from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.problem.prior import prior_and_inputs, read_prior
 
 

@@ -7,16 +7,16 @@ import os
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from ldpopt.certificate.program_files import plain_problem
 from ldpopt.closed_forms.recognize import closed_form
-from ldpopt.errors import CertificateError, LdpoptError, StatementError
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
+from ldpopt.problem.plain import plain
 from ldpopt.problem.problem import Problem
-from ldpopt.processes.board import Lost
 from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.pool import Lost
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
@@ -130,14 +130,14 @@ class Grid:
 def checkpoint_of(grid: Grid, points: int, path: str | os.PathLike[str]) -> Checkpoint:
     """The checkpoint of a sweep; its statement is all that the rows depend on."""
     try:
-        plain = [
-            (name, None if math.isnan(delta) else delta, plain_problem(grid.problem(Place(case, 0, 0))))
+        problems = [
+            (name, None if math.isnan(delta) else delta, plain(grid.problem(Place(case, 0, 0))))
             for case, (name, delta, _) in enumerate(grid.cases)
         ]
-    except CertificateError as error:
+    except StatementError as error:
         raise StatementError(f"a checkpoint needs a problem that can be written to a file: {error.what}") from None
     statement = {
-        "problems": plain,
+        "problems": problems,
         "epsilons": [repr(epsilon) for epsilon in grid.budgets],
         "priors": [None if prior is None else prior.tolist() for prior in grid.priors],
         "solver": grid.solver,

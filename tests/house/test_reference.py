@@ -21,8 +21,7 @@ MODULES = (
 )
 """Public modules with a list `__all__`."""
 
-LIMITS = {f"ldpopt.neighbors.{name}" for name in ("BYTES_PER_NODE", "MOST_CELLS", "MOST_COUNTS")}
-LIMITS |= {"ldpopt.plotting.MAX_AXIS_LABELS"}
+LIMITS = {"ldpopt.plotting.MAX_AXIS_LABELS"}
 """Limits: numbers that users do not need."""
 
 

@@ -16,10 +16,10 @@ from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import FormBound, NoBound, Statement
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry
 
 TINY = Fraction(1, 2**500)
 NOTHING = FormBound(np.zeros((3, 3)), np.zeros(3))

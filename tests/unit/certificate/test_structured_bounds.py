@@ -18,12 +18,12 @@ from ldpopt.certificate.answer_classes import merge
 from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Exactly
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.realize import information
 from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.documents import Entry
 from tampering import with_digest
 
 

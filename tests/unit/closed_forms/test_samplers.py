@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from ldpopt import closed_forms
-from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
 
 
@@ -60,13 +59,6 @@ class TestSamplers:
 
     def test_no_answers_no_reports(self):
         assert len(closed_forms.randomized_response(3, 1.0).sampler.sample([])) == 0
-
-    @pytest.mark.parametrize(
-        "bound, words, again, drawn", [(6144, [TOTAL - 1, 7], 5, [5, 7]), (3, [0, TOTAL - 1], TOTAL // 2, [1, 2])]
-    )
-    def test_uniform_below_rejects_the_surplus_words(self, bound, words, again, drawn):
-        served = iter([np.array(words, dtype=np.uint64), np.array([again], dtype=np.uint64)])
-        assert uniform_below(bound, 2, lambda size: next(served)).tolist() == drawn
 
     def test_tiny_budgets_fall_back_to_the_uniform_law(self):
         sampler = closed_forms.minimax(3, 1e-17).sampler
