@@ -81,9 +81,10 @@ class FrequencyDesign(ReportSource):
         """
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
-        if found.set_law != claim.law:
+        if found.distribution != claim.law:
             raise StatementError(
-                f"the certificate is of the mass {claim.law.mass}, drawn is {found.set_law.mass}", do="design again"
+                f"the certificate is of the mass {claim.law.mass}, drawn is {found.distribution.mass}",
+                do="design again",
             )
         return found
 

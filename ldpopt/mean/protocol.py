@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from ldpopt.estimation.inversion import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array
 from ldpopt.mechanism.exact_draws import Source
-from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
+from ldpopt.mechanism.sampling import BITS, bit_source, chunks
 
 Random = np.random.Generator | int | None
 
@@ -342,11 +342,6 @@ def read_domain(domain: Any) -> tuple[float, float] | None:
             f"the domain {domain!r} is not an interval", do="pass domain=(least answer, largest answer)"
         )
     return float(ends[0]), float(ends[1])
-
-
-def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
-    """Cut ``range(size)`` into slices that fit in the cache."""
-    return (slice(start, min(start + length, size)) for start in range(0, size, length))
 
 
 def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -244,9 +244,9 @@ class AliasTable:
                 do="pass row numbers of the table",
             )
         drawn = np.empty(len(rows), dtype=np.int64)
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK].astype(np.int64, copy=False)
-            drawn[start : start + len(chunk)] = self.choose(chunk, source(len(chunk)))
+        for part in chunks(len(rows)):
+            codes = rows[part].astype(np.int64, copy=False)
+            drawn[part] = self.choose(codes, source(len(codes)))
         return drawn
 
     def realized(self) -> Counts:
@@ -263,6 +263,11 @@ class AliasTable:
         rows = np.arange(self.inputs)[:, None]
         np.add.at(masses, (rows, self.alias), (1 << self._low_bits) - self.threshold)
         return masses[:, : self.outputs]
+
+
+def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
+    """Cut ``range(size)`` into slices of at most ``length``; by default they fit in the cache."""
+    return (slice(start, min(start + length, size)) for start in range(0, size, length))
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
