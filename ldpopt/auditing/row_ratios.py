@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.audits import AnyPairs, Pairs
 from ldpopt.auditing.exact_matrices import ULPS, Exact
-from ldpopt.auditing.pairs import AnyPairs, Pairs
 from ldpopt.foundation.budget import Budget
 
 Float = NDArray[np.float64]

@@ -26,7 +26,7 @@ from ldpopt.foundation.files import replacing
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -332,7 +332,7 @@ class DesignCertificate(DesignClaim):
             "inputs": plain_labels(self.workload.inputs),
             "names": plain_labels(self.workload.names),
             "workload": self.workload.matrix.tolist(),
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "weights": self.weights.tolist(),
             "objective": self.objective,
             "masses": self.mechanism.counts.tolist(),

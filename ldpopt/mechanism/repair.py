@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.audits import Audit, audit_by, require_notion
+from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, summed
 from ldpopt.mechanism import sampling
@@ -22,7 +22,7 @@ from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.raising import raised
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import ties_of
+from ldpopt.privacy.notion import require_notion
 
 MAX_NOISE = 1e-12
 """A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs."""
@@ -116,7 +116,7 @@ def repair(
     """
     require_notion(privacy)
     values, labels = _read(channel, inputs, outputs)
-    ties = ties_of(privacy, labels.inputs, labels.outputs) if ties is None else ties
+    ties = privacy.ties(labels.inputs, labels.outputs) if ties is None else ties
     given = _normalize(values, None)
     values = _normalize(values, ties)
     used = np.flatnonzero(
@@ -183,7 +183,7 @@ def _nearest(
             if ties is not None and _is_rejected(counts, ties):
                 continue
             mechanism = Mechanism(counts / ROW_TOTAL, labels.inputs, labels.outputs)
-            audit = audit_by(privacy, mechanism)
+            audit = privacy.audit(mechanism)
             if audit.verdict == "certified":
                 moved = _moved(mechanism, values)
                 if best is None or moved < best.moved:

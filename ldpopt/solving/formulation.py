@@ -27,7 +27,6 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import rows_of
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
@@ -239,7 +238,7 @@ def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, rat
 def _pairwise(problem: Problem) -> ChannelProgram:
     program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
     if ties is None or ties.is_shared:
-        return add_rows(program, rows_of(problem.privacy, problem.inputs, m), problem)
+        return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
 
 

@@ -12,7 +12,6 @@ from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import is_separated
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.limits import Limits
 
@@ -53,7 +52,7 @@ class ProblemForm:
         """Read a problem; for a metric this drops implied pairs, which takes ``n**3`` operations."""
         n, m = problem.utility.shape
         ties = problem.ties(deadline)
-        generated = is_separated(problem.privacy)
+        generated = problem.privacy.is_separated
         expected = problem.objective == "expected"
         return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None)
 

@@ -12,7 +12,6 @@ from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
-from ldpopt.privacy.answers import notes_of
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
@@ -292,7 +291,7 @@ def _notes(problem: Problem) -> tuple[str, ...]:
             f"epsilon = {float(epsilon):.6g} needs probabilities below 2**-{BITS}; they are raised to 2**-{BITS}, "
             "which is more private and costs at most 2**-53 per entry"
         )
-    return (*notes, *notes_of(problem.privacy, problem.inputs))
+    return (*notes, *problem.privacy.notes(problem.inputs))
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:

@@ -21,8 +21,7 @@ from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, seed_of
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import Finished, run
+from ldpopt.processes.pool import Finished, Lost, run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw

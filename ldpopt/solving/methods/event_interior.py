@@ -30,7 +30,7 @@ from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint, EventProgram
-    from ldpopt.solving.interior.steps import PathResult
+    from ldpopt.solving.interior.path_following import PathResult
 
 MIN_USED_ENTRY = 1e-7
 """An output is used at first if its largest entry in the relaxation is above this."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.answers import separated
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.formulation import add_rows, formulate
@@ -130,12 +129,12 @@ class _Generation:
         # Equal rows satisfy every notion, but perhaps not the side constraints.
         if self.inner is None and not self.problem.constraints:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
-        block = separated(privacy, outer, inputs)
+        block = privacy.separate(outer, inputs)
         if block is None or self.inner is None:
             return [] if block is None else [block]
         while not _is_optimal(self.problem, self.inner, outer):
             between = SECOND_POINT_SHARE * outer + (1 - SECOND_POINT_SHARE) * self.inner
-            deeper = separated(privacy, between, inputs)
+            deeper = privacy.separate(between, inputs)
             if deeper is not None:
                 return [deeper, block]
             self.inner = between

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import InfeasibleError, UnboundedError
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.exact.simplex.elimination import Row, Simplify, basic_rows, solve_rows
-from ldpopt.solving.exact.simplex.standard_form import StandardForm, standard_form
+from ldpopt.solving.exact.simplex.elimination import Simplify, basic_rows, solve_rows
+from ldpopt.solving.exact.simplex.standard_form import Row, StandardForm, standard_form
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Shared parts of the interior points: predictor and corrector, the longest step, a Cholesky factor, the loop.
+"""The common part of the interior-point methods: predictor and corrector, step lengths, Cholesky factor, main loop.
 
 Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
 """
@@ -18,20 +18,20 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 STEP_TO_BOUNDARY = 0.995
-"""Share of the distance to the boundary that a step goes."""
+"""Length of a step as a share of the distance to the boundary."""
 
 CORRECTIONS = 2
-"""Largest number of further corrections of a step; each brings outlying products of slack and multiplier back."""
+"""Largest number of further corrections of a step; each corrects outlying products of slack and multiplier."""
 
 BLOCK = 1 << 15
-"""Entries of one block of work: temporary arrays stay in a processor's cache, and memory is that of the points."""
+"""Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory."""
 
 
 @dataclass(frozen=True)
 class Point(ABC):
-    """A point of the iteration, or a step: arrays of primal and dual numbers.
+    """A point of the iteration, or a step: arrays of primal and dual variables.
 
-    `slacks` and `multipliers` are partners in one order; both stay positive.
+    `slacks` and `multipliers` correspond to each other one by one; both stay positive.
     """
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset()
@@ -40,7 +40,7 @@ class Point(ABC):
     @property
     @abstractmethod
     def slacks(self) -> tuple[Float, ...]:
-        """Primal numbers that stay positive."""
+        """Primal variables that stay positive."""
 
     @property
     @abstractmethod
@@ -48,22 +48,22 @@ class Point(ABC):
         """Multipliers of the slacks, in the same order."""
 
     @property
-    def partners(self) -> list[tuple[Float, Float]]:
-        """Slacks and multipliers, pair by pair."""
+    def complementary_pairs(self) -> list[tuple[Float, Float]]:
+        """Each array of slacks with its multipliers."""
         return list(zip(self.slacks, self.multipliers, strict=True))
 
     @property
     def products(self) -> float:
         """Sum of slacks times multipliers."""
-        return sum(float((slack * multiplier).sum()) for slack, multiplier in self.partners)
+        return sum(float((slack * multiplier).sum()) for slack, multiplier in self.complementary_pairs)
 
     @property
     def is_finite(self) -> bool:
-        """Whether no number is infinite or nan."""
+        """Whether all numbers are finite."""
         return all(bool(np.isfinite(getattr(self, one.name)).all()) for one in fields(self))
 
     def moved(self, step: Self, primal: float, dual: float) -> Self:
-        """Return the point after a step with these primal and dual lengths."""
+        """The point after a step with these primal and dual lengths."""
         lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
         return type(self)(*(getattr(self, name) + length * getattr(step, name) for name, length in lengths.items()))
 
@@ -82,9 +82,9 @@ class NewtonSystem(ABC, Generic[P]):
     corrections: ClassVar[int] = CORRECTIONS
     """Largest number of further corrections of a step."""
     reach: ClassVar[float] = 0.1
-    """By how much they look beyond the longest step."""
+    """Length by which a correction aims beyond the longest step."""
     centering: float = 0.0
-    """Least share of the mean product that a step aims at."""
+    """Smallest target of the products, as a share of their mean."""
 
     @abstractmethod
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
@@ -95,16 +95,16 @@ class NewtonSystem(ABC, Generic[P]):
         at = self.at
         count = sum(part.size for part in at.slacks)
         mean = at.products / count
-        affine = self.direction(tuple(-x * u for x, u in at.partners), refine=False)
+        affine = self.direction(tuple(-x * u for x, u in at.complementary_pairs), refine=False)
         reached = _products_after(at, affine, *at.lengths(affine)) / count
         aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
-        second_order = zip(at.partners, affine.partners, strict=True)
+        second_order = zip(at.complementary_pairs, affine.complementary_pairs, strict=True)
         aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
-        del affine, second_order  # large
+        del affine, second_order  # frees large arrays
         return self.moved(self._corrected(aims, aim))
 
     def moved(self, step: P) -> P | None:
-        """Nearly the longest step from ``at``; None on numerical failure."""
+        """The point after nearly the longest step from ``at``; None on numerical failure."""
         if not step.is_finite:
             return None
         primal, dual = self.at.lengths(step)
@@ -128,19 +128,7 @@ class NewtonSystem(ABC, Generic[P]):
 
 @dataclass(frozen=True)
 class PathResult(Generic[P]):
-    """The best point of an iteration, and how it ended.
-
-    Attributes
-    ----------
-    point : Point
-        The point with the smallest gap of value and bound.
-    gap : float
-        Its relative gap.
-    steps : int
-        Steps taken.
-    timed_out : bool
-        Whether the deadline ended it.
-    """
+    """The best point of an iteration, its relative gap, the number of steps, and whether the deadline ended it."""
 
     point: P
     gap: float
@@ -158,14 +146,17 @@ def follow_path(
     stalled_steps: int,
     deadline: Deadline,
 ) -> PathResult[P]:
-    """Follow the central path until value and bound agree, the gap no longer improves, or time is over."""
+    """Follow the central path until the gap is reached or no longer improves, or time is over.
+
+    ``measure`` returns the gap between value and bound at a point, absolute and relative.
+    """
     at, best, (distance, share), stale = start, start, measure(start), 0
     longest = 0.0
     for step in range(steps):
         if share <= gap or stale >= stalled_steps:
             return PathResult(best, share, step, False)
         began = time.perf_counter()
-        if began + longest >= deadline.moment:  # the next step would end too late
+        if began + longest >= deadline.moment:  # the next step would end after the deadline
             return PathResult(best, share, step, True)
         try:
             moved = system(at).step()
@@ -189,7 +180,7 @@ def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
 
 
 def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
-    """Lower factor of a symmetric matrix with unit diagonal; on numerical failure the diagonal is enlarged slightly."""
+    """The lower Cholesky factor of a matrix with unit diagonal; a small ridge is added if the factorization fails."""
     while True:
         lifted = matrix.copy(order="F")
         lifted[np.diag_indices(len(lifted))] += ridge
@@ -200,7 +191,7 @@ def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
 
 
 def _blocks(*arrays: Float) -> Iterator[tuple[Float, ...]]:
-    """Arrays of one shape in flat blocks, as views."""
+    """Views of arrays of the same shape, in flat blocks."""
     flat = [array.reshape(-1) for array in arrays]
     for begin in range(0, flat[0].size, BLOCK):
         yield tuple(array[begin : begin + BLOCK] for array in flat)
@@ -216,5 +207,5 @@ def _products_after(at: Point, step: Point, primal: float, dual: float) -> float
 
 
 def _correction(products: Float, aim: float) -> Float:
-    """Change that brings products into [aim / 10, 10 aim], none by more than 10 aim downwards."""
+    """The change that moves products into [aim / 10, 10 aim], lowering none by more than 10 aim."""
     return np.asarray(np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim))
