@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import PureLDP, Workload, design
-from ldpopt.estimation.inversion import normal_quantile
+from ldpopt.estimation.estimate import normal_quantile
 
 SURVEYS, BUDGETS, SIZES = 1000, (0.5, 1.0, 2.0, 4.0), (30, 100, 1000, 10000)
 CONFIDENCE, LOW = 0.95, 0.94

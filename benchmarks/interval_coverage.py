@@ -17,8 +17,9 @@ import numpy as np
 
 from ldpopt import Mechanism, PureLDP, Workload, design
 from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.estimate import covariance_of_mean, normal_quantile
 from ldpopt.estimation.intervals import norm_sub, score_intervals
-from ldpopt.estimation.inversion import covariance_of_mean, left_inverse, normal_quantile
+from ldpopt.estimation.linear import left_inverse
 
 ANSWERS, PEOPLE, BUDGETS = (2, 5, 20), (20, 100, 1000, 100_000), (0.5, 1.0, 2.0, 4.0, 8.0)
 RUNS = 4000

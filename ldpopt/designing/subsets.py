@@ -26,7 +26,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection

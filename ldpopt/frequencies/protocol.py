@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import share_intervals
-from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import codes, labels
