@@ -181,13 +181,7 @@ class Counts:
         return dict(zip(self.labels, self.values.tolist(), strict=True))
 
     def require(self, source: str) -> Counts:
-        """Return the counts, if they are of this source.
-
-        Raises
-        ------
-        StatementError
-            If they are of another source; both digests are named.
-        """
+        """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
             raise StatementError(
                 f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
@@ -196,13 +190,7 @@ class Counts:
         return self
 
     def require_some(self) -> Counts:
-        """Return the counts, if there are any.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or all weights are 0.
-        """
+        """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
             raise StatementError("there are no reports", do="pass at least one, of a positive weight")
         return self

@@ -97,7 +97,7 @@ def count_file(
 
 
 def _no_column(path: str) -> StatementError:
-    """Return the error for a text in place of reports: unless it names a file it may be an answer, and is not quoted."""
+    """Return the error for a text in place of reports: it may be an answer, and is quoted only if it names a file."""
     where = path if shows_values() or os.path.exists(path) else ""
     what = "a file needs the names of its columns" if where else "a text names a file, which needs its columns"
     return StatementError(what, where=where, do="pass column=, and weights= by name; or the reports as a list")

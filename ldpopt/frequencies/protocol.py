@@ -188,10 +188,10 @@ class FrequencyProtocol(ReportSource):
         """Variance for each label of one report's value, for users drawn at random; default: at the worst frequency."""
         p, q = float(self.p), float(self.q)
         if prior is None:
-            return self._variance_at_support(np.full(len(self.inputs), min(p, max(q, 0.5))))
-        return self._variance_at_support(q + read_prior(prior, tuple(self.inputs))[0] * (p - q))
+            return self.variance_at_support(np.full(len(self.inputs), min(p, max(q, 0.5))))
+        return self.variance_at_support(q + read_prior(prior, tuple(self.inputs))[0] * (p - q))
 
-    def _variance_at_support(self, share: Float) -> Float:
+    def variance_at_support(self, share: Float) -> Float:
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
@@ -238,7 +238,7 @@ class FrequencyProtocol(ReportSource):
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
         values = (share - q) / gap
-        error = np.sqrt(self._variance_at_support(np.clip(share, q, p)) * counts.scale)
+        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
         interval = (share_intervals(share, counts.scale, z) - q) / gap
         labels = tuple(self.inputs)
         return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, labels, None, interval)

@@ -177,6 +177,9 @@ class Protocol(MeanProtocol):
     offset: float = 0.0
     slope: float = 1.0
 
+    _report_values: Float | None = None
+    """The possible reports, increasing; None if they are real numbers."""
+
     _natural_bias: float
     """Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded."""
 
@@ -295,15 +298,22 @@ class Protocol(MeanProtocol):
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
-        smallest, largest = array.min(), array.max()
+        smallest, largest, do = array.min(), array.max(), "pass the reports of this protocol, at this epsilon"
         # Two reductions without temporaries; nan fails every comparison.
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
                 f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
                 where=f"entry {bad}",
-                do="pass the reports of this protocol, at this epsilon",
+                do=do,
             )
+        if self._report_values is not None:
+            values = self._report_values
+            right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
+            distance = np.minimum(np.abs(array - values[right - 1]), np.abs(array - values[right]))
+            if not (distance <= slack).all():
+                what = f"a report is not one of the {len(values)} values that {self!r} reports"
+                raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
         return array
 
     def _draw(self, x: ArrayLike, rng: Random, draw: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:

@@ -180,19 +180,9 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Map uniform words to outputs; a pure function, so tests can try all ``2**bits`` words.
+        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,).
 
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Rows to draw from, ``0 <= code < n``.
-        words : ndarray of uint64, shape (N,)
-            Words, ``0 <= word < 2**bits``.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes, ``0 <= output < m``.
+        A pure function, so that tests can try all ``2**bits`` words.
         """
         word = words.astype(np.int64)
         cell = word >> self._low_bits
@@ -203,24 +193,7 @@ class AliasTable:
         return chosen
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
-        """Draw one output for each input.
-
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Input codes, ``0 <= code < n``.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; default: the operating system's generator.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes; other memory does not depend on ``N``.
-
-        Raises
-        ------
-        StatementError
-            If a code is not a row of the table, or ``rng`` has another type.
+        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``.
 
         Examples
         --------
@@ -250,14 +223,9 @@ class AliasTable:
         return drawn
 
     def realized(self) -> Counts:
-        r"""Recompute the masses from the finished table: the number of the ``2**bits`` words that map to each output.
+        r"""Recompute the masses from the finished table: the number of words that map to each output, shape (n, m).
 
         .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
-
-        Returns
-        -------
-        ndarray of int64, shape (n, m)
-            Equal to the counts of the constructor.
         """
         masses = self.threshold.copy()
         rows = np.arange(self.inputs)[:, None]
