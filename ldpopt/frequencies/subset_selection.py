@@ -143,7 +143,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports of shape {array.shape} are none; expected positions of shape (N, {self.size})",
+                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})",
                 do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)

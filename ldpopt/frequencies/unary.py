@@ -113,7 +113,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
-                f"reports of shape {array.shape} are none; expected bits of shape (N, {len(self.inputs)})",
+                f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
                 do="pass what privatize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():

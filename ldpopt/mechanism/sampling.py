@@ -72,8 +72,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
-    size = max(1, BLOCK // array.shape[1])
-    parts = [slice(start, start + size) for start in range(0, len(array), size)]
+    parts = chunks(len(array), max(1, BLOCK // array.shape[1]))
     return np.concatenate([_rounded(array[part], sums[part], total) for part in parts])
 
 
