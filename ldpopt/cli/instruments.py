@@ -8,7 +8,7 @@ from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts
-    from ldpopt.estimation.inversion import Estimate
+    from ldpopt.estimation.estimate import Estimate
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.mechanism.questions import Question
 
