@@ -38,7 +38,7 @@ def test_workload_is_designed_to_its_expected_variance(path: Path, tmp_path: Pat
     save_model(model, tmp_path / "saved.toml")
     again = read_model(tmp_path / "saved.toml")
     assert (again.title, again.source, again.expect) == (model.title, model.source, model.expect)
-    assert again.design.workload.stated() == model.design.workload.stated()
+    assert again.design.workload.to_plain() == model.design.workload.to_plain()
     assert ldpopt.design(**vars(again.design)).value == pytest.approx(found.value, rel=1e-9)
 
 
