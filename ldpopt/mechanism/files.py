@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.files import replacing, require_path, strict_json
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.origins import of_law
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 2**30
 """Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
 
+MAX_SHOWN = 20
+"""Largest number of rows and columns of a channel that is shown as a table."""
+
+MAX_LIKELIEST = 3
+"""Number of reports of each answer that are shown of a large channel."""
+
 PLAIN = (str, int, float)
 """Labels with a JSON form of their own; a tuple of them is a list in JSON."""
 
@@ -32,18 +39,18 @@ PLAIN = (str, int, float)
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     """Labels as JSON has them: text, numbers, and lists of both."""
     found: list[Any] = []
-    for label in labels:
-        value = label.item() if isinstance(label, np.generic) else label
+    for name in labels:
+        value = name.item() if isinstance(name, np.generic) else name
         if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, tuple) else (value,))):
             raise MechanismError(
-                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: "
+                f"label {short_repr(name)} is neither text nor a number nor a tuple of them: "
                 "it cannot be written as JSON"
             )
         found.append(list(value) if isinstance(value, tuple) else value)
     return found
 
 
-class Written:
+class Written(HasFacts):
     """A channel with labels, written as others read it.
 
     Attributes
@@ -68,9 +75,15 @@ class Written:
             columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
         )
 
-    def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
-        return html
+    def facts(self) -> Facts:
+        """The channel as a table; of a large one the likeliest reports of the first answers."""
+        n, m = self.channel.shape
+        likeliest = _likeliest(self.channel, self.inputs, self.outputs)
+        if max(n, m) > MAX_SHOWN:
+            return Facts("", [likeliest])
+        rows = [[label(x), *map(_probability, row)] for x, row in zip(self.inputs, self.channel.tolist(), strict=True)]
+        headings = ["answer", *map(label, self.outputs)]
+        return Facts("", [Table(headings, rows, f"P(report | answer), {n} x {m}", narrow=likeliest)])
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
         """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
@@ -179,3 +192,23 @@ def _of_masses(masses: Any) -> Any:
     if any(sum(row) != total for row in rows):
         raise ValueError(f"a row of the masses does not sum to {total}")
     return np.array(rows, dtype=np.float64) / total
+
+
+def _likeliest(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Table:
+    """The likeliest reports of the first answers, and the probability of all other reports together."""
+    n, m = channel.shape
+    rows = []
+    for name, row in zip(inputs[:MAX_SHOWN], channel, strict=False):
+        order = row.argsort(kind="stable")[::-1][:MAX_LIKELIEST]
+        named = [f"{label(outputs[y])}: {_probability(float(row[y]))}" for y in order if row[y] > 0]
+        others = int((row > 0).sum()) - len(named)
+        rest = f"{others} others {_probability(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
+        rows.append([label(name), ", ".join(named), rest])
+    if n > MAX_SHOWN:
+        rows.append(["...", f"and {n - MAX_SHOWN} answers more", ""])
+    title = f"P(report | answer), {n} x {m}, {int(channel.any(axis=0).sum())} reports in use"
+    return Table(["answer", "likeliest reports", "together"], rows, title, words=("likeliest reports", "together"))
+
+
+def _probability(p: float) -> str:
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.4f}" if p >= 5e-4 else f"{p:.0e}"
