@@ -141,17 +141,17 @@ def _memory_text(count: float) -> str:
 
 def _check_survey(path: str, json: str | None) -> None:
     """Show how a person's budget is divided."""
-    from ldpopt.surveys.statement import labels_of, read_survey
+    from ldpopt.surveys.statement import read_survey
 
     found = read_survey(path)
     entries: list[dict[str, Any]] = []
-    for name, question in found.stated.question.items():
-        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else labels_of(question)
+    for name, question in found.section.question.items():
+        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.answers
         entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-    data: dict[str, Any] = {"title": found.stated.title, "epsilon": found.stated.epsilon}
+    data: dict[str, Any] = {"title": found.section.title, "epsilon": found.section.epsilon}
     data |= {"scheme": found.scheme, "questions": entries}
     rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
     rows = [[*row[:2], None if row[2] is None else float(row[2]), row[3]] for row in rows]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
-    show(Facts(found.stated.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)
+    show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)

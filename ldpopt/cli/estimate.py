@@ -76,8 +76,7 @@ def estimate(
         refuse_options({"--method": method != "inversion", "--plot": plot}, file)
     counts = _count(questions, reports, weights, jobs, dask)
     found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
-    sources: dict[str, Any] = {name: _drawn_by(questions, name) for name in counts}
-    p_values = {name: None if c.is_weighted else goodness_of_fit(sources[name], c) for name, c in counts.items()}
+    p_values = {name: None if c.is_weighted else goodness_of_fit(survey.sources[name], c) for name, c in counts.items()}
     is_origin_known = not says_nothing(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
     if source is None:
@@ -125,23 +124,16 @@ def _count(questions: Questions, reports: str, weights: str | None, jobs: int, d
 
 def _estimate(questions: Questions, name: str, counts: Any, method: Any, confidence: float, simultaneous: bool) -> Any:
     """Estimate one question."""
-    survey = questions.survey
-    if method == "inversion":
-        return survey.estimate_question(name, counts, confidence, simultaneous=simultaneous)
     from ldpopt.estimation.inversion import estimate_frequencies
+    from ldpopt.mechanism.mechanism import Mechanism
 
-    if name in survey.designs:
+    if method == "inversion":
+        return questions.survey.estimate_question(name, counts, confidence, simultaneous=simultaneous)
+    if not isinstance(questions.source, Mechanism):
         what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
         raise StatementError(what, do="leave --method out")
-    return estimate_frequencies(
-        questions.source, counts, method=method, confidence=confidence, simultaneous=simultaneous
-    )
-
-
-def _drawn_by(questions: Questions, name: str) -> Any:
-    """The mechanism or design that drew the reports of a question."""
-    survey = questions.survey
-    return survey.laws[name] if survey.scheme == "fake_data" else survey.designs.get(name, survey.laws[name])
+    how: dict[str, Any] = {"method": method, "confidence": confidence, "simultaneous": simultaneous}
+    return estimate_frequencies(questions.source, counts, **how)
 
 
 def _entries(found: Any, kind: str) -> list[dict[str, Any]]:

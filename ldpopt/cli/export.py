@@ -29,7 +29,6 @@ def export(
 
     Rows and columns have readable names.
     """
-    from ldpopt.privacy.answers import is_separated
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.formulation import default_form, formulate
 
@@ -39,7 +38,7 @@ def export(
     problem = read_model(model).require_problem(model)
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
-    if chosen == "compact" and is_separated(problem.privacy):
+    if chosen == "compact" and problem.privacy.is_separated:
         say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program.{kind}"

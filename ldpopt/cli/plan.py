@@ -66,7 +66,7 @@ def plan(
 def _plan_survey(file: str, confidence: float, numbers: Numbers) -> dict[str, Any]:
     """Numbers for the worst answer of each question."""
     survey, entries = read_survey_file(file), []
-    for name in survey.rules:
+    for name in survey.questions:
         found = survey.precision(name, confidence=confidence)
         worst = int(found.variances.argmax())
         entries.append({"question": name, "worst": found.names[worst]} | numbers(found, worst))
@@ -78,9 +78,9 @@ def _plan_mechanism(
 ) -> dict[str, Any]:
     """Numbers for each answer, and for the best mechanisms at other budgets."""
     from ldpopt.estimation.planning import precision
-    from ldpopt.surveys.files import read_question
+    from ldpopt.surveys.files import read_source
 
-    source = read_question(file)
+    source = read_source(file)
     found = precision(source, confidence=confidence, simultaneous=simultaneous)
     answers = [{"answer": name} | numbers(found, place) for place, name in enumerate(found.names)]
     curve = []

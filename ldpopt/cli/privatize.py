@@ -89,24 +89,22 @@ def privatize(
 
     if is_folder(answers):
         announce()
-        total = _privatize_folder(
-            questions, answers, output, jobs, dask, keep=kept, rng=seed, key=secret, id=identity, again=again
-        )
+        how: dict[str, Any] = {"keep": kept, "rng": seed, "key": secret, "id": identity, "again": again}
+        total = _privatize_folder(questions, answers, output, jobs, dask, **how)
     else:
-        how: dict[str, Any] = {"rng": seed, "keyed": Keyed.read(secret, identity, seed), "asking": survey.asking}
+        how = {"keep": survey.kept(kept), "rng": seed, "keyed": Keyed.read(secret, identity, seed), "again": again}
+        how |= {"one_question": survey.one_question, "announce": announce}
         with working(f"privatizing {Path(answers).name}"):
-            total = privatize_file(
-                answers, output, survey.rules, keep=survey.kept(kept), again=again, announce=announce, **how
-            )
+            total = privatize_file(answers, output, survey.questions, **how)
     if total == 0:
         say("note: the table has a header and no rows")
     data: dict[str, Any] = {"rows": total}
     done = f"{output}: {total:,} reports"
     if questions.source is None:
-        data |= {"questions": list(survey.rules), "epsilon": survey.epsilon, "output": output}
+        data |= {"questions": list(survey.questions), "epsilon": survey.epsilon, "output": output}
         done = f"{output}: {total:,} people, epsilon {survey.epsilon:.6g} a person"
     else:
-        columns = list(survey.rules)
+        columns = list(survey.questions)
         data |= {"column": columns[0], "columns": columns, "kept": kept, "output": output}
         data["key"] = None if secret is None else secret.name
     show(None if output == "-" else done, data, json)
@@ -133,7 +131,7 @@ def _warnings(questions: Questions, seed: int | None, keep: list[str]) -> Iterat
     useless = why_not_estimable(source) if isinstance(source, Mechanism) else ""
     if useless:
         yield f"warning: {useless}"
-    if source is None or len(survey.rules) > 1:
+    if source is None or len(survey.questions) > 1:
         parts = ", ".join(f"{label(name)} {budget:.4g}" for name, budget in survey.budgets.items())
         yield f"note: each person spends epsilon {survey.epsilon:.6g} ({survey.scheme}: {parts})"
     if seed is not None:

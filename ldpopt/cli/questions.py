@@ -47,9 +47,8 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     ModelFileError
         If the file is none of these.
     """
-    from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.mechanism.privatizing import Rule
-    from ldpopt.surveys.files import read_question
+    from ldpopt.mechanism.questions import Question
+    from ldpopt.surveys.files import read_source
     from ldpopt.surveys.survey import Survey
 
     given = {name: value for name, value in policy.items() if value is not None}
@@ -57,11 +56,10 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
         options = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
         refuse_options({"--column": columns} | options, path)
         return Questions(read_survey_file(path))
-    source = read_question(path)
+    source = read_source(path)
     if not columns:
         raise typer.BadParameter("name the column of the table with -c")
-    law = source if isinstance(source, Mechanism) else source.law
-    return Questions(Survey({column: (source, Rule(law, **given)) for column in columns}), source)
+    return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
 
 
 def refuse_options(options: dict[str, Any], path: str) -> None:

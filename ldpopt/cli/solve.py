@@ -67,7 +67,7 @@ def solve(
     is not met or the certified gap is too large; 3 if there is no solution.
     """
     from ldpopt.estimation.inversion import why_not_estimable
-    from ldpopt.mechanism.files import save
+    from ldpopt.mechanism.files import write_mechanism
 
     require_writable(output, proof, picture=plot)
     stated = read_model_at(model, epsilon)
@@ -84,7 +84,7 @@ def solve(
     if output is not None and (useless := why_not_estimable(mechanism)):
         say(f"warning: {useless}")
     if output is not None:
-        save(mechanism, output, stated.title, solution.repaired.audit)
+        write_mechanism(mechanism, output, stated.title, solution.repaired.audit)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:

@@ -74,10 +74,10 @@ def solve(
         found = statement.solve(Survey)
     if output is not None:
         found.save(output)
-    entries: list[dict[str, Any]] = [
-        {"question": name, "answers": len(rule.inputs), "epsilon": rule.budget, "digest": rule.mechanism.digest}
-        for name, rule in found.rules.items()
-    ]
+    entries: list[dict[str, Any]] = []
+    for name, question in found.questions.items():
+        entry = {"question": name, "answers": len(question.inputs), "epsilon": question.epsilon}
+        entries.append(entry | {"digest": question.randomizer.digest})
     data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
     rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
     spent = f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"

@@ -14,8 +14,7 @@ from ldpopt.mechanism.exact_draws import two_sided_geometric_draws
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
-from ldpopt.noise.noise import Random, read_points
+from ldpopt.noise.noise import IntegerNoise, Random, exact_power, read_integer, read_points
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import within
 
@@ -58,14 +57,11 @@ class Geometric(IntegerNoise):
             raise StatementError(
                 f"sensitivity = {short_repr(sensitivity)} is not a whole number", do="use Laplace(...).on_grid(step)"
             )
+        self._budget_share = Fraction(1, int(self.sensitivity))
 
     @property
     def _rate(self) -> float:
         return float(self.epsilon) / self.sensitivity
-
-    @property
-    def _change_per_epsilon(self) -> Fraction:  # type: ignore[override]
-        return Fraction(self.sensitivity)
 
     def mass(self, k: int) -> Fraction:
         """Exact probability of ``k`` in what `sample` draws."""

@@ -7,13 +7,13 @@ from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.privacy import TiedNotion, Ties
-from ldpopt.privacy.answers import alphabet_of, ties_of
+from ldpopt.privacy import Notion, TiedNotion, Ties
 
 
 def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
     """Labels in the order of the rows: those given, or those that the notion knows, or 0, 1, 2, ..."""
-    known = alphabet_of(privacy) if inputs is None else tuple(inputs)
+    own = privacy.alphabet if isinstance(privacy, Notion) else None
+    known = own if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
         raise StatementError(f"there are {len(names)} labels for {n} inputs")
@@ -26,8 +26,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
         raise StatementError(
             f"{short_repr(privacy)} is not a notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
         )
-    ties = ties_of(privacy, inputs)
-    assert ties is not None
+    ties = privacy.ties(inputs)
     if not ties.is_mutual:
         raise NotRepresentableError(
             f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not",

@@ -77,7 +77,7 @@ class LatticeNoise:
         return self.words.dimension
 
     def size(self, number: int) -> int:
-        """Number of points of a layer; in the tail by its polynomial."""
+        """Return the number of points of a layer; in the tail by its polynomial."""
         past = number - self.tail.start
         if past < 0:
             return self.words.size(number)
@@ -115,7 +115,7 @@ class LatticeNoise:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
-        """Probability of each lattice point.
+        """Return the probability of each lattice point.
 
         Parameters
         ----------

@@ -130,7 +130,7 @@ def test_what_has_no_answer(monkeypatch):
     with pytest.raises(StatementError, match="not a number of draws"):
         LatticeNoise([1], 1.0).sample(-1)
     monkeypatch.setattr(words, "MAX_POINTS", 10_000)
-    with pytest.raises(NotRepresentableError, match="no end"):
+    with pytest.raises(NotRepresentableError, match="no polynomial tail"):
         WordMetric([2]).level([1])
-    with pytest.raises(NotRepresentableError, match="no end"):
+    with pytest.raises(NotRepresentableError, match="no polynomial tail"):
         LatticeNoise([(10, 0), (0, 10), (1, 0), (0, 1)], 1.0)
