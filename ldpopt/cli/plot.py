@@ -1,4 +1,4 @@
-"""The command plot."""
+"""The command plot: a picture of a mechanism, a design or a model."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.output import (
-    Json,
-    find_model,
-    new_axes,
-    printable,
-    report,
-    require_writable,
-    save_figure,
-    wait_for,
-)
-from ldpopt.cli.peering import compare_peers
-from ldpopt.cli.solving import heat_map
+from ldpopt.cli.compare import compare_model_designs
+from ldpopt.cli.design import draw_design
+from ldpopt.cli.options import Json, find_model
+from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
+from ldpopt.cli.questions import read_mechanism
+from ldpopt.cli.solve import heat_map
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
@@ -62,31 +56,28 @@ def plot(
     else:
         mechanism, privacy = _mechanism(file)
         axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
-    save_figure(output, axes.figure)
-    report({"file": output, "kind": kind}, json, lambda: print(printable(output)))
+    save_picture(output, axes)
+    show(output, {"file": output, "kind": kind}, json)
 
 
 def _default_kind(file: str) -> Kind:
-    if Path(file).suffix.lower() != ".toml":
-        return "mechanism"
     from ldpopt.problem.modelfile import read_model
 
-    return "design" if read_model(file).problem is None else "mechanism"
+    is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
+    return "design" if is_workload else "mechanism"
 
 
 def _design(file: str) -> Any:
-    """Draw a design, or that of a model, beside its peers."""
-    from ldpopt.designing import compare_designs
+    """Draw a design, or that of a model, beside mechanisms of the literature."""
+    from ldpopt.certificate.design_files import is_design
+    from ldpopt.designing import Design, compare_designs, load_design
+    from ldpopt.problem.modelfile import read_model
 
     if Path(file).suffix.lower() == ".toml":
-        from ldpopt.problem.modelfile import read_model
-
-        stated = read_model(file)
-        stated.require_design(file)
-        return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
-    from ldpopt.certificate.design_files import is_design
-    from ldpopt.designing import Design, load_design
-
+        model = read_model(file)
+        model.require_design(file)
+        with working(f"designing {Path(file).name}"):
+            return draw_design(compare_model_designs(model, None, model.time_limit))
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
@@ -94,51 +85,36 @@ def _design(file: str) -> Any:
     how: dict[str, Any] = {"objective": found.objective, "best": found}
     if isinstance(found, Design) and found.objective == "average":
         how["weights"] = found.weights
-    return draw_design(wait_for(lambda: compare_designs(found.workload, found.privacy, **how), f"comparing {file}"))
-
-
-def draw_design(found: Any) -> Any:
-    """Axes with a design, beside its peers where these are known."""
-    from ldpopt import plotting as pictures
-
-    best = getattr(found, "best", found)
-    return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
+    with working(f"comparing {Path(file).name}"):
+        return draw_design(compare_designs(found.workload, found.privacy, **how))
 
 
 def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
     """Read a mechanism, or solve a model, whose notion is known then."""
-    from ldpopt.cli.instruments import read_mechanism
-
-    if Path(file).suffix.lower() != ".toml":
-        return read_mechanism(file), None
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.solve import solve
 
-    stated = read_model(file)
-    problem = stated.require_problem(file)
-    solution = wait_for(
-        lambda: solve(problem, solver=stated.solver, time_limit=stated.time_limit), f"solving {Path(file).name}"
-    )
+    if Path(file).suffix.lower() != ".toml":
+        return read_mechanism(file), None
+    model = read_model(file)
+    problem = model.require_problem(file)
+    with working(f"solving {Path(file).name}"):
+        solution = solve(problem, solver=model.solver, time_limit=model.time_limit)
     return solution.mechanism, problem.privacy
 
 
-def _require_model(file: str, kind: str) -> None:
-    """Refuse a mechanism or design where a picture is of a model."""
-    if Path(file).suffix.lower() == ".json":
-        what = f"--kind {kind} draws all mechanisms of a model, and a JSON file has one"
-        raise StatementError(what, where=file, do="name the model file (TOML)")
-
-
 def _polytope(file: str) -> Any:
+    import numpy as np
+
     from ldpopt import plotting as pictures
     from ldpopt.problem.modelfile import load_model
 
-    _require_model(file, "polytope")
+    if Path(file).suffix.lower() == ".json":
+        what = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
+        raise StatementError(what, where=file, do="name the model file (TOML)")
     problem = load_model(file)
     if len(problem.inputs) != 2 or len(problem.outputs) != 2:
         raise StatementError("only a model with two answers and two reports has a plot in the plane", where=file)
-    import numpy as np
-
     is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))
-    prior = problem.prior if is_truth else None
-    return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=None if prior is None else prior.tolist())
+    prior = problem.prior.tolist() if problem.prior is not None and is_truth else None
+    return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=prior)

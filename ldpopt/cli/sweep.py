@@ -1,4 +1,4 @@
-"""The command sweep."""
+"""The command sweep: a model at many budgets, deltas and priors."""
 
 from __future__ import annotations
 
@@ -9,33 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli.interrupts import INTERRUPTED
-from ldpopt.cli.output import (
-    Json,
-    ModelPaths,
-    new_axes,
-    number,
-    print_table,
-    printable,
-    progress_bar,
-    report,
-    require_writable,
-    save_figure,
-    say,
-    thinned,
-)
-from ldpopt.cli.running import (
+from ldpopt.cli.options import (
     CheckpointFile,
+    CsvTable,
     Dask,
     Deltas,
+    Epsilons,
     Jobs,
+    Json,
+    ModelPaths,
     Models,
-    Table,
+    Solver,
+    TimeLimit,
     executor_of,
     parse_deltas,
     parse_grid,
 )
-from ldpopt.cli.shell import NO_SOLUTION
-from ldpopt.cli.solving import Solver, TimeLimit
+from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 
 if TYPE_CHECKING:
@@ -45,14 +35,14 @@ if TYPE_CHECKING:
 
 def sweep(
     models: ModelPaths,
-    epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
+    epsilon: Epsilons,
     delta: Deltas = None,
     prior_grid: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
     ] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
-    output: Table = None,
+    output: CsvTable = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
     solver: Solver = None,
     time_limit: TimeLimit = None,
@@ -73,27 +63,27 @@ def sweep(
     _require_new_folder(keep)
     given = Models.read(models, solver, time_limit)
     names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
-    with progress_bar(f"sweeping {', '.join(names)}") as bar, executor_of(dask, jobs) as executor:
+    with progress_bar(f"sweeping {', '.join(names)}") as progress, executor_of(dask, jobs) as executor:
         result = run(
             alone if len(names) == 1 else given.problems,
             parse_grid(epsilon),
             _priors(alone, prior_grid),
-            deltas=None if delta is None else parse_deltas(delta),
+            deltas=parse_deltas(delta),
             keep=keep is not None,
             solver=given.solver,
             time_limit=given.time_limit,
             jobs=jobs,
             executor=executor,
             checkpoint=checkpoint,
-            progress=bar,
+            progress=progress,
         )
     if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
         _save_mechanisms(result, keep, names)
     if output is not None:
         result.to_csv(output)
-    report({"interrupted": result.interrupted, "rows": list(result.records())}, json, lambda: _show(result))
+    show(result.facts(), {"interrupted": result.interrupted, "rows": list(result.records())}, json)
     if plot is not None and result.rows and not result.interrupted:
-        save_figure(plot, _drawn(result).figure)
+        save_picture(plot, _picture(result))
     _exit_unless_solved(result, output)
 
 
@@ -111,28 +101,8 @@ def _require_new_folder(folder: str | None) -> None:
         raise ModelFileError("the folder is not empty", where=folder, do="name a new folder; no file is replaced")
 
 
-def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None:
-    """Write the mechanism of each row that has one under the number of the row, from 1."""
-    digits = len(str(len(result.rows)))
-    for number_, (row, mechanism) in enumerate(zip(result.rows, result.mechanisms, strict=True), start=1):
-        if mechanism is not None:
-            delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
-            title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
-            mechanism.save(Path(folder) / f"{number_:0{digits}}.json", title=title)
-
-
-def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
-    """End with an exit code if the sweep was interrupted or no point has a solution."""
-    if result.interrupted:
-        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors)) * max(1, len(result.cases))
-        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
-        raise typer.Exit(INTERRUPTED)
-    if all(math.isnan(row.value) for row in result.rows):
-        say(f"no point has a solution: {result.rows[0].status}")
-        raise typer.Exit(NO_SOLUTION)
-
-
 def _priors(problem: Problem, count: int | None) -> Any:
+    """Evenly spaced priors of two answers, shape (count, 2)."""
     import numpy as np
 
     if count is None:
@@ -144,30 +114,31 @@ def _priors(problem: Problem, count: int | None) -> Any:
     return np.stack([first, 1 - first], axis=1)
 
 
-def _drawn(result: SweepResult) -> Any:
+def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None:
+    """Write the mechanism of each row that has one under the number of the row, from 1."""
+    digits = len(str(len(result.rows)))
+    for number, (row, mechanism) in enumerate(zip(result.rows, result.mechanisms, strict=True), start=1):
+        if mechanism is not None:
+            delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
+            title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
+            mechanism.save(Path(folder) / f"{number:0{digits}}.json", title=title)
+
+
+def _picture(result: SweepResult) -> Any:
+    """Curves, or a surface over budgets and priors."""
     from ldpopt import plotting as pictures
 
-    is_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
-    if is_surface:
+    if result.priors is not None and len(result.epsilons) > 1 and not result.cases:
         return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
     return pictures.sweep(result, new_axes())
 
 
-def _show(result: SweepResult) -> None:
-    few, more = thinned(result.rows)
-    models = any(row.model for row in result.rows)
-    deltas = any(not math.isnan(row.delta) for row in result.rows)
-    rows = []
-    for row in few:
-        prior = [] if result.priors is None else [number(float(result.priors[row.prior, 0]))]
-        case = ([printable(row.model)] if models else []) + ([number(row.delta)] if deltas else [])
-        numbers = (number(row.value, 9), number(row.closed_form, 9), number(row.relative_gap, 2))
-        rows.append([*case, number(row.epsilon), *prior, *numbers, printable(row.status)[:60]])
-    headings = [
-        *(["model"] if models else []),
-        *(["delta"] if deltas else []),
-        "epsilon",
-        *([] if result.priors is None else ["first prior"]),
-    ]
-    columns = [*headings, result.sense, "closed form", "relative gap", "status"]
-    print_table(columns, rows, title=f"{len(result.rows)} point{'s' if len(result.rows) > 1 else ''}{more}")
+def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
+    """End with an exit code if the sweep was interrupted or no point has a solution."""
+    if result.interrupted:
+        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors)) * max(1, len(result.cases))
+        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
+        raise typer.Exit(INTERRUPTED)
+    if all(math.isnan(row.value) for row in result.rows):
+        say(f"no point has a solution: {result.rows[0].status}")
+        raise typer.Exit(NO_SOLUTION)

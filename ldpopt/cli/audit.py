@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.output import Json, MechanismPath, label, number, print_table, report
-from ldpopt.cli.shell import refuse
-
-if TYPE_CHECKING:
-    from ldpopt.auditing.divergence import Audit
-    from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.cli.options import Json, MechanismPath, find_model
+from ldpopt.cli.printing import refuse, show
+from ldpopt.cli.questions import read_mechanism
+from ldpopt.foundation.display import Facts, Table
 
 
 def audit(
@@ -22,9 +20,7 @@ def audit(
     form: Annotated[
         Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
     ] = "event",
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model file.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
     json: Json = None,
 ) -> None:
     """Recompute the privacy of a mechanism exactly.
@@ -32,13 +28,10 @@ def audit(
     Prints the true epsilon, the delta curve and a witness. If an epsilon, delta or model to check is given, the exit
     code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
     """
-    from ldpopt.cli.instruments import read_mechanism
-
     claim = _claim(epsilon, delta, form, model)
     channel = read_mechanism(mechanism)
-    found = channel.audit(claim)
-    pure = found if claim is None else channel.audit()
-    curve = [(at, channel.audit().delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
+    found, pure = channel.audit(claim), channel.audit()
+    curve = [(at, pure.delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
     data = {
         "epsilon": found.epsilon,
         "delta": found.delta,
@@ -48,7 +41,10 @@ def audit(
         "witness": found.witness,
         "curve": [{"epsilon": at, "delta": least} for at, least in curve],
     }
-    report(data, json, lambda: _show(channel, found, pure, claim is not None, curve))
+    table = Table(["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)")
+    rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
+    *claimed, witness = found.facts().parts
+    show(Facts("", [*rows, *([] if claim is None else claimed), witness, table]), data, json)
     if claim is not None and found.verdict != "certified":
         refuse(f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}")
 
@@ -60,7 +56,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
             raise typer.BadParameter("use either --model or --epsilon, not both")
         from ldpopt.problem.modelfile import read_model
 
-        return read_model(model).privacy
+        return read_model(find_model(model)).privacy
     if epsilon is None:
         if delta is not None:
             raise typer.BadParameter("--delta needs --epsilon")
@@ -77,22 +73,8 @@ def _points(pure: float, claimed: float | None) -> list[float]:
     return sorted(points | ({float(claimed)} if claimed is not None else set()))
 
 
-def _show(mechanism: Mechanism, found: Audit, pure: Audit, is_claim: bool, curve: list[tuple[float, float]]) -> None:
-    lines = [("true epsilon", f"{number(pure.epsilon, 12)}" + _odds(mechanism, pure))]
-    if is_claim:
-        lines.append(("claim", f"{found.claim}: {found.verdict}"))
-        lines.append(("at the claim", f"epsilon {number(found.epsilon, 12)}, delta {number(found.delta, 12)}"))
-    if found.witness is not None:
-        x, other, y = found.witness
-        event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
-        lines.append(("witness", f"answers {label(x)} and {label(other)}, report {event}"))
-    for name, text in lines:
-        print(f"{name + ':':<15}{text}")
-    rows = [[number(at), number(least)] for at, least in curve]
-    print_table(["epsilon", "least delta"], rows, title="delta curve (every event, all pairs of answers)")
-
-
-def _odds(mechanism: Mechanism, pure: Audit) -> str:
+def _odds(mechanism: Any, pure: Any) -> str:
+    """The two probabilities with the largest ratio."""
     if pure.witness is None:
         return " (all rows are equal)"
     x, other, y = pure.witness

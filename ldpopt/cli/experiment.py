@@ -1,4 +1,4 @@
-"""The command experiment."""
+"""The command experiment: protocols for means, compared on the numbers of a table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.output import Json, number, print_table, progress_bar, report, require_writable, thinned
-from ldpopt.cli.running import (
+from ldpopt.cli.options import (
     CheckpointFile,
+    CsvTable,
     Dask,
+    Epsilons,
     Jobs,
+    Json,
     People,
-    Table,
+    ShowValues,
     executor_of,
     parse_grid,
     parse_people,
 )
-from ldpopt.cli.surveying import ShowValues
+from ldpopt.cli.printing import progress_bar, require_writable, show
 from ldpopt.errors import StatementError
+from ldpopt.foundation.display import Facts, Table, shown, thinned
 
 if TYPE_CHECKING:
     from ldpopt.studies.experiment import MeanExperiment
@@ -29,23 +32,23 @@ if TYPE_CHECKING:
 def experiment(
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table of numbers: CSV or Parquet; '-' for stdin.")],
     column: Annotated[
-        list[str], typer.Option("--column", "-c", metavar="C", help="Which column of the table; may be repeated.")
+        list[str], typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated.")
     ],
     bounds: Annotated[
         str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
     ],
     people: People,
-    epsilon: Annotated[str, typer.Option(metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")],
+    epsilon: Epsilons,
     protocol: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
     ] = None,
-    sets: Annotated[int, typer.Option(min=1, help="Data sets drawn for each number of people.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data sets and reports.")] = 0,
+    sets: Annotated[int, typer.Option(metavar="N", min=1, help="Data sets drawn for each number of people.")] = 30,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the data sets and reports.")] = 0,
     jobs: Jobs = 1,
     dask: Dask = None,
     show_values: ShowValues = False,
-    output: Table = None,
+    output: CsvTable = None,
     checkpoint: CheckpointFile = None,
     json: Json = None,
 ) -> None:
@@ -58,13 +61,14 @@ def experiment(
     from ldpopt.foundation.budget import Budget
     from ldpopt.studies.experiment import compare_means_grid
     from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
+    from ldpopt.studies.table import write_csv
 
     require_writable(output)
     low, high = _bounds(bounds)
     sizes, budgets = parse_people(people), [float(Budget(budget)) for budget in parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     data = Resampled(answers, column, low, high)
-    with progress_bar(f"comparing {len(names)} protocols") as bar, executor_of(dask, jobs) as executor:
+    with progress_bar(f"comparing {len(names)} protocols") as progress, executor_of(dask, jobs) as executor:
         found = compare_means_grid(
             names,
             data,
@@ -75,14 +79,16 @@ def experiment(
             jobs=jobs,
             executor=executor,
             checkpoint=checkpoint,
-            progress=bar,
+            progress=progress,
         )
     rows = [row for one in found.values() for row in _rows(one, high - low)]
     if output is not None:
-        from ldpopt.studies.table import write_csv
-
         write_csv(rows, output)
-    report({"sets": sets, "seed": seed, "columns": column, "rows": rows}, json, lambda: _show(rows, sets))
+    few, more = thinned(rows)
+    cells = [[shown(value, 6 if key == "epsilon" else 4) for key, value in list(row.items())[:-1]] for row in few]
+    headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
+    title = f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}"
+    show(Facts(title, [Table(headings, cells)]), {"sets": sets, "seed": seed, "columns": column, "rows": rows}, json)
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -96,7 +102,7 @@ def _bounds(text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(":"))
     except ValueError:
-        do = "state LOW:HIGH, such as 0:100"
+        do = "write LOW:HIGH, such as 0:100"
         raise StatementError(f"{text!r} is not a range of answers", where="--range", do=do) from None
     return low, high
 
@@ -117,18 +123,3 @@ def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
                 "theory": width * math.sqrt((found.theory[:, i, j] ** 2).mean()),
                 "seconds": float(found.seconds[:, i, j].mean()),
             }
-
-
-def _show(rows: list[dict[str, Any]], sets: int) -> None:
-    few, more = thinned(rows)
-    shown = [
-        [
-            f"{row['people']:,}",
-            number(row["epsilon"]),
-            row["protocol"],
-            *(number(row[name], 4) for name in ("error", "std_error", "theory")),
-        ]
-        for row in few
-    ]
-    headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
-    print_table(headings, shown, title=f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}")

@@ -10,24 +10,57 @@ from typing import IO, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ldpopt.cli.interrupts import INTERRUPTED, interrupts_raise
-from ldpopt.cli.output import is_working, say
+from ldpopt.cli.audit import audit
+from ldpopt.cli.certify import certify
+from ldpopt.cli.check import check
+from ldpopt.cli.compare import compare
+from ldpopt.cli.design import design
+from ldpopt.cli.estimate import estimate
+from ldpopt.cli.examples import examples
+from ldpopt.cli.experiment import experiment
+from ldpopt.cli.export import export
+from ldpopt.cli.init import init
+from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
+from ldpopt.cli.key import key
+from ldpopt.cli.models import models
+from ldpopt.cli.plan import plan
+from ldpopt.cli.plot import plot
+from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
+from ldpopt.cli.privatize import privatize
+from ldpopt.cli.report import report
+from ldpopt.cli.simulate import simulate
+from ldpopt.cli.solve import solve
+from ldpopt.cli.solvers import solvers
+from ldpopt.cli.survey import survey
+from ldpopt.cli.sweep import sweep
+from ldpopt.cli.vertices import vertices
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
-FALSE_CLAIM = 1
-"""A claim does not hold: an audit, an expected value, a certificate."""
-
-BAD_STATEMENT = 2
-"""A bad statement, file or usage."""
-
-NO_SOLUTION = 3
-"""No mechanism: the problem is infeasible, or a limit was reached."""
+COMMANDS = (
+    *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
+    *(experiment, plot, report, export, solvers, models, examples),
+)
+"""All commands, in the order of ``ldpopt --help``."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
-
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 """Base class of all usage errors: from click or from typer itself, depending on the version of typer."""
+
+
+def run() -> NoReturn:
+    """Run the command line, and end the process with its exit code."""
+    try:
+        app()
+    except SystemExit as ended:
+        # The thread of arrow that reads a table outlives Python if the table was left before its end.
+        if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
+            from ldpopt.tables.csv_ import is_reading
+
+            if is_reading():
+                os._exit(ended.code)
+        raise
+    raise AssertionError("the application ends with an exit code")
 
 
 class Shell(TyperGroup):
@@ -36,18 +69,20 @@ class Shell(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; the library's errors become a line and an exit code, others keep their traceback."""
         try:
-            with interrupts_raise():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except BrokenPipeError:
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
-            _interrupted(str(error))
+            say(f"interrupted: {error}" if str(error) else "interrupted")
+            raise typer.Exit(INTERRUPTED) from None
         except LdpoptError as error:
             say(error.one_line)
             raise typer.Exit(exit_code(error)) from None
         except MemoryError:
             say("out of memory | do: take fewer inputs, outputs or points")
             raise typer.Exit(BAD_STATEMENT) from None
+        finally:
+            raise_on_interrupt(False)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Parse and run; a usage error becomes one line."""
@@ -56,7 +91,9 @@ class Shell(TyperGroup):
         try:
             code = super().main(*args, **extra)
         except USAGE_ERROR as error:
-            _explain(error)
+            context = getattr(error, "ctx", None)
+            command = "ldpopt" if context is None else context.command_path
+            say(f"{error.format_message()} | do: see '{command} --help'")
             code = BAD_STATEMENT
         except typer.Abort:
             code = INTERRUPTED
@@ -74,45 +111,6 @@ def exit_code(error: LdpoptError) -> int:
     if isinstance(error, NoSolutionError):
         return NO_SOLUTION
     return FALSE_CLAIM if isinstance(error, (PrivacyViolationError, CertificateError)) else BAD_STATEMENT
-
-
-def refuse(message: str) -> NoReturn:
-    """End with the exit code of a claim that does not hold."""
-    say(message)
-    raise typer.Exit(FALSE_CLAIM)
-
-
-def _explain(error: Any) -> None:
-    """Print a usage error on one line."""
-    context = getattr(error, "ctx", None)
-    command = "ldpopt" if context is None else context.command_path
-    say(f"{error.format_message()} | do: see '{command} --help'")
-
-
-def _interrupted(done: str) -> NoReturn:
-    say(f"interrupted: {done}" if done else "interrupted")
-    if is_working():
-        # A solver in compiled code cannot be stopped, and must not run longer than its objects exist.
-        _end_at_once(_flushed(INTERRUPTED))
-    raise typer.Exit(INTERRUPTED)
-
-
-def leave(ended: SystemExit) -> NoReturn:
-    """End the process; at once if a table was left before its end, as the thread that reads it outlives Python."""
-    if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
-        from ldpopt.tables.csv_ import is_reading
-
-        if is_reading():
-            _end_at_once(ended.code)
-    raise ended
-
-
-def _end_at_once(code: int) -> NoReturn:
-    if "ldpopt.solvers.guarded" in sys.modules:
-        from ldpopt.solvers.guarded import stop_all
-
-        stop_all()
-    os._exit(code)
 
 
 def _prepare_streams() -> None:
@@ -154,6 +152,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+for _command in COMMANDS:
+    app.command()(_command)
+app.add_typer(survey, name="survey")
 
 
 def _print_version(wanted: bool) -> None:
