@@ -1,4 +1,4 @@
-"""The least favorable prior: in a ball, in a box, in a hull."""
+"""The worst prior in a ball, in a box and in a convex hull."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TestWorstPrior:
             ([0.5, 0.2], [0.4, 1], "are not an interval"),
         ],
     )
-    def test_refuses_empty_boxes(self, low, high, what):
+    def test_empty_boxes_are_rejected(self, low, high, what):
         with pytest.raises(StatementError, match=what):
             closed_forms.worst_prior(low, high)
 

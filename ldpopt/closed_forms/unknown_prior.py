@@ -45,12 +45,12 @@ class Robust(ClosedForm):
     mixing: Float = field(repr=False)
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the max-min value for the real ``e**epsilon``; the gap depends on the linear program's accuracy.
+        """Return bounds of the max-min value for the real ``e**epsilon``; their gap is due to the linear program.
 
         Returns
         -------
         tuple of Fraction
-            Low: the diagonal, scaled until it is attainable, against the worst vertex. High: `top_k` at the mixture.
+            Low: the diagonal, scaled until it is attainable, at the worst vertex. High: `top_k` at the mixture.
         """
         share, alpha = Fraction(self.delta), self.epsilon.enclosure()[0]
         truth = [Fraction(float(q)) for q in self.diagonal]
@@ -137,7 +137,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Float, Float]:
-    """Both bounds in the order of the lower ones."""
+    """Read both bounds, in the order of the lower ones."""
     low, high = read_labelled(lower, "list of lower bounds"), read_labelled(upper, "list of upper bounds")
     if low.has_labels != high.has_labels:
         raise StatementError("one of the bounds has labels and the other has none", do="label both, or neither")
@@ -267,15 +267,15 @@ def _attainable(truth: Float, epsilon: Budget) -> Float:
     """Scale a diagonal to feasibility and raise its sum to at least 1, so that rows can be filled."""
     truth = np.clip(truth, 0, 1)
     truth /= max(1.0, float((epsilon.beta * truth + epsilon.b * truth.sum()).max()))
-    lacking = 1 - truth.sum()
-    if lacking > 0:
+    missing = 1 - truth.sum()
+    if missing > 0:
         room = 1 - truth
-        truth = truth + lacking * room / room.sum()
+        truth = truth + missing * room / room.sum()
     return np.asarray(truth)
 
 
 def _excess(levels: Float, values: Float) -> Float:
-    """Sum of ``(level - value)^+`` over the values, for each level."""
+    """Return the sum of ``(level - value)^+`` over the values, for each level."""
     ascending = np.sort(values)
     sums = np.concatenate([[0.0], np.cumsum(ascending)])
     count = np.searchsorted(ascending, levels, "right")

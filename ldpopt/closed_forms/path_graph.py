@@ -43,7 +43,7 @@ class PathGraph(ClosedForm):
         return GraphDP(self.epsilon, nx.path_graph(list(self.inputs)))
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class PathGraph(ClosedForm):
 
     @cached_property
     def sampler(self) -> GeometricSampler:
-        """Geometric noise, clamped, then `remap`; exactly private, no matrix."""
+        """Clamped geometric noise, then `remap`; exactly private, without a matrix."""
         return GeometricSampler(self.inputs, self.remap, self.epsilon)
 
 
@@ -139,7 +139,7 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
 
 
 def _weights(n: int, epsilon: Budget) -> Float:
-    """Column weights of the truncated geometric channel."""
+    """Return the column weights of the truncated geometric channel."""
     if n == 1:
         return np.ones(1)
     weights = np.full(n, epsilon.beta / (1 + epsilon.b))
@@ -148,7 +148,7 @@ def _weights(n: int, epsilon: Budget) -> Float:
 
 
 def _round_outward(value: Fraction, up: bool) -> Fraction:
-    """Round to 256 significant bits, so that the digits of powers of the decay stay bounded."""
+    """Round to 256 significant bits, so that powers of the decay keep few digits."""
     bits = 256 - (value.numerator.bit_length() - value.denominator.bit_length())
     if value == 0 or value.denominator.bit_length() <= 256:
         return value

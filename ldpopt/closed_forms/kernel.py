@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ class Kernel(ClosedForm):
     Parameters
     ----------
     distance : ndarray, shape (n, n)
-        Shortest-path closure of what was given.
+        Lengths of shortest paths by the given distance.
     column_weights : ndarray, shape (n,)
         :math:`K^{-1} 1 \ge 0`.
     dual : ndarray, shape (n,)
@@ -102,7 +103,7 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
 
     References
     ----------
-    Brenner and Nissim 2010 on general graphs no mechanism is optimal for all priors.
+    Brenner and Nissim 2010: on general graphs no mechanism is optimal for all priors.
 
     Examples
     --------
@@ -126,11 +127,11 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
                 do="solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or MetricDP(epsilon, distance)))",
             )
     columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
-    reached = float(weights @ columns / (matrix @ columns).max())
+    value = float(weights @ columns / (matrix @ columns).max())
     with np.errstate(divide="ignore", invalid="ignore"):
         stretch = np.where(weights > 0, weights / (matrix @ dual), 0).max()
     bound = float(dual.sum() * stretch)
-    gap = max(0.0, bound - reached) / bound if bound < np.inf else np.inf
+    gap = max(0.0, bound - value) / bound if bound < np.inf else np.inf
     if not gap <= MAX_GAP:
         raise NotRepresentableError(
             f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}",
@@ -149,34 +150,35 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
 
 
 def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
-    """Read a closed metric, prior and labels, in one order: that of the distance where it has labels."""
-    table = _hops(distance) if hasattr(distance, "adj") else read_distance(distance)
+    """Read the metric, closed by shortest paths, the prior and the labels, in the order of a labelled distance."""
+    table = _read_graph(distance) if hasattr(distance, "adj") else read_distance(distance)
     weights, labels = read_prior(prior, table.axes[0])
     n = len(weights)
     if table.values.shape != (n, n):
         raise StatementError(f"the distance has shape {table.values.shape}; the prior has {n} answers")
     if np.isinf(table.values).any():
-        raise StatementError("some answers are infinitely far apart", do="state each connected part as its own problem")
+        raise StatementError("some answers are infinitely far apart", do="solve each connected part as its own problem")
     return _closed(table.values), weights, table.axes[0] or labels or range(n)
 
 
-def _hops(graph: nx.Graph[Any]) -> Labelled:
-    """Hop distances in the order of the graph's nodes, infinite between its parts."""
-    import networkx as nx
-
+def _read_graph(graph: nx.Graph[Any]) -> Labelled:
+    """Read the hop distances of a graph, in the order of its nodes."""
     if graph.is_directed():
         raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
     nodes = tuple(graph)
-    metric = np.full((len(nodes), len(nodes)), np.inf)
-    place = {node: index for index, node in enumerate(nodes)}
-    for node, reached in nx.all_pairs_shortest_path_length(graph):
-        for other, hops in reached.items():
-            metric[place[node], place[other]] = hops
-    return Labelled(metric, (nodes, nodes), "graph", ("input", "input"))
+    return Labelled(hop_distances(graph, nodes), (nodes, nodes), "graph", ("input", "input"))
+
+
+def hop_distances(graph: nx.Graph[Any], nodes: Sequence[Hashable]) -> Float:
+    """Return the number of edges between all pairs of nodes, infinite between parts of the graph."""
+    import networkx as nx
+    from scipy.sparse.csgraph import shortest_path
+
+    return np.asarray(shortest_path(nx.to_scipy_sparse_array(graph, nodes, weight=None), unweighted=True))
 
 
 def _closed(metric: Float) -> Float:
-    """Shortest paths: the private channels are the same, and the triangle inequality holds."""
+    """Return the lengths of shortest paths: the private channels are the same, and the triangle inequality holds."""
     for middle in range(len(metric)):
         metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
     return metric
