@@ -17,8 +17,8 @@ import numpy as np
 
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.frequency_certificate import best_size
-from ldpopt.designing import peers
-from ldpopt.designing.methods.balanced_sets import block_design
+from ldpopt.designing import literature
+from ldpopt.designing.block_designs import block_design
 from ldpopt.foundation.budget import Budget
 
 CASES = [(7, 0.3), (7, 1.0), (11, 0.2), (12, 1.0), (13, 0.8), (16, 0.5), (21, 1.15), (31, 1.4), (57, 1.8)]
@@ -43,7 +43,7 @@ def projective(n, epsilon):
         sets = block_design(points, (points - 1) // q)
         channel = np.where(sets[:, :n].T > 0, np.exp(epsilon), 1.0)
         channel /= channel.sum(axis=1, keepdims=True)
-        value = peers.variance_of(Workload.frequencies(n), channel)
+        value = literature.variance_of(Workload.frequencies(n), channel)
         found = min(found or (np.inf, 0), (value, points))
     return found
 
@@ -72,10 +72,10 @@ def frequencies(n, epsilon):
         lines.append(row(f"**design**, outputs={n}", few.n_reports, few.value, bound))
     lines.append(row("basic solution for any size (least known in general)", n * (n - 1) // 2 + 1, bound, bound))
     lines.append(row("subset selection, all sets", comb(n, size), bound, bound))
-    value = peers.variance_of(workload, peers.randomized_response(n, epsilon))
+    value = literature.variance_of(workload, literature.randomized_response(n, epsilon).channel)
     lines.append(row("randomized response", n, value, bound))
-    channel = peers.hadamard_response(n, epsilon)
-    lines.append(row("Hadamard response", channel.shape[1], peers.variance_of(workload, channel), bound))
+    channel = literature.hadamard_response(n, epsilon)
+    lines.append(row("Hadamard response", channel.shape[1], literature.variance_of(workload, channel), bound))
     value, points = projective(n, epsilon)
     lines.append(row("projective geometry response", points, value, bound))
     return lines

@@ -1,4 +1,4 @@
-"""The one codec of certificates: values of a JSON file with their keys, labels, masses, notions, text and digest."""
+"""Certificates as JSON: values of a file with their keys, labels, masses, notions, and the text with its digest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ldpopt.privacy.stated import read_table
 from ldpopt.privacy.tables import MisstatedError
 
 UNIT = 1 << 53
-"""Sum of a row's masses."""
+"""Sum of the masses of a row."""
 
 NEXT = ",\n"
 """Between the entries of an object, each on its own line."""
@@ -54,7 +54,7 @@ class Entry:
         return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
 
     def table(self, *keys: str) -> dict[str, Entry]:
-        """Read an object that has these keys and no other."""
+        """Read an object with exactly these keys."""
         if not isinstance(self.value, dict):
             raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
         missing, unknown = [k for k in keys if k not in self.value], [k for k in self.value if k not in keys]
@@ -64,7 +64,7 @@ class Entry:
         return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
 
     def part(self, key: str) -> Entry:
-        """Read one value of an object that may have others."""
+        """Read one value of an object that may have other keys."""
         if not isinstance(self.value, dict) or key not in self.value:
             raise self.error(f"the key {key!r} is missing")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
@@ -164,7 +164,7 @@ class Entry:
             raise self.error(error.what, error.do) from None
 
     def masses(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Mechanism:
-        """Read integer masses, each row with the sum ``2**53``; outputs are numbered if they have no labels."""
+        """Read integer masses whose rows sum to ``2**53``; without labels the outputs are numbered."""
         rows = self.list(len(inputs))
         m = len(rows[0].list()) if outputs is None else len(outputs)
         counts = self.counts(len(inputs), m, UNIT)
@@ -183,7 +183,7 @@ class Entry:
 
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them, tuples as lists."""
+    """Labels as JSON data, tuples as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
@@ -197,7 +197,7 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
 
 
 def text_of(data: dict[str, Any]) -> Iterator[str]:
-    """An object as JSON text, in parts: one line for each row of a matrix, for people and text tools."""
+    """An object as JSON text, in parts: each row of a matrix on its own line, for readers and text tools."""
     yield "{\n"
     for i, (key, part) in enumerate(data.items()):
         yield f"{NEXT if i else ''} {json.dumps(key)}: "
@@ -217,7 +217,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _rows(value: Any) -> Iterator[str]:
-    """A matrix row by row, so that few rows are text at once; anything else as it is."""
+    """Text of a matrix row by row, so that few rows are in memory as text; of any other value at once."""
     is_matrix = isinstance(value, list) and value and isinstance(value[0], list)
     if not is_matrix and not isinstance(value, (np.ndarray, Iterator)):
         yield _flat(value)
@@ -233,7 +233,7 @@ def _flat(value: Any) -> str:
 
 
 def digest_of(data: dict[str, Any]) -> str:
-    """SHA-256 of the sorted, compact JSON text of an object without its own digest; a row of a matrix at a time."""
+    """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a matrix at a time."""
     found = hashlib.sha256()
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
         found.update(part.encode())

@@ -59,7 +59,7 @@ def certify(
     if independent:
         _check_independently(file)
     from ldpopt.certificate import recheck
-    from ldpopt.certificate.design_files import is_design
+    from ldpopt.certificate.design_certificate import is_design
 
     require_writable(output)
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}

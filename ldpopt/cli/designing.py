@@ -171,9 +171,9 @@ def certify_design_of(model: str, output: str | None, limit: float | None, gap: 
 
 def certify_design(file: str, gap: float | None, json: str | None) -> None:
     """Recheck the file of a design; exit 1 where it does not hold."""
-    from ldpopt.certificate.design_files import load
+    from ldpopt.certificate.design_certificate import load_certificate
 
-    claim = load(file)
+    claim = load_certificate(file)
     failures = wait_for(claim.recheck, f"checking {Path(file).name}")
     data = {
         "holds": not failures,

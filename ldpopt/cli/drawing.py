@@ -84,7 +84,7 @@ def _design(file: str) -> Any:
         stated = read_model(file)
         stated.require_design(file)
         return draw_design(wait_for(lambda: compare_peers(stated, None, stated.time_limit), f"designing {file}"))
-    from ldpopt.certificate.design_files import is_design
+    from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import Design, load_design
 
     if not is_design(file):

@@ -61,7 +61,7 @@ def compare_peers(stated: Model, gap: float | None, time_limit: float | None) ->
 def peers_record(found: DesignComparison) -> dict[str, Any]:
     """A comparison as JSON data."""
     best, keys = found.best, ("name", "value", "ratio", "average", "worst", "note")
-    others = [{key: getattr(peer, key) for key in keys} for peer in found.peers]
+    others = [{key: getattr(peer, key) for key in keys} for peer in found.others]
     return {
         "objective": best.objective,
         "value": best.value,
@@ -94,7 +94,7 @@ def show_peers(stated: Model, model: str, data: dict[str, Any], *, is_first: boo
 
 def finish_peers(stated: Model, found: DesignComparison, gap: float | None) -> None:
     """End with an exit code where a claim does not hold."""
-    better = [peer.name for peer in found.peers if peer.value < found.best.value * (1 - 1e-9)]
+    better = [peer.name for peer in found.others if peer.value < found.best.value * (1 - 1e-9)]
     if better:
         say(f"note: the design is {found.best.relative_gap:.2g} from its bound, and {better[0]} is nearer")
     if gap is not None and found.best.relative_gap > gap:

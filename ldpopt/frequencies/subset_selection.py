@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.frequency_certificate import SubsetLaw
+from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
@@ -69,7 +69,7 @@ class SubsetSelection(FrequencyProtocol):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        laws = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
+        laws = [SubsetRandomizer.of(d, k, self.epsilon) for k in candidates]
         self.set_law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
         self.size, self.p, self.q = self.set_law.size, self.set_law.p, self.set_law.q
         self._require_distinguishable()

@@ -55,7 +55,7 @@ def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None =
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    best, peers = (found.best, found.peers) if isinstance(found, DesignComparison) else (found, ())
+    best, peers = (found.best, found.others) if isinstance(found, DesignComparison) else (found, ())
     answers = best.workload.inputs
     places = np.arange(len(answers))
     ax = axes_or_new(ax, size=(max(6.0, min(12.0, 3.0 + 0.5 * len(answers))), 4.4))

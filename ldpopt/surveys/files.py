@@ -6,10 +6,10 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.certificate import design_files as designs
+from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.designing.saving import design_of, load_design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.estimation.counts import source_of
 from ldpopt.foundation.files import replacing, strict_json
@@ -66,7 +66,7 @@ def load(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
 
 def read_question(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
     """Read the mechanism or design of a question."""
-    if designs.is_design(path):
+    if is_design(path):
         found: Design | FrequencyDesign = load_design(path)
         return found
     mechanism: Mechanism = Mechanism.load(path)
@@ -87,7 +87,7 @@ def _read(entry: Any, where: str) -> Any:
     """A question with its rule."""
     source: Any
     if "sets" in entry or "design" in entry:
-        source = design_of(designs.from_dict(entry.get("sets", entry.get("design")), where))
+        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         stated = entry["mechanism"]
         source = Mechanism(stated["channel"], labels_of(stated["inputs"]), labels_of(stated["outputs"]))
