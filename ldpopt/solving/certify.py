@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import Multipliers, PairRows
-from ldpopt.certificate.record import Certificate, in_float, prove
+from ldpopt.certificate.program_certificate import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float, real_number, require_kind
 from ldpopt.foundation.rows import RowBlock

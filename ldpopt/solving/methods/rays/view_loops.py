@@ -250,13 +250,7 @@ def improve_views(
 
 @compiled
 def write_extended_rays(
-    outputs: Int,
-    roots: Int,
-    parents: Int,
-    sides: Int,
-    table: Float,
-    views: Mask,
-    rays: Float,
+    outputs: Int, roots: Int, parents: Int, sides: Int, table: Float, views: Mask, rays: Float
 ) -> None:
     """Write the rays of some outputs, extended from the seen inputs by the smallest entries, as rows."""
     n = len(table)
