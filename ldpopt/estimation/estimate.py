@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
-from ldpopt.foundation.display import table_html
+from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen, inner_share
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LARGEST_COVARIANCE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(HasFacts):
     r"""Estimates with standard errors and intervals.
 
     Parameters
@@ -104,16 +104,17 @@ class Estimate:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
 
-    def _repr_html_(self) -> str:
-        names = range(len(self.values)) if self.labels is None else self.labels
-        rows = (
-            (name, value, error, low, high)
-            for name, value, error, (low, high) in zip(
-                names, self.values.tolist(), self.std_error.tolist(), self.interval.tolist(), strict=True
-            )
-        )
-        title = f"{self.method}, {self.n_reports:,} reports, {100 * self.confidence:g} % intervals"
-        return table_html(title, ["", "estimate", "std error", "low", "high"], rows, len(self.values))
+    def facts(self) -> Facts:
+        """Each estimate with its standard error and interval; of frequencies also the nearest distribution."""
+        names = range(len(self.values)) if self.labels is None else map(label, self.labels)
+        headings = ["number" if self.method == "design" else "answer", "estimate", "std error", "low", "high"]
+        columns = [names, self.values.tolist(), self.std_error.tolist(), *self.interval.T.tolist()]
+        if self.method == "inversion" and len(self.values) > 1:
+            headings.append("norm sub")
+            columns.append(self.norm_sub().values.tolist())
+        method = self.method.replace("_", " ")
+        title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
+        return Facts(title, [Table(headings, list(zip(*columns, strict=True)), digits=5)])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
