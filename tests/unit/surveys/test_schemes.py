@@ -1,4 +1,4 @@
-"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates, variances in closed form."""
+"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates, variances."""
 
 from __future__ import annotations
 
