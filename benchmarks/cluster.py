@@ -232,13 +232,16 @@ def kill_workers(number: int, moment: random.Random, whole: Any) -> Tally:
     """Kill workers of running sweeps, each a few times."""
     tally, points = Tally(), Path("points")
     while tally.kills < number:
-        process = _start()
+        process, known = _start(), 1
         family = set()
         while process.poll() is None and tally.kills < number:
             family |= _family_after(process, moment.uniform(0.2, 1.2))
-            workers = [one for child in _children(process.pid) for one in _children(child.pid)]
+            if _lines(points) <= known:  # new workers have to start after each kill
+                continue
+            workers = [child for child in _children(process.pid) if "popen_loky" in " ".join(_command(child))]
             if workers:
                 before = set(points.read_bytes().splitlines())
+                known = len(before)
                 moment.choice(workers).kill()
                 tally.kills += 1
                 tally.finished += len(before) - 1

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 import ldpopt as lo
-from ldpopt.solvers import find
-from ldpopt.solvers.processes import guarded
+from ldpopt.solvers import find, guarded
 from ldpopt.solving.formulation import formulate
 
 LIMIT = 1.0

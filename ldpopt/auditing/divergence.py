@@ -14,24 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Audit, Verdict, audit_by, require_notion
+from ldpopt.auditing.audits import AnyPairs, Audit, Verdict
 from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
-from ldpopt.auditing.pairs import AnyPairs, Pairs, PairsOfTable
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.numbers import short_repr
 
-__all__ = [
-    "Audit",
-    "Pairs",
-    "PairsOfTable",
-    "Verdict",
-    "approximate_divergence",
-    "audit",
-    "hockey_stick",
-    "max_divergence",
-    "require_notion",
-]
+__all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
 MAX_EXACT_DELTA_WORK = 500_000
 """Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact."""
@@ -305,5 +296,11 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     """
     if privacy is None:
         return max_divergence(channel)
-    require_notion(privacy)
-    return audit_by(privacy, channel)
+    if isinstance(privacy, type) or not callable(getattr(privacy, "audit", None)):
+        do = "pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
+    found = privacy.audit(channel)
+    if not isinstance(found, Audit):
+        what = f"{type(privacy).__name__}.audit() returned {short_repr(found)}, not an Audit"
+        raise StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
+    return found

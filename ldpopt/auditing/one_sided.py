@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Audit
-from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, least_epsilon_all
+from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.divergence import decide_all, hockey_stick, least_epsilon_all
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.foundation.budget import Budget, round_up
 

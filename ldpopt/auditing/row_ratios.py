@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.audits import AnyPairs, Pairs
 from ldpopt.auditing.exact_matrices import ULPS, Exact
-from ldpopt.auditing.pairs import AnyPairs, Pairs
 from ldpopt.foundation.budget import Budget
 
 Float = NDArray[np.float64]
@@ -44,7 +44,7 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
         return None
     if ((matrix.floats < SMALLEST) & (matrix.whole != 0)).any():
         return None
-    from ldpopt.foundation.max_product import max_product
+    from ldpopt.foundation.compiled import max_product
 
     with np.errstate(divide="ignore"):
         inverse = np.divide(1.0, matrix.floats.T, order="C")

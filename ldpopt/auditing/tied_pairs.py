@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Verdict
+from ldpopt.auditing.audits import AnyPairs, Verdict
 from ldpopt.auditing.exact_matrices import ULPS, Exact
-from ldpopt.auditing.pairs import AnyPairs
 from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 

@@ -21,9 +21,9 @@ from ldpopt.certificate.design_value import DesignValue
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
-from ldpopt.mechanism.digest import digest
+from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -175,7 +175,7 @@ class FrequencyCertificate(DesignClaim):
         return {
             "inputs": plain_labels(self.workload.inputs),
             "unit": self.workload.unit,
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "objective": self.objective,
             "size": self.law.size,
             "mass": self.law.mass,

@@ -23,7 +23,6 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import definition_of
 from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
@@ -134,7 +133,7 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
     """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or large numbers."""
     prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
+    ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
     if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:

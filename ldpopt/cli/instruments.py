@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts
     from ldpopt.estimation.inversion import Estimate
     from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.mechanism.privatizing import Rule
+    from ldpopt.mechanism.questions import Question
 
 Missing = Literal["refuse", "leave_out"]
 
@@ -21,11 +21,11 @@ class Instrument:
     def __init__(self, source: Any, *, is_design: bool) -> None:
         self.source, self.is_design = source, is_design
 
-    def rule(self, missing: Missing, missing_answer: str | None) -> Rule:
+    def rule(self, missing: Missing, missing_answer: str | None) -> Question:
         """How answers become reports."""
-        from ldpopt.mechanism.privatizing import Rule
+        from ldpopt.mechanism.questions import Question
 
-        return Rule(self.source.law if self.is_design else self.source, missing, missing_answer)
+        return Question(self.source, missing, missing_answer)
 
     def count(self, path: str, column: str, weights: str | None, missing: Missing) -> Counts:
         """Count the reports of a table."""
@@ -58,9 +58,9 @@ def read_instrument(path: str) -> Instrument:
         If the file is neither.
     """
     from ldpopt.mechanism.mechanism import Mechanism
-    from ldpopt.surveys.files import read_question
+    from ldpopt.surveys.files import read_source
 
-    found = read_question(path)
+    found = read_source(path)
     return Instrument(found, is_design=not isinstance(found, Mechanism))
 
 

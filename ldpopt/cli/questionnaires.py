@@ -95,16 +95,16 @@ def check(path: StatedPath, json: Json = None) -> None:
 
     Nothing is solved.
     """
-    from ldpopt.surveys.statement import labels_of, read_survey
+    from ldpopt.surveys.statement import read_survey
 
     found = read_survey(path)
-    stated = found.stated
+    stated = found.section
     entries = [
         {
             "question": name,
             "answers": len(found.sources[name].inputs if hasattr(found.sources[name], "inputs") else ())
             if name in found.sources
-            else len(labels_of(asked)),
+            else len(asked.answers),
             "epsilon": found.budgets.get(name),
             "missing": asked.missing,
             "mechanism": asked.mechanism,
@@ -164,7 +164,7 @@ def plan(
     if half_width is None and people is None:
         raise typer.BadParameter("state --half-width, --people, or both")
     found, entries = read(path), []
-    for name in found.rules:
+    for name in found.questions:
         told = found.precision(name, confidence=confidence)
         worst = int(told.variances.argmax())
         entry: dict[str, Any] = {"question": name, "worst": told.names[worst]}
@@ -217,7 +217,7 @@ def privatize(
         total = privatize_all(answers, output, found, jobs, dask, **how)
     else:
         total = found.privatize_file(answers, output, **how)
-    data = {"rows": total, "questions": list(found.rules), "epsilon": found.epsilon, "output": output}
+    data = {"rows": total, "questions": list(found.questions), "epsilon": found.epsilon, "output": output}
     person = f"{total:,} people, epsilon {found.epsilon:.6g} a person"
     report(data, json, lambda: None if output == "-" else print(f"{output}: {person}"))
 
@@ -261,8 +261,7 @@ def estimate(
     entries, doubts = [], {}
     for name, seen in counts.items():
         told = found.estimate_question(name, seen, confidence, simultaneous=simultaneous)
-        source: Any = found.designs.get(name, found.laws[name]) if found.scheme != "fake_data" else found.laws[name]
-        doubts[name] = None if seen.is_weighted else goodness_of_fit(source, seen)
+        doubts[name] = None if seen.is_weighted else goodness_of_fit(found.sources[name], seen)
         for answer, value, error, (low, high) in zip(
             told.labels or (), told.values.tolist(), told.std_error.tolist(), told.interval.tolist(), strict=True
         ):
@@ -314,8 +313,8 @@ def _record(found: Survey) -> dict[str, Any]:
         "scheme": found.scheme,
         "epsilon": found.epsilon,
         "questions": [
-            {"question": name, "answers": len(rule.inputs), "epsilon": rule.budget, "digest": rule.mechanism.digest}
-            for name, rule in found.rules.items()
+            {"question": name, "answers": len(rule.inputs), "epsilon": rule.epsilon, "digest": rule.randomizer.digest}
+            for name, rule in found.questions.items()
         ],
     }
 

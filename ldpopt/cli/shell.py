@@ -108,8 +108,8 @@ def leave(ended: SystemExit) -> NoReturn:
 
 
 def _end_at_once(code: int) -> NoReturn:
-    if "ldpopt.solvers.processes.guarded" in sys.modules:
-        from ldpopt.solvers.processes.guarded import stop_all
+    if "ldpopt.solvers.guarded" in sys.modules:
+        from ldpopt.solvers.guarded import stop_all
 
         stop_all()
     os._exit(code)

@@ -102,10 +102,10 @@ def _save_files(
     plot: str | None,
 ) -> None:
     """Write the mechanism, its certificate and its heat map where a path is given."""
-    from ldpopt.mechanism.files import save
+    from ldpopt.mechanism.files import write_mechanism
 
     if output is not None and solution.repaired is not None:
-        save(solution.mechanism, output, title, solution.repaired.audit)
+        write_mechanism(solution.mechanism, output, title, solution.repaired.audit)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
@@ -137,7 +137,6 @@ def export(
     """
     import tempfile
 
-    from ldpopt.privacy.answers import is_separated
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.formulation import default_form, formulate
 
@@ -147,7 +146,7 @@ def export(
     problem = read_model(model).require_problem(model)
     chosen = default_form(problem) if form is None else form
     program = formulate(problem, chosen)
-    if chosen == "compact" and is_separated(problem.privacy):
+    if chosen == "compact" and problem.privacy.is_separated:
         say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program.{kind}"

@@ -160,21 +160,21 @@ class FrequencyDesign(ReportSource):
         return self.workload.names
 
     @property
-    def law(self) -> SubsetSelection:
+    def randomizer(self) -> SubsetSelection:
         """The protocol."""
         return self.protocol
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of the sets that have each answer."""
-        return self.protocol.tally(reports, weights, missing)
+        return self.protocol.counts_of(reports, weights, missing)
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
 
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """That of the protocol."""
-        return self.protocol.fits(counts)
+        return self.protocol.p_value(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
 from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
+from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, frozen, short_repr
-from ldpopt.mechanism.codec import LabelCodec, Law
+from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -122,7 +123,7 @@ class Counts:
                 raise StatementError("counts take no weights", do="pass the reports, with their weights")
             return reports.require(source.digest)
         if column is None:
-            return source.tally(reports, weights, missing)
+            return source.counts_of(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
             return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
         return count_frame(source, reports, column, weights, missing)
@@ -236,8 +237,7 @@ class Counts:
         ModelFileError
             If the file is missing, or does not contain counts.
         """
-        name = os.fspath(path)
-        try:
+        with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_json(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
@@ -245,11 +245,6 @@ class Counts:
             total, total_squares = (_numbers([data[key]], 1).tolist()[0] for key in ("total", "total_squares"))
             n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
             return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
-        except OSError as error:
-            what = f"cannot read the counts: {error.strerror or error}"
-            raise ModelFileError(what, where=name, do="check the path") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelFileError(f"not counts in JSON: {error}", where=name, do="pass what Counts.save wrote") from None
 
 
 class ReportSource(ABC):
@@ -262,37 +257,37 @@ class ReportSource(ABC):
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """What draws the reports of a column of a table."""
 
     @property
     def digest(self) -> str:
         """Digest of the law of the reports."""
-        return self.law.digest
+        return self.randomizer.digest
 
     @property
     def codec(self) -> LabelCodec:
         """What reports look like in a column of a table."""
-        return self.law.codec
+        return self.randomizer.codec
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
         return Counts.of(self, reports, weights=weights)
 
     @abstractmethod
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of reports in the forms that users have, but for tables."""
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
-        return self.tally(reports, weights)
+        return self.counts_of(reports, weights)
 
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
     @abstractmethod
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """p-value of unweighted counts, whatever the answers are; see `goodness_of_fit`."""
 
 
@@ -311,7 +306,7 @@ class ListedSource(ReportSource):
     estimator: Float
 
     @property
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """The mechanism."""
         return self.mechanism
 
@@ -320,14 +315,16 @@ class ListedSource(ReportSource):
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of labels, of a stream of them, or of counts by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum((self.tally(part, None, missing) for part in parts), self.tally_read(self.codec.none))
+            return sum(
+                (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
+            )
         if is_partitioned(reports):
             do = "state column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
@@ -338,9 +335,9 @@ class ListedSource(ReportSource):
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
-        return self.tally_read(found, None if numbers is None else numbers[there])
+        return self.counts_of_array(found, None if numbers is None else numbers[there])
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Counts of positions of outputs."""
         size = len(self.mechanism.outputs)
         if weights is None:
@@ -355,7 +352,7 @@ class ListedSource(ReportSource):
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
 
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """Distance of the shares from the nearest law that some answers give."""
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)

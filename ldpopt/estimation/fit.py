@@ -50,4 +50,4 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     counts = Counts.of(source, reports).require_some()
     if counts.is_weighted:
         raise StatementError("weighted counts have no p-value", do="count the reports without weights")
-    return source_of(source, "goodness_of_fit").fits(counts)
+    return source_of(source, "goodness_of_fit").p_value(counts)

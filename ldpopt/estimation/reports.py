@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
-from ldpopt.mechanism.origins import require_drawn_by
+from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 from ldpopt.tables.files import place_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of
@@ -63,7 +63,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
             do = "state column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
         parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
-        return sum(parts, source.tally_read(source.codec.none))
+        return sum(parts, source.counts_of_array(source.codec.no_reports))
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -111,14 +111,14 @@ class _Column:
         self.source, self.keeps_all, self.where = source, missing == "refuse", where
         self.absent = MissingAnswers(where, "report")
         self.read = source.codec.reader(as_text)
-        self.counts = source.tally_read(source.codec.none)
+        self.counts = source.counts_of_array(source.codec.no_reports)
 
     def add(self, column: Any, weights: Float | None, first_row: int) -> None:
         """Count those of a batch, whose weights are given, shape (N,)."""
         reports, there = self.read(column, self.where, first_row)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
-        self.counts += self.source.tally_read(reports, None if weights is None else weights[there])
+        self.counts += self.source.counts_of_array(reports, None if weights is None else weights[there])
 
     def finished(self) -> Counts:
         """All counts, where no report is missing that must not be."""

@@ -66,6 +66,22 @@ class RowBlock:
         """Count the rows."""
         return len(self.lower)
 
+    def fault(self, n: int, m: int) -> str:
+        """What is wrong with the rows for a channel of shape (n, m), in words; empty if nothing is."""
+        parts = (self.row, self.x, self.y, self.coefficient)
+        if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(self.upper):
+            return "its arrays differ in length"
+        for name, array, size in (("row", self.row, len(self)), ("x", self.x, n), ("y", self.y, m)):
+            if np.asarray(array).dtype.kind not in "iu":
+                return f"{name} is not an array of integers"
+            if len(array) and not 0 <= np.min(array) <= np.max(array) < size:
+                return f"{name} goes from {np.min(array)} to {np.max(array)}, and the channel is {n} x {m}"
+        if (np.diff(self.row) < 0).any():
+            return "its row numbers decrease"
+        if not np.isfinite(self.coefficient).all() or np.isnan(self.lower).any() or np.isnan(self.upper).any():
+            return "a coefficient is not finite, or a bound is nan"
+        return ""
+
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> RowBlock:
         """Move labelled positions into the order of two alphabets; rows are sorted by their first entry.
 

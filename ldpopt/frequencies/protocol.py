@@ -22,8 +22,8 @@ from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import codes, labels
 from ldpopt.foundation.numbers import Float, is_whole, loose_array, quoted, real_array, short_repr
-from ldpopt.mechanism.codec import LabelCodec, Law
-from ldpopt.mechanism.digest import digest
+from ldpopt.mechanism.channels import digest
+from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
@@ -127,7 +127,7 @@ class FrequencyProtocol(ReportSource):
         return tuple(self.inputs)
 
     @property
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """The channel, where it can be listed: its reports have a form in tables."""
         return self.mechanism
 
@@ -163,7 +163,7 @@ class FrequencyProtocol(ReportSource):
         """
         return Counts.of(self, reports, weights=weights)
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of what `privatize` gave, without and with the squares of weights; no report is missing."""
         support, size = self._support(reports, None)
         total: tuple[float, float] = (size, size)
@@ -183,7 +183,7 @@ class FrequencyProtocol(ReportSource):
             share = q + read_prior(prior, tuple(self.inputs))[0] * (p - q)
         return np.asarray(share * (1 - share) / (p - q) ** 2)
 
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """Chance of shares of supporting reports as far outside ``[q, p]`` (Chernoff), over all labels."""
         share = counts.values / counts.total
         nearest = np.clip(share, float(self.q), float(self.p))

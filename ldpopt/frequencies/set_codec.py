@@ -24,18 +24,18 @@ class SetCodec(LabelCodec):
     """Reports of subset selection in a column: texts there, rows of positions, shape (N, k), in arrays."""
 
     form: ClassVar[str] = "sets"
-    mechanism: SubsetSelection
+    randomizer: SubsetSelection
 
     @property
-    def none(self) -> NDArray[np.int64]:
-        """No reports at all."""
-        return np.empty((0, self.mechanism.size), dtype=np.int64)
+    def no_reports(self) -> NDArray[np.int64]:
+        """An empty array of reports."""
+        return np.empty((0, self.randomizer.size), dtype=np.int64)
 
     def labels(self, as_text: bool) -> pa.Array:
         """Positions as texts."""
         import pyarrow as pa
 
-        return pa.array([str(place) for place in range(len(self.mechanism.inputs))], pa.string())
+        return pa.array([str(place) for place in range(len(self.randomizer.inputs))], pa.string())
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Sets of positions as texts, one for each entry that is not missing."""
@@ -47,7 +47,7 @@ class SetCodec(LabelCodec):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        protocol, answered = self.mechanism, np.flatnonzero(codes != MISSING)
+        protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
         if isinstance(source, KeyedDraws):
             streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
             rows = protocol.choose(codes[answered], streams)
@@ -66,7 +66,7 @@ class SetCodec(LabelCodec):
     def _read(self, column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Sets in a column, shape (N, k), and which entries are sets, not missing."""
         texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
-        size = self.mechanism.size
+        size = self.randomizer.size
         is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
         rows = np.flatnonzero(is_report).tolist()
         sets = np.empty((len(rows), size), dtype=np.int64)

@@ -20,9 +20,9 @@ from ldpopt.mean.literature import (
 from ldpopt.mean.no_privacy import NoPrivacy
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
-from ldpopt.mean.randomizer import VectorProtocol
 from ldpopt.mean.sampled import Sampled, sampled
 from ldpopt.mean.square_wave import SquareWave
+from ldpopt.mean.vector_protocol import VectorProtocol
 
 __all__ = [
     "Designed",

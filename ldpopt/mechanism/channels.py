@@ -1,11 +1,15 @@
-"""Channels as users give them: numbers and labels, checked."""
+"""Channels that users pass: read, checked, and identified by a hash."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import hashlib
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import read_labelled
@@ -19,7 +23,7 @@ ROW_SUM_TOLERANCE = 1e-9
 def read_channel(
     channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
 ) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
-    """Numbers and labels of a channel; a labelled channel is put into the order of the given labels."""
+    """Return the numbers and labels of a channel; a labelled channel is put into the order of the given labels."""
     try:
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
@@ -32,18 +36,43 @@ def read_channel(
     return values, rows if inputs is None else inputs, columns if outputs is None else outputs
 
 
-def require_stochastic(array: Float) -> None:
+def require_stochastic(array: Float, tolerance: float = ROW_SUM_TOLERANCE) -> None:
     """Require rows of probabilities that sum to 1."""
     if array.ndim != 2 or 0 in array.shape:
-        raise MechanismError(f"the channel has shape {array.shape}; it needs (inputs, outputs)")
+        raise MechanismError(f"the channel has shape {array.shape}; expected (inputs, outputs)")
     is_probability = (array >= 0) & (array < np.inf)
     if not is_probability.all():
         x, y = map(int, np.argwhere(~is_probability)[0])
         raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+    if abs(sums[worst] - 1) > tolerance:
         raise MechanismError(
             f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
             do="normalize the rows, or find the missing mass",
         )
+
+
+def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:
+    """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every machine.
+
+    Examples
+    --------
+    >>> digest("coin", [["no", "yes"]], [3, 4])[:8] == digest("coin", [("no", "yes")], [3, 4])[:8]
+    True
+    """
+    found = hashlib.sha256(f"{kind}\n".encode())
+    for alphabet in labels:
+        for label in alphabet:
+            found.update(f"{_text(label)}\n".encode("utf-8", "surrogatepass"))
+        found.update(b"--\n")
+    for number in numbers:
+        found.update(number.astype("<i8").tobytes() if isinstance(number, np.ndarray) else f"{number}\n".encode())
+    return found.hexdigest()
+
+
+def _text(label: Hashable) -> str:
+    """Return the same text for labels that are equal, such as 1, 1.0 and True."""
+    if isinstance(label, int) or (isinstance(label, float) and math.isfinite(label)):
+        return str(Fraction(label))
+    return repr(label)

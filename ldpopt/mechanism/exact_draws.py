@@ -1,4 +1,4 @@
-"""Exact draws from uniform and geometric distributions, made of 53-bit words."""
+"""Exact draws of coins, uniform and geometric numbers, made of 53-bit words."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ MAX_TOSSED_MEAN = 32
 
 FLOAT_MARGIN = 2.0 ** (BITS - 40)
 """Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly."""
+
+
+def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
+    """Toss coins with probability of heads ``mass / 2**53``."""
+    heads: NDArray[np.bool_] = source(size) < np.uint64(mass)
+    return heads
+
+
+def fair_bits(size: int, source: Source) -> NDArray[np.uint8]:
+    """Toss fair coins, 48 from each word."""
+    low_bytes = source(-(-size // 48)).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :6]
+    return np.unpackbits(low_bytes)[:size]
 
 
 def uniform_below(bound: int | Codes, size: int, source: Source) -> Codes:

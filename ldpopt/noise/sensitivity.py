@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import real_array, short_repr
-from ldpopt.privacy.neighbors import require_undirected
+from ldpopt.privacy.graph_layers import require_undirected
 
 if TYPE_CHECKING:
     from ldpopt.privacy.neighbors import Graph

@@ -41,9 +41,9 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
     """
     from ldpopt.closed_forms import binary
-    from ldpopt.privacy.answers import alphabet_of, definition_of
+    from ldpopt.privacy import Notion
 
-    ties = definition_of(privacy, (0, 1)) if alphabet_of(privacy) is None else None
+    ties = privacy.definition((0, 1)) if isinstance(privacy, Notion) and privacy.alphabet is None else None
     if ties is None or not ties.is_complete:
         raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
     form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)

@@ -20,7 +20,6 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.polytope.double_description import MAX_RAYS, Channel, Point, Vertices, enumerate_vertices, rank
 from ldpopt.privacy import Notion, TiedNotion, Ties
-from ldpopt.privacy.answers import alphabet_of, ties_of
 from ldpopt.privacy.ties import no_rows
 
 MAX_ROWS = 100_000
@@ -200,7 +199,8 @@ def vertex_channels(polytope: Halfspaces, *, most: int = MAX_RAYS) -> Iterator[C
 
 def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
     """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
-    known = alphabet_of(privacy) if inputs is None else tuple(inputs)
+    own = privacy.alphabet if isinstance(privacy, Notion) else None
+    known = own if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
         raise StatementError(f"there are {len(names)} labels for {n} inputs")
@@ -213,8 +213,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
         raise StatementError(
             f"{short_repr(privacy)} is not a notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
         )
-    ties = ties_of(privacy, inputs)
-    assert ties is not None
+    ties = privacy.ties(inputs)
     if not ties.is_mutual:
         raise NotRepresentableError(
             f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not",

@@ -6,11 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit, approximate_divergence
+from ldpopt.auditing.audits import Audit
+from ldpopt.auditing.divergence import approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
@@ -121,6 +122,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     def rows_of_events(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
         """Write rows for pairs and events, as `Ties.rows_of_events` does."""
         return Ties(self.epsilon, 0, delta=self.delta).rows_of_events(first, second, member)
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """Event-wise, with delta 0.1."""
+        return cls(epsilon, 0.1)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly."""

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
+from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.divergence import max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import Int
+from ldpopt.privacy.graph_layers import require_undirected
+from ldpopt.privacy.neighbors import path
 from ldpopt.privacy.notion import TiedNotion, positions, shape_of
-from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.plain import (
+    MisstatedError,
+    Table,
+    graph_of_positions,
+    plain_budget,
+    plain_neighbors,
+    read_neighbors,
+    required,
+)
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
@@ -58,12 +69,7 @@ class GraphDP(TiedNotion):
 
     def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        if not callable(getattr(graph, "is_directed", None)) or not hasattr(graph, "edges"):
-            raise StatementError(f"a {type(graph).__name__} is not a networkx graph")
-        if graph.is_directed():
-            raise StatementError("the neighbor graph is directed", do="privacy is mutual: pass graph.to_undirected()")
-        if graph.number_of_nodes() == 0:
-            raise StatementError("the neighbor graph has no nodes")
+        require_undirected(graph)
         if not isinstance(parts, str) or parts not in ("connected", "separate"):
             raise StatementError(f"parts = {short_repr(parts)} is unknown", do='state "connected" or "separate"')
         if parts == "connected":
@@ -107,35 +113,33 @@ class GraphDP(TiedNotion):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """``neighbors`` is a table; ``edges`` are pairs of positions, as certificates of the first format have them."""
+        """``neighbors`` is a table; certificates have ``edges``, pairs of positions, in its place."""
         return ("epsilon", "neighbors", "parts", "edges")
 
-    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
-        """State the graph by its family or its edges."""
-        from ldpopt.privacy.neighbors.stated import plain_neighbors
-
+    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+        """State the graph by its family or its edges; an explicit table has the edges as pairs of positions."""
         parts = {"parts": "separate"} if self.parts == "separate" else {}
-        return {"epsilon": plain_budget(self.epsilon), "neighbors": plain_neighbors(self.graph, inputs)} | parts
-
-    def explicit(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
-        """State the graph by its edges, pairs of positions, also if it belongs to a family."""
-        table = self.stated(inputs)
-        del table["neighbors"]
+        epsilon = {"epsilon": plain_budget(self.epsilon)}
+        if not explicit:
+            return epsilon | {"neighbors": plain_neighbors(self.graph, inputs)} | parts
         ends = zip(*(part.tolist() for part in self._edges(inputs)), strict=True)
-        return table | {"edges": [[x, k] for x, k in ends if x < k]}
+        return epsilon | parts | {"edges": [[x, k] for x, k in ends if x < k]}
 
     @classmethod
-    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read the table ``neighbors``."""
-        from ldpopt.privacy.neighbors.stated import graph_of_places, read_neighbors
-
+    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read the table ``neighbors``, or edges between positions."""
         epsilon = required(table, "epsilon")
         parts: Any = table.get("parts", "connected")
         if "edges" in table and "neighbors" not in table:
-            return cls(epsilon, graph_of_places(table["edges"], inputs), parts)
+            return cls(epsilon, graph_of_positions(table["edges"], inputs), parts)
         if "edges" in table:
-            raise MisstatedError("edges must be inside neighbors", "edges", do="state neighbors = { edges = [...] }")
+            raise MisstatedError("edges must be inside neighbors", "edges", do="give neighbors = { edges = [...] }")
         return cls(epsilon, read_neighbors(required(table, "neighbors"), inputs), parts)
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """The inputs as a path."""
+        return cls(epsilon, path(inputs))
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim along the edges from the channel's numbers, exactly.

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.divergence import Audit, PairsOfTable, max_divergence
+from ldpopt.auditing.audits import Audit, PairsOfTable
+from ldpopt.auditing.divergence import max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
+from ldpopt.privacy.implied_pairs import unimplied_pairs
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.places import METRICS, network_distances, point_distances
-from ldpopt.privacy.spanner import unimplied_pairs
-from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
@@ -193,12 +194,12 @@ class MetricDP(TiedNotion):
         """``distance`` is a matrix, or the name of a distance between ``values`` or ``points``."""
         return ("epsilon", "distance", "values", "points")
 
-    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
+    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
         """State the distances as a matrix."""
         return {"epsilon": plain_budget(self.epsilon), "distance": self.matrix(inputs).tolist()}
 
     @classmethod
-    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
         """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"`` and other names)."""
         epsilon, distance = required(table, "epsilon"), required(table, "distance")
         values, points = table.get("values"), table.get("points")
@@ -221,6 +222,11 @@ class MetricDP(TiedNotion):
             name = "points" if len(places) and isinstance(places[0], list) else "values"
             raise StatementError(f"{name} has {len(places)} entries for {len(inputs)} inputs")
         return cls(epsilon, point_distances(places, "euclidean" if distance == "absolute" else distance).values)
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """The inputs on a line, at equal distances."""
+        return cls.of_points(epsilon, list(range(len(inputs))), inputs=inputs)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""

@@ -11,6 +11,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
 from ldpopt.foundation.numbers import Float, real_array, short_repr
 from ldpopt.foundation.rows import Int
+from ldpopt.privacy.graph_layers import require_undirected
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -51,14 +52,8 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    if not callable(getattr(graph, "is_directed", None)) or not hasattr(graph, "edges"):
-        raise StatementError(f"a {type(graph).__name__} is not a networkx graph")
-    if graph.is_directed():
-        do = "privacy is mutual: pass graph.to_undirected()"
-        raise StatementError("the network is directed", do=do)
+    require_undirected(graph)
     names = distinct_labels(list(graph.nodes), "network", "input")
-    if not names:
-        raise StatementError("the network has no nodes")
     first, second, length = _edges(graph, names, weight)
     n = len(names)
     distance = dijkstra(csr_array((_on_grid(length), (first, second)), shape=(n, n)), directed=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.exact_matrices import ULPS
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
@@ -52,13 +52,36 @@ class Ties:
     owner: Int | None = None
 
     def __post_init__(self) -> None:
-        """Take numbers and lists for what they mean: a budget, arrays of positions, distances, masks."""
+        """Convert numbers and lists, and refuse arrays that do not fit together."""
         kinds = {"first": np.int64, "second": np.int64, "owner": np.int64, "distance": float, "capped": bool}
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
             given = getattr(self, name)
             if given is not None and not isinstance(given, np.ndarray):
                 object.__setattr__(self, name, np.array(given, kind))
+        self._check_pairs()
+        if not 0 <= self.delta <= 1:
+            raise _unfit(f"delta = {self.delta!r} is not in [0, 1]")
+        if self.capped is not None and self.capped.shape != (self.n,):
+            raise _unfit(f"capped has the shape {self.capped.shape}, not ({self.n},)")
+        if self.owner is not None and not ((self.owner >= -1) & (self.owner < self.n)).all():
+            raise _unfit(f"an owner is neither one of the {self.n} inputs nor -1")
+
+    def _check_pairs(self) -> None:
+        first, second, distance = self.first, self.second, self.distance
+        if first is None or second is None:
+            if not (first is None and second is None and distance is None):
+                raise _unfit("first, second and distance go together")
+            return
+        if len(first) != len(second) or (distance is not None and len(distance) != len(first)):
+            raise _unfit("first, second and distance differ in length")
+        ends = [end for array in (first, second) if len(array) for end in (array.min(), array.max())]
+        if ends and not (min(ends) >= 0 and max(ends) < self.n):
+            raise _unfit(f"a pair names an input that is not one of 0, ..., {self.n - 1}")
+        if (first == second).any():
+            raise _unfit("a pair ties an input to itself")
+        if distance is not None and not (np.isfinite(distance) & (distance > 0)).all():
+            raise _unfit("a distance is not positive and finite")
 
     @property
     def is_compact(self) -> bool:
@@ -151,6 +174,10 @@ class Ties:
         value = np.tile([b, -1.0], len(row))
         upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
         return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+
+
+def _unfit(what: str) -> StatementError:
+    return StatementError(what, where="the ties of a privacy notion", do="correct the notion")
 
 
 def no_rows(what: str, count: float) -> NotRepresentableError:

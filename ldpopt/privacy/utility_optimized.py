@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit
+from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
@@ -96,6 +96,11 @@ class UtilityOptimizedLDP(TiedNotion):
             return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # all outputs are protected, whatever their labels
         what = f"which reports are protected depends on their labels, and {n_outputs} outputs are not those of the "
         raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="ask for ties(inputs, outputs).rows(n_outputs)")
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """The first input is sensitive."""
+        return cls(epsilon, inputs[:1])
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""

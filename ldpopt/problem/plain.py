@@ -13,8 +13,8 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.stated import read_table, table_of
-from ldpopt.privacy.tables import MisstatedError
+from ldpopt.privacy.notion import from_table, to_table
+from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 
@@ -28,7 +28,7 @@ def plain(problem: Problem) -> dict[str, Any]:
         "prior": None if problem.prior is None else problem.prior.tolist(),
         "sense": problem.utility.sense,
         "utility": problem.utility.matrix.tolist(),
-        "privacy": table_of(problem.privacy, problem.inputs, explicit=True),
+        "privacy": to_table(problem.privacy, problem.inputs, explicit=True),
         "constraints": [_plain_block(block) for block in problem.constraints],
     }
 
@@ -58,7 +58,7 @@ def read_notion(entry: Entry, inputs: Sequence[Hashable]) -> Any:
     if not isinstance(entry.value, dict):
         raise entry.error("the privacy notion should be an object with its kind and its keys")
     try:
-        return read_table(entry.value, inputs)
+        return from_table(entry.value, inputs)
     except MisstatedError as error:
         below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.key)
         raise Entry(None, entry.path, entry.key + below).error(error.what, error.do) from None

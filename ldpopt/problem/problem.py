@@ -16,7 +16,7 @@ from ldpopt.foundation.labels import first_duplicate, labels, listed, require_la
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
-from ldpopt.privacy.answers import check_alphabet, definition_of, require_notion, ties_of
+from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, bare_gain, resolve
 
@@ -101,7 +101,7 @@ class Problem:
             ("constraints", tuple(_fitting(block, names, targets) for block in blocks)),
         ):
             object.__setattr__(self, name, value)
-        check_alphabet(privacy, names, targets)
+        self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
         """Sizes and notion."""
@@ -129,14 +129,14 @@ class Problem:
         """
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
-            known["_ties"] = ties_of(self.privacy, self.inputs, self.outputs, deadline)
+            known["_ties"] = self.privacy.ties(self.inputs, self.outputs, deadline)
         return known["_ties"]
 
     def definition(self) -> Ties | None:
         """All ties of the notion's definition, including implied ones, computed once; None if it has no ties."""
         known: dict[str, Ties | None] = self.__dict__
         if "_definition" not in known:
-            known["_definition"] = definition_of(self.privacy, self.inputs, self.outputs)
+            known["_definition"] = self.privacy.definition(self.inputs, self.outputs)
         return known["_definition"]
 
     @property

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.foundation.display import facts_html
@@ -13,6 +15,7 @@ from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import row_sums
 
 
 @dataclass(frozen=True)
@@ -22,25 +25,26 @@ class Solution:
     Attributes
     ----------
     problem : Problem
-        The statement.
+        The problem that was solved.
     status : Status
         How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with ``solver="auto"`` on programs
-        of up to 30 000 non-zeros), or the one asked for. LIMIT: a mechanism with a larger gap, or none in time. Beyond
-        500 000 non-zeros, and where a solver gives no multipliers, OPTIMAL is a claim that `certify` checks.
+        of up to 30 000 non-zeros), or at most the requested gap. LIMIT: a mechanism with a larger gap, or none in
+        time. Beyond 500 000 non-zeros, and if a solver returns no multipliers, OPTIMAL is a claim that `certify`
+        checks.
     raw_status : str
-        The status as the solver states it.
+        The status in the solver's own words.
     duals : dict of str to float array
-        Shadow prices by block of rows: change of the optimal value for each unit of the row's bound.
+        Shadow prices by block of rows: change of the optimal value per unit of the row's bound.
     reduced_costs : dict of str to float array
         The same by block of columns.
     solver : str
-        Name of the solver, and the form of the program.
+        Name of the solver, and form of the program.
     runtime : float
         Wall time in seconds, from formulation to the audited mechanism.
     notes : tuple of str
         Remarks: trivial cases, raised masses, the cost of the repair, and the `steps`.
     steps : tuple of str
-        The methods of the `plan` that were run, why, and how unsuccessful ones ended.
+        The methods of the `plan` that were run, why they were chosen, and how unsuccessful ones ended.
     program : ChannelProgram
         The solved program, with its generated rows.
     outcome : Outcome
@@ -84,7 +88,7 @@ class Solution:
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
     def summary(self) -> str:
-        """What was found, in a few lines: value, privacy, how it was solved, and remarks.
+        """The solution in a few lines: value, privacy, solver, and remarks.
 
         Examples
         --------
@@ -99,8 +103,8 @@ class Solution:
         return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in self._facts())])
 
     def _repr_html_(self) -> str:
-        shown = "" if self.repaired is None else self.repaired.mechanism._repr_html_()
-        return facts_html(repr(self.problem), self._facts()) + shown
+        mechanism = "" if self.repaired is None else self.repaired.mechanism._repr_html_()
+        return facts_html(repr(self.problem), self._facts()) + mechanism
 
     def _facts(self) -> list[tuple[str, str]]:
         """Names and short values."""
@@ -120,7 +124,7 @@ class Solution:
         return lines
 
     def no_solution(self) -> NoSolutionError:
-        """Error that says why there is no mechanism; it carries this solution."""
+        """The error that explains why there is no mechanism; it carries this solution."""
         what = f"{self.solver} ended with {self.raw_status!r}"
         if self.status is Status.INFEASIBLE:
             blocks = " and ".join(self.conflict) or "the constraints"
@@ -140,3 +144,33 @@ def value_of(problem: Problem, channel: Float) -> float:
     if problem.prior is not None:
         return math.fsum(problem.prior * by_input)
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
+
+
+def with_constant_report(solution: Solution, problem: Problem) -> Solution:
+    """Add the best mechanism whose report does not depend on the input to a solution that ended at a limit without any.
+
+    With row multipliers of 0, its certificate compares it with the best value without privacy. Nothing is added if the
+    problem has side constraints or a worst-case objective, or if the notion forbids that report.
+    """
+    if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
+        return solution
+    best = int((problem.prior @ problem.utility.gain).argmax())
+    channel = np.zeros(problem.utility.shape)
+    channel[:, best] = 1.0
+    mechanism = Mechanism(channel, inputs=problem.inputs, outputs=problem.outputs)
+    audit = mechanism.audit(problem.privacy)
+    if audit.verdict != "certified":
+        return solution
+    program = row_sums(problem)
+    outcome = Outcome(Status.LIMIT, solution.raw_status, channel.reshape(-1), np.zeros(len(program.row_lower)))
+    note = f"no method found a mechanism in time: this one reports {problem.outputs[best]!r} whatever the answer"
+    return replace(
+        solution,
+        solver="constant report",
+        duals={},
+        reduced_costs={},
+        repaired=Repaired(mechanism, audit, 0.0),
+        program=program,
+        outcome=outcome,
+        notes=(*solution.notes, note),
+    )

@@ -23,8 +23,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.prior import read_priors
 from ldpopt.problem.problem import Problem
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import count_of, run
+from ldpopt.processes.pool import Lost, count_of, run
 from ldpopt.studies.points import Case, Grid, Place, Row, checkpoint_of, restated
 from ldpopt.studies.table import write_csv
 

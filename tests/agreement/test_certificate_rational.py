@@ -20,6 +20,7 @@ from ldpopt import (
     solve,
 )
 from ldpopt.errors import InfeasibleError, NotRepresentableError
+from ldpopt.privacy import Notion
 from ldpopt.solving.exact.optimum import exact_optimum
 
 BUDGETS = [1e-3, 0.5, 1.0, 3.0, 20.0, "log(7/2)", "1/3"]
@@ -91,7 +92,7 @@ def test_eight_answers_are_solved_exactly_and_nine_refused():
     with pytest.raises(NotRepresentableError, match="9 x 9"):
         exact_optimum(Problem([1 / 9] * 9, "identity", PureLDP(1.0)))
 
-    class Homemade:
+    class Homemade(Notion):
         def rows(self, inputs, n_outputs):
             return PureLDP(1.0).rows(inputs, n_outputs)
 

@@ -31,10 +31,10 @@ def test_the_log_tells_rounds_and_gaps(caplog: pytest.LogCaptureFixture) -> None
     prior = np.arange(1.0, 41) / 820
     loss = lo.utility.absolute_error(np.arange(40))
     lo.solve(lo.Problem(prior, loss, lo.PureLDP(1.0)), form="sifted", solver="interior")
-    assert "outputs, program 1:" in caplog.text
+    assert "output sifting, program 1:" in caplog.text
     caplog.clear()
     lo.solve(lo.Problem([0.1, 0.2, 0.3, 0.4], loss.matrix[:4, :4] * -1, lo.ApproximateLDP(1.0, 0.05)))
-    assert "rows, round 1:" in caplog.text
+    assert "row generation, round 1:" in caplog.text
 
 
 def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ MODULES = (
 )
 """Public modules that state their public names."""
 
-LIMITS = {f"ldpopt.neighbors.{name}" for name in ("BYTES_PER_NODE", "MOST_CELLS", "MOST_COUNTS")}
-LIMITS |= {"ldpopt.plotting.MAX_AXIS_LABELS"}
+LIMITS = {"ldpopt.plotting.MAX_AXIS_LABELS"}
 """Numbers that nobody calls."""
 
 

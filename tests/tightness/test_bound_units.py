@@ -225,8 +225,8 @@ def test_the_grid_is_as_fine_as_the_finest_float_needs():
 
 
 def test_a_notion_without_ties_has_a_bound_by_its_rows():
-    class Plain:
-        """A plug-in that says no more than it must."""
+    class Plain(lo.privacy.Notion):
+        """A plug-in with the required methods only."""
 
         def rows(self, inputs, n_outputs):
             return lo.privacy.Ties(1.0, len(inputs)).rows(n_outputs)

@@ -21,8 +21,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
-from ldpopt.privacy.neighbors import bfs_partition
-from ldpopt.privacy.neighbors.relation import require_undirected
+from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.solving.solve import solve

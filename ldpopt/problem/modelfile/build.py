@@ -9,8 +9,7 @@ from typing import Any
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.answers import check_alphabet
-from ldpopt.privacy.stated import keys_of, kinds, notion_of, read_table
+from ldpopt.privacy.notion import from_table, installed, notion_of
 from ldpopt.problem import constraints, datasets
 from ldpopt.problem import utility as utilities
 from ldpopt.problem.design_problem import DesignProblem
@@ -189,15 +188,15 @@ class Builder:
     def _privacy(self) -> Any:
         """Build the notion by the one codec; its unknown keys may belong to other tables."""
         data = self.stated.privacy
-        self._kind(data, ("privacy",), kinds)
+        self._kind(data, ("privacy",), installed)
         with self.page.at("privacy"):
-            known = keys_of(notion_of(data["kind"]))
+            known = notion_of(data["kind"]).keys()
             for key in data:
                 if key not in ("kind", *known):
                     raise unknown_key(self.page, ("privacy", key), known)
-            privacy = read_table(data, self.inputs)
+            privacy = from_table(data, self.inputs)
             if self.outputs is not None or self.given_utility[0] == "kind":
-                check_alphabet(privacy, self.inputs, self.outputs or self.inputs)
+                privacy.check(self.inputs, self.outputs or self.inputs)
             return privacy
 
     def _kind(self, data: dict[str, Any], key: Key, known: Callable[[], Iterable[str]]) -> str:

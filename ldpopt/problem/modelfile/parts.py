@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
 from ldpopt.problem import constraints
 from ldpopt.problem import utility as utilities
 from ldpopt.problem.design_problem import DesignProblem
@@ -40,7 +40,7 @@ def _design_tables(design: DesignProblem) -> dict[str, Any]:
         tables["alphabet"] = {"inputs": _labels(inputs)}
     if design.weights is not None:
         tables["prior"] = {"values": design.weights.tolist()}
-    return tables | _workload_tables(design) | {"privacy": table_of(design.privacy, inputs)}
+    return tables | _workload_tables(design) | {"privacy": to_table(design.privacy, inputs)}
 
 
 def _workload_tables(design: DesignProblem) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def problem_tables(problem: Problem, *, alphabet: bool = True) -> dict[str, Any]
     if problem.prior is not None:
         tables["prior"] = {"values": problem.prior.tolist()}
     tables["utility"] = _utility_table(problem)
-    tables["privacy"] = table_of(problem.privacy, problem.inputs)
+    tables["privacy"] = to_table(problem.privacy, problem.inputs)
     tables["constraints"] = [_constraint_table(block, problem) for block in problem.constraints]
     return tables
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.labels import suggestion
-from ldpopt.privacy.stated import BUILT_IN, keys_of
+from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile.text import Key, Page, dotted, short
 
 Label = str | int | float
@@ -211,7 +211,7 @@ def unknown_key(page: Page, key: Key, names: Iterable[str]) -> ModelFileError:
     name, known = str(key[-1]), sorted(names)
     near = suggestion(name, known)
     home = [f"[{table}]" for table, forms in TABLES.items() if any(name in form.model_fields for form in forms)]
-    home += ["[privacy]"] if any(name in keys_of(notion) for notion in BUILT_IN) else []
+    home += ["[privacy]"] if name in set().union(*(notion.keys() for notion in KINDS.values())) else []
     home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
     hint = near or (f"it belongs to {' or '.join(home)}; " if home else "")
     if not hint and key[:-1] == ("prior",):

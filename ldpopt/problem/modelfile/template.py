@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ldpopt.foundation.budget import Budget
-from ldpopt.privacy.tables import plain_budget
+from ldpopt.privacy.plain import plain_budget
 from ldpopt.problem.modelfile.text import format_value
 
 TEMPLATE = """\

@@ -13,7 +13,7 @@ from typing import Any
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.files import readable
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.privacy.tables import MisstatedError
+from ldpopt.privacy.plain import MisstatedError
 
 LARGEST_FILE = 64 * 2**20
 """Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it."""

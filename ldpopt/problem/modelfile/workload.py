@@ -9,7 +9,7 @@ from typing import Any
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import label_numbers, nearest
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.privacy.tables import MisstatedError
+from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.schema import (
     WORKLOADS,
     Section,

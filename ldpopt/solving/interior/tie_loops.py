@@ -1,6 +1,6 @@
 """Compiled loops over the ties of all outputs: transposed slacks, weights of the Newton system, steps.
 
-Arrays of ties have the shape (m, pairs), arrays of entries (m, n). Pair ``e`` stands for the slack
+Arrays of ties have the shape (m, pairs), arrays of entries (m, n). Tie ``e`` has the slack
 ``p[second[e]] - ratio[e] p[first[e]]``.
 """
 
@@ -13,7 +13,7 @@ from ldpopt.foundation.rows import Int
 
 @compiled
 def adjoint(first: Int, second: Int, ratio: Float, ties: Float, found: Float) -> None:
-    """Add the transpose of the slacks, applied to multipliers, to ``found``."""
+    """Add the transposed slacks, applied to multipliers, to ``found``."""
     for j in range(len(found)):
         for e in range(len(first)):
             found[j, second[e]] += ties[j, e]
@@ -22,27 +22,19 @@ def adjoint(first: Int, second: Int, ratio: Float, ties: Float, found: Float) ->
 
 @compiled
 def weigh(ratio: Float, pair_edge: Int, t: Float, ties: Float, off: Float) -> None:
-    """Add to ``off`` the weighted Laplacians' entries off the diagonal, with the sign changed, by edge."""
+    """Add minus the weighted Laplacians' entries off the diagonal to ``off``, by edge."""
     for j in range(len(off)):
         for e in range(len(ratio)):
             off[j, pair_edge[e]] += ratio[e] * (ties[j, e] / t[j, e])
 
 
 @compiled
-def pull(
-    first: Int,
-    second: Int,
-    ratio: Float,
-    at: Float,
-    t: Float,
-    ties: Float,
-    aim: Float,
-    p: Float,
-    found: Float,
+def add_multiplier_steps(
+    first: Int, second: Int, ratio: Float, at: Float, t: Float, ties: Float, aim: Float, p: Float, found: Float
 ) -> None:
-    """Add to ``found`` the transpose of the slacks at the multipliers' step of a step ``p`` of the entries.
+    """Add the transposed slacks, applied to the step of the multipliers, to ``found``, for a step ``p`` of the entries.
 
-    ``at``, ``t`` and ``ties`` are the point's entries, slacks and multipliers, ``aim`` the wanted change of products.
+    ``at``, ``t`` and ``ties`` are the point's entries, slacks and multipliers, ``aim`` the changes of the products.
     """
     for j in range(len(found)):
         for e in range(len(first)):
@@ -66,7 +58,7 @@ def steps(
     t_step: Float,
     ties_step: Float,
 ) -> None:
-    """Write the steps of slacks and multipliers that belong to a step ``p`` of the entries; the rest as in `pull`."""
+    """Write the steps of slacks and multipliers for a step ``p`` of the entries; see `add_multiplier_steps`."""
     for j in range(len(p)):
         for e in range(len(first)):
             i, k, r = first[e], second[e], ratio[e]

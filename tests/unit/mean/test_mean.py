@@ -10,7 +10,7 @@ from ldpopt import PureLDP, mean
 from ldpopt.errors import InfeasibleError, StatementError
 from ldpopt.mean.designed import cells
 
-KINDS = [mean.Laplace, mean.Duchi, mean.Piecewise, mean.Hybrid, mean.SquareWave, mean.RandomCensoring]
+KINDS = mean.Protocol.PUBLISHED
 EXTREMES = [1e-9, 1e-6, 1e-4, 0.00499, 0.00501, 0.02, 30.0, 100.0, 700.0, 10_000.0]
 
 

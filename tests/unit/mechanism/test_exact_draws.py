@@ -11,7 +11,7 @@ from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, power_coin_toss
 from ldpopt.mechanism.sampling import bit_source
 
 
-@pytest.mark.parametrize("b", [0.3, 0.98, 1 - 1e-3, 1 - 1e-9])
+@pytest.mark.parametrize("b", [0.3, 0.98, 1 - 1e-3, 1 - 1e-9, 1 - 2.0**-53])
 def test_geometric_draws_follow_the_distribution(b):
     """Equal shares in ten cells of equal probability, tail included; false alarms below 1e-6."""
     weight = int(b * TOTAL)

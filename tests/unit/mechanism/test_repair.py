@@ -14,6 +14,7 @@ from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, PureLDP, audit
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
 from ldpopt.mechanism.repair import repair
+from ldpopt.privacy import Notion
 
 BUDGETS = [1e-9, 1e-6, 1e-3, 0.1, 1.0, "log(3)", 5.0, 20.0, 30.0, 36.0, 37.0, 100.0, 700.0, 1e4]
 
@@ -140,7 +141,7 @@ def test_what_is_no_channel_is_refused(channel):
         repair(channel, PureLDP(1.0))
 
 
-class Never:
+class Never(Notion):
     """A notion that no channel satisfies."""
 
     def rows(self, inputs, n_outputs):

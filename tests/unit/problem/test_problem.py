@@ -88,7 +88,7 @@ REFUSED = {
     "form unknown": (lambda: ApproximateLDP(1.0, 0.1, "events"), "form = 'events'|'events'"),
     "graph directed": (lambda: GraphDP(1.0, directed()), "directed"),
     "graph disconnected": (lambda: GraphDP(1.0, apart()), "2 parts"),
-    "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "no nodes"),
+    "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "the graph is empty"),
     "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is not a networkx graph"),
     "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is not"),
     "graph missing label": (lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))), "2 is missing"),

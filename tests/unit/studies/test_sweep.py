@@ -13,8 +13,8 @@ import pytest
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import Finished
+from ldpopt.privacy import Notion
+from ldpopt.processes.pool import Finished, Lost
 from ldpopt.studies.points import Case, Grid, Place
 from ldpopt.studies.sweep import sweep
 
@@ -194,7 +194,7 @@ def test_a_worst_case_has_no_priors() -> None:
 
 
 def test_a_notion_without_epsilon_is_refused() -> None:
-    class Odd:
+    class Odd(Notion):
         def rows(self, *_: object) -> None: ...
 
         def audit(self, *_: object) -> None: ...

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ldpopt.foundation.compiled import max_product
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.max_product import max_product
 from ldpopt.foundation.numbers import Float
 
 ROUNDS, WHOLE_ROUNDS = 12, 6

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.foundation.compiled import max_product
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.max_product import max_product
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.log import LOG

@@ -11,10 +11,10 @@ import numpy as np
 
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.cores import cores
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram

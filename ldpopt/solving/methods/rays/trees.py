@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
 

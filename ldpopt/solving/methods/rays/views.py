@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import in_threads
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Places
 from ldpopt.solving.methods.rays.cone import Cone

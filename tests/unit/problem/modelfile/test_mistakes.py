@@ -94,7 +94,7 @@ def test_every_mistake_has_its_line(survey, write, one_line, old, new, where, wo
     ("lines", "where", "words"),
     [
         ('neighbors = { kind = "line" }', ":7: privacy.neighbors.kind", "'complete', 'path'"),
-        ("neighbors = { }", ":7: privacy.neighbors", "state either a kind of neighbors or their edges"),
+        ("neighbors = { }", ":7: privacy.neighbors", "give either a kind of neighbors or their edges"),
         ('neighbors = { kind = "path", edges = [["a", "b"]] }', ":7: privacy.neighbors", "either a kind"),
         ('neighbors = { kind = "grid" }', ":7: privacy.neighbors", "rows, columns"),
         ('neighbors = { kind = "grid", rows = 2, columns = 2 }', ":7: privacy.neighbors", "3 labels for a grid"),
