@@ -72,11 +72,11 @@ class UnionLayers(IntervalLayers):
     def level(self, size: Float) -> Int:
         """Return the layer of each ``size >= 0``, by bisection."""
         left, length, level = self.pieces
-        place = np.clip(np.searchsorted(left, size, side="left") - 1, 0, None)
+        piece = np.clip(np.searchsorted(left, size, side="left") - 1, 0, None)
         union, scale = self.widened
         beyond = np.ceil(np.minimum((size - union[-2][0][1] / scale) / float(self.blocks[-1][1]), 2.0**60))
         is_inner = size <= left[-1] + length[-1]
-        return np.where(is_inner, level[place], np.maximum(self.steps - 1 + beyond, self.steps)).astype(np.int64)
+        return np.where(is_inner, level[piece], np.maximum(self.steps - 1 + beyond, self.steps)).astype(np.int64)
 
     def core(self, t: int) -> tuple[Intervals, int]:
         """Return ``t W`` in ints and their scale; intervals that touch after widening are joined."""

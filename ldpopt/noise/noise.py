@@ -56,15 +56,15 @@ class Noise(ABC):
 
     @abstractmethod
     def pdf(self, r: ArrayLike) -> Float:
-        """Density at each ``r``; for noise on a grid the probability, 0 off the grid."""
+        """Return the density at each ``r``; for noise on a grid the probability, 0 off the grid."""
 
     @abstractmethod
     def cdf(self, r: ArrayLike) -> Float:
-        """Probability of noise at most ``r``."""
+        """Return the probability of noise at most ``r``."""
 
     @abstractmethod
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
-        """Draw ``size`` independent values; the class says whether they may be published.
+        """Draw ``size`` independent values; those of continuous noise are for simulation only.
 
         Parameters
         ----------
@@ -146,13 +146,13 @@ class IntegerNoise(Noise):
 
 
 def staircase_error(sensitivity: float, epsilon: float) -> float:
-    r"""Least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
+    r"""Return the least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
     # sinh overflows beyond 1400 nats; this form does not.
     return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
 
 
 def uniforms(size: int, rng: Random) -> Float:
-    """Floats strictly between 0 and 1, from 53-bit words; for simulation."""
+    """Return floats strictly between 0 and 1, from 53-bit words; for simulation."""
     words = bit_source(rng, BITS - 1)(read_size(size))
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 

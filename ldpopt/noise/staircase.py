@@ -31,7 +31,7 @@ class Staircase(LevelNoise):
     gamma : float, optional
         Share of the innermost step, ``0 < gamma < 1`` (default: optimal for ``loss``).
     loss : {"l1", "l2"}
-        Without ``gamma``: minimise the expected absolute or squared noise; default: ``"l1"``.
+        Without ``gamma``: minimize the expected absolute or squared noise; default: ``"l1"``.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class Staircase(LevelNoise):
 
 
 def best_gamma(epsilon: float, loss: str) -> float:
-    """Innermost share that minimises the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
+    """Return the innermost share that minimizes the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
     if not epsilon >= MIN_EPSILON:
         raise StatementError(
             f"epsilon = {epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"

@@ -128,7 +128,7 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
         if best is None or pair[0] < best[0]:
             best = pair
     if best is None:
-        NeighborPartition(blocks, min(analytic))  # raises the error that says why
+        NeighborPartition(blocks, min(analytic))  # raises an error with the reason
         raise StatementError("no widening gives finite noise")
     return best
 

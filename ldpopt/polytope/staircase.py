@@ -238,7 +238,7 @@ def row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
 
 
 def _decoded(codes: Int, n: int) -> Pattern:
-    return tuple(tuple(int(code) // 3**place % 3 for place in range(n - 1, -1, -1)) for code in codes)
+    return tuple(tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes)
 
 
 @lru_cache(maxsize=4096)
