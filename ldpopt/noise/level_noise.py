@@ -15,8 +15,8 @@ from ldpopt.foundation.numbers import Float, read_size
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integer_sets import IntegerLayers
-from ldpopt.noise.neighbor_layers import IntervalLayers
+from ldpopt.noise.integer_layers import IntegerLayers
+from ldpopt.noise.interval_layers import IntervalLayers
 from ldpopt.noise.noise import IntegerNoise, Noise, Random, exact_power, read_integer, read_points, uniforms
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.noise.interval_layers import MAX_LAYERS, IntervalLayers
 from ldpopt.noise.intervals import Intervals
-from ldpopt.noise.neighbor_layers import MAX_LAYERS, IntervalLayers
 
 
 class TwoBlocks(IntervalLayers):
@@ -43,13 +43,13 @@ class TwoBlocks(IntervalLayers):
 
     @property
     def steps(self) -> int:
-        """See `NeighborLayers.steps`; the gaps must close."""
+        """See `IntervalLayers.steps`; the gaps must close."""
         assert self.gaps_closed_at is not None
         return self.gaps_closed_at + 1
 
     def half_layers(self) -> Iterable[tuple[Float, Float]]:
         """See `IntervalLayers.half_layers`."""
-        return self.layers(self.checked_steps)
+        return self.layers(self.steps)
 
     def reach(self, last: int) -> Float:
         """Return ``E_0 .. E_last``."""
@@ -122,8 +122,9 @@ class TwoBlocks(IntervalLayers):
         scale = math.lcm(*(v.denominator for v in self.exact[:3]))
         return [int(v * scale) for v in self.exact[:3]], scale, math.floor(2 * self.exact[3] * scale)
 
-    def _check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
-        n = self.checked_steps
+    def check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
+        """See `IntervalLayers.check_steps`."""
+        n = self.steps
         return self._first_violation(n), self.core(n - 1)[0], self.core(n)[0], self._in_integers()[0][2]
 
     def _first_violation(self, last: int) -> int | None:

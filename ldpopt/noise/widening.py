@@ -13,8 +13,8 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.neighbor_layers import MAX_LAYERS
 from ldpopt.noise.noise import MIN_EPSILON, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
