@@ -29,7 +29,7 @@ class IntegerLayers:
 
     @cached_property
     def table(self) -> Int:
-        """Int of ``0, 1, ...`` until they continue as ``L(k + c) = L(k) + 1``.
+        """Levels of ``0, 1, ...`` until they continue as ``L(k + c) = L(k) + 1``.
 
         Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c``. Steps of ``c`` can replace them, and
         at most as many are needed. So at most ``c - 1`` other steps are needed, and levels repeat from

@@ -44,11 +44,7 @@ class Noise(ABC):
 
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         self.sensitivity = read_positive(sensitivity, "sensitivity")
-        self.epsilon = Budget(epsilon)
-        if not self.epsilon >= MIN_EPSILON:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
-            )
+        self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
         """Kind, sensitivity and budget."""
@@ -171,6 +167,16 @@ def read_positive(value: Any, name: str) -> float:
             f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
         )
     return number
+
+
+def read_noise_budget(epsilon: float | str) -> Budget:
+    """Read a budget at which noise has finite moments."""
+    budget = Budget(epsilon)
+    if not budget >= MIN_EPSILON:
+        raise StatementError(
+            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
+        )
+    return budget
 
 
 def read_points(r: ArrayLike) -> Float:

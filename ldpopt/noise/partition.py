@@ -5,7 +5,7 @@ and a radius ``d``,
 
 .. math:: B_t = tW + [-d, d], \qquad L(r) = \min\{t : r \in B_t\}, \qquad p(r) = e^{-\epsilon L(r)} / Z
 
-Int of ``r`` and ``r + v`` differ by at most one, so adding this noise is exactly ``epsilon`` private.
+Levels of ``r`` and ``r + v`` differ by at most one, so adding this noise is exactly ``epsilon`` private.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class NeighborPartition:
         Returns
         -------
         ndarray of int64, shape of ``r``
-            Int ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
+            Levels ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.noise import MIN_EPSILON, read_positive
+from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
@@ -73,11 +73,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     >>> round(best.noise(1.0).rate, 4)
     0.9549
     """
-    budget = Budget(epsilon)
-    if not budget >= MIN_EPSILON:
-        raise StatementError(
-            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
-        )
+    budget = read_noise_budget(epsilon)
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
