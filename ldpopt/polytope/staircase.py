@@ -62,7 +62,7 @@ class Collection:
 
 @lru_cache(maxsize=8)
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
-    """List the minimal balanced collections of proper subsets, one for each orbit under permutations of the points.
+    """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit of permutations.
 
     Notes
     -----
