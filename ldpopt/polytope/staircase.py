@@ -174,7 +174,7 @@ def _balanced(bits: NDArray[np.float64], chosen: Int) -> Int:
 
 @lru_cache(maxsize=32)
 def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
-    """Return representatives of all patterns with at most ``m`` columns, and the number of distinct row orders of each."""
+    """Return one pattern of at most ``m`` columns for each orbit, and the number of its distinct row orders."""
     found: dict[Pattern, int] = {((LOW,) * n,): 1}
     for free in range(n - 1):
         for collection in collection_orbits(n - free, min(m, n - free)):
