@@ -21,7 +21,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import table_html
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, can_print_unicode
 from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
@@ -90,7 +90,16 @@ MAX_PERMUTED = 8
 """Largest number of inputs or outputs for orbits, which are found by trying all permutations."""
 
 
-class ExtremePoints(ABC):
+MAX_SHOWN_ORBITS = 20
+"""Largest number of orbits that are shown."""
+
+
+def entry_text(value: Fraction, fractions: bool) -> str:
+    """A fraction as it is, or with four digits."""
+    return str(value) if fractions else f"{float(value):.4g}"
+
+
+class ExtremePoints(HasFacts, ABC):
     """All extreme points of the channels that a notion allows.
 
     Attributes
@@ -113,9 +122,33 @@ class ExtremePoints(ABC):
         """Size of the list."""
         return f"ExtremePoints({self.count} points, {self.shape[0]} x {self.shape[1]}, {self.privacy!r})"
 
-    def _repr_html_(self) -> str:
-        rows = [*self.counts_by_columns.items(), ("all", self.count)]
-        return table_html(repr(self), ["outputs in use", "extreme points"], rows, len(rows))
+    def facts(self, *, fractions: bool = False) -> Facts:
+        """Number of extreme points by the number of reports in use, and one representative of each orbit.
+
+        Parameters
+        ----------
+        fractions : bool
+            Whether entries are exact fractions; default: ``False``, four digits.
+        """
+        counts = [*self.counts_by_columns.items(), ("all", self.count)]
+        orbits, has_levels = self.orbits[:MAX_SHOWN_ORBITS], any(orbit.pattern for orbit in self.orbits)
+        alpha = "\u03b1" if can_print_unicode() else "a"
+        rows: list[list[Any]] = []
+        for orbit in orbits:
+            entries = " / ".join(" ".join(entry_text(v, fractions) for v in row) for row in orbit.representative)
+            levels = [" ".join(("1", alpha, "*")[column[x]] for column in orbit.pattern) for x in range(self.shape[0])]
+            rows.append([str(orbit.columns), orbit.size, *([" / ".join(levels)] if has_levels else []), entries])
+        headings = ["in use", "size", *(["levels"] if has_levels else []), "representative, row by row"]
+        title = f"{len(self.orbits):,} orbits under permutations"
+        parts: list[Part] = [
+            Table(["reports in use", "extreme points"], counts), Table(headings, rows, title, words=headings[2:])
+        ]  # fmt: skip
+        if len(orbits) < len(self.orbits):
+            parts.append(f"and {len(self.orbits) - len(orbits)} orbits more")
+        if has_levels:
+            free = "; *: what is left of the row" if any(2 in level for o in orbits for level in o.pattern) else ""
+            parts.append(f"levels of a column: 1, and {alpha} = e^epsilon times as much{free}")
+        return Facts(repr(self), parts)
 
     @property
     def count(self) -> int:
