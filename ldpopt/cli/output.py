@@ -24,7 +24,7 @@ from ldpopt.foundation.labels import text_of
 
 def find_model(name: str) -> str:
     """Path of a model file, or of a model by its name."""
-    from ldpopt.problem.modelfile.shipped import model_path
+    from ldpopt.problem.modelfile.page import model_path
 
     return model_path(name)
 

@@ -53,7 +53,7 @@ def models(
     Prints name, size, privacy notion and title. A model that comes with ldpopt is used by its name:
     `ldpopt solve coin`. Exit code 2 if a file is not a model.
     """
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("models") if folder is None else Path(folder)
     paths = sorted(home.glob("*.toml"))
@@ -114,7 +114,7 @@ def examples(
     import ast
     import shutil
 
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("examples")
     found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in home.glob("*.py")}
