@@ -24,9 +24,8 @@ from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import replacing
 from ldpopt.foundation.numbers import Float, frozen
-from ldpopt.mechanism.files import require_digest
+from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.origins import of_law
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
@@ -149,7 +148,7 @@ class DesignClaim(ABC):
         ModelFileError
             If the file cannot be written.
         """
-        data = self.to_dict(of_law(self.law_digest, title, self.audit))
+        data = self.to_dict(origin_of_mechanism(self.law_digest, title, self.audit))
         with replacing(path) as stream:
             stream.writelines(text_of(data))
 

@@ -21,7 +21,7 @@ from ldpopt.certificate.design_value import DesignValue
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
-from ldpopt.mechanism.digest import digest
+from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion

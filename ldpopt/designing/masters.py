@@ -27,7 +27,7 @@ from scipy.linalg.lapack import dtrtri
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.steps import NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
 STEPS, SADDLE_STEPS = 100, 150
 """Limits on Newton steps; 10 to 30 are usual."""
@@ -306,7 +306,7 @@ class _CurvedSystem(NewtonSystem[P]):
         at, share = self.at, self.residual() / self.at.products
         if share > CURVED:
             mean = at.products / sum(part.size for part in at.slacks)
-            return self.moved(self.direction(tuple(mean - x * u for x, u in at.partners)))
+            return self.moved(self.direction(tuple(mean - x * u for x, u in at.complementary_pairs)))
         self.centering = CENTERING[share > STRAIGHT]
         return super().step()
 

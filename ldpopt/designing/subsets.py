@@ -26,7 +26,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection
@@ -81,9 +81,10 @@ class FrequencyDesign(ReportSource):
         """
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
-        if found.set_law != claim.law:
+        if found.distribution != claim.law:
             raise StatementError(
-                f"the certificate is of the mass {claim.law.mass}, drawn is {found.set_law.mass}", do="design again"
+                f"the certificate is of the mass {claim.law.mass}, drawn is {found.distribution.mass}",
+                do="design again",
             )
         return found
 
@@ -160,21 +161,21 @@ class FrequencyDesign(ReportSource):
         return self.workload.names
 
     @property
-    def law(self) -> SubsetSelection:
+    def randomizer(self) -> SubsetSelection:
         """The protocol."""
         return self.protocol
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of the sets that have each answer."""
-        return self.protocol.tally(reports, weights, missing)
+        return self.protocol.counts_of(reports, weights, missing)
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
 
-    def fits(self, counts: Counts) -> float:
+    def p_value(self, counts: Counts) -> float:
         """That of the protocol."""
-        return self.protocol.fits(counts)
+        return self.protocol.p_value(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""

@@ -113,6 +113,11 @@ class Budget(float):
         assert self.nats is not None
         return _exp_enclosure(self.nats)
 
+    @property
+    def lower_nats(self) -> Fraction:
+        """The budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
+        return Fraction(self.nats or 0) if self.ratio is None else log_enclosure(self.ratio)[0]
+
     @cached_property
     def rounded_up(self) -> float:
         """Smallest float that is at least the budget in nats."""

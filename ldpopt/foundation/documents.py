@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.foundation.numbers import Float, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")
+
+
+@contextmanager
+def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterator[None]:
+    """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
+    where = os.fspath(path)
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except LdpoptError as error:
+        raise ModelFileError(error.what, where=where, do=error.do) from None
+    except OSError as error:
+        what = f"cannot read the {content.removeprefix('a ')}: {error.strerror or error}"
+        raise ModelFileError(what, where=where, do="check the path") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
 
 
 class Entry:
@@ -120,10 +140,12 @@ class Entry:
         for row in self.list():
             if isinstance(row.value, list):
                 found.append(tuple(row.labels()))
-            elif isinstance(row.value, (str, int)) and not isinstance(row.value, bool):
+            elif isinstance(row.value, (str, int)):
                 found.append(row.value)
-            else:
+            elif isinstance(row.value, float):
                 found.append(row.number())
+            else:
+                raise row.error(f"the label {row._shown()} is neither text nor a number nor a list of them")
         return found
 
     def _shown(self) -> str:
@@ -132,14 +154,15 @@ class Entry:
 
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them, tuples as lists."""
+    """Return labels as JSON has them: text and numbers as they are, tuples of them as lists."""
     found: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
             found.append(plain_labels(value))
-        elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        elif isinstance(value, (str, int, float)):
             found.append(value)
         else:
-            raise StatementError(f"label {label!r} is neither text nor a number: it cannot be written as JSON")
+            what = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
+            raise StatementError(f"{what}: it cannot be written as JSON")
     return found

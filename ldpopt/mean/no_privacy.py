@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Audit, Verdict
-from ldpopt.closed_forms.samplers import Source
+from ldpopt.auditing.divergence import Audit
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import read_domain, uniforms
+from ldpopt.mean.protocol import Privacy, Protocol, read_domain, uniform_floats
+from ldpopt.mechanism.exact_draws import Source
 
 
 class NoPrivacy(Protocol):
@@ -38,19 +37,16 @@ class NoPrivacy(Protocol):
 
     natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
+    _report_values = np.array([0.0, 1.0])
+    _natural_bias = 2.0**-54  # answers are rounded to multiples of 2**-53
 
     def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
-        """Take the domain only: there is no budget."""
-        self._stated_domain = read_domain(domain)
+        """Set the domain: there is no budget."""
+        self._data_domain = read_domain(domain)
 
     def __repr__(self) -> str:
         """Name."""
-        return "NoPrivacy()" if self._stated_domain is None else f"NoPrivacy(domain={self._stated_domain})"
-
-    @property
-    def _bias(self) -> float:
-        """Bias from rounding answers to multiples of ``2**-53``."""
-        return 2.0**-54
+        return "NoPrivacy()" if self._data_domain is None else f"NoPrivacy(domain={self._data_domain})"
 
     def audit(self) -> Audit:
         """Return epsilon ``inf`` and delta 1 at every budget: each report excludes an answer."""
@@ -58,12 +54,12 @@ class NoPrivacy(Protocol):
         return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        return np.asarray(uniforms(source, x.size) < x, dtype=np.uint8)
+        return np.asarray(uniform_floats(source, x.size) < x, dtype=np.uint8)
 
     def _variance(self, x: Any) -> Any:
         return x * (1 - x)
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         return math.inf, (1.0, 0.0, 1), "violated"
 
     def _delta(self, epsilon: float) -> float:

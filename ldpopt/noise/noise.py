@@ -1,17 +1,19 @@
-"""The interface of all additive noise: density, distribution, moments, sampler."""
+"""The interface of additive noise: density, distribution, moments and sampler; and of noise on the integers."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, read_size, real_array, real_number
+from ldpopt.foundation.numbers import Float, is_whole, read_size, real_array, real_number, short_repr
+from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
@@ -109,6 +111,40 @@ class Noise(ABC):
         return self.expected_abs / least
 
 
+class IntegerNoise(Noise):
+    """Noise with integer values, drawn exactly."""
+
+    _budget_share = Fraction(1)
+    """Share of epsilon: per unit step a probability falls at most by ``exp(-share * epsilon)``."""
+
+    @property
+    def decay(self) -> Fraction:
+        """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of ``2**-53``."""
+        return Fraction(round_decay_up(self.epsilon, self._budget_share), TOTAL)
+
+    @property
+    def _decay_numerator(self) -> int:
+        """Numerator of `decay` over ``2**53``."""
+        weight = int(self.decay * TOTAL)
+        if weight == TOTAL:
+            raise StatementError(
+                "epsilon is below 2**-53 per unit step: no finite noise exists", do="state a larger epsilon"
+            )
+        return weight
+
+    def on_grid(self, step: float) -> Self:
+        """Return itself for ``step = 1``, its own grid.
+
+        Raises
+        ------
+        StatementError
+            If ``step`` is not 1.
+        """
+        if real_number(step, "step") != 1:
+            raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
+        return self
+
+
 def staircase_error(sensitivity: float, epsilon: float) -> float:
     r"""Least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
     # sinh overflows beyond 1400 nats; this form does not.
@@ -143,3 +179,23 @@ def read_points(r: ArrayLike) -> Float:
     if np.isnan(array).any():
         raise StatementError("nan is not a noise value")
     return array
+
+
+MAX_EXACT_POWER = 100_000
+"""Largest exponent of an exact power of the decay: each factor takes 53 bits."""
+
+
+def read_integer(k: Any) -> int:
+    """Read a whole number."""
+    if not is_whole(k):
+        raise StatementError(f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only")
+    return int(k)
+
+
+def exact_power(decay: Fraction, k: int) -> Fraction:
+    """Return ``decay**k`` exactly."""
+    if k > MAX_EXACT_POWER:
+        raise StatementError(
+            f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits", do="use pdf for a float"
+        )
+    return decay**k

@@ -13,8 +13,8 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
+from ldpopt.noise.neighbor_layers import MAX_LAYERS
 from ldpopt.noise.noise import MIN_EPSILON, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
@@ -97,7 +97,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
 
 
 def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
-    """Least expected absolute noise for one set."""
+    """Return the least expected absolute noise for one set, and its partition."""
     eps, c = float(budget), float(blocks[-1][1])
     gaps = [float(high[0] - low[1]) for low, high in pairwise(blocks)]
     staircase = c * math.exp(-eps / 2) / (1 + math.exp(-eps / 2))
@@ -134,7 +134,7 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
 
 
 def _objective(blocks: Blocks, d: float, eps: float) -> float:
-    """Expected absolute noise, without layers of negligible density; infinite if the layers never converge."""
+    """Return the expected absolute noise without layers of negligible density; infinite if layers never converge."""
     if len(blocks) > 2:
         try:
             return NeighborPartition(blocks, d).noise(eps).expected_abs
@@ -152,7 +152,7 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
 
 
 def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float:
-    """Expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones, a geometric series."""
+    """Return the expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones."""
     x, y, size = math.exp(-eps), -math.expm1(-eps), float(closed.c)
     mass, first = 0.0, 0.0
     for t, (left, length) in enumerate(closed.layers(last)):
@@ -165,7 +165,7 @@ def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float
 
 
 def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
-    """Supersets: ``[0, c]``; for each gap, the set with this gap only and the two best with a narrower one."""
+    """Return ``[0, c]``, and for each gap the set with this gap only and the two best sets with a narrower gap."""
     c = blocks[-1][1]
     whole: Blocks = ((Fraction(0), c),)
     found: list[Blocks] = [whole]

@@ -1,4 +1,4 @@
-"""The verb `certify`: from a solution to a certificate, by the solver's multipliers."""
+"""certify(solution): the certificate that the solver's multipliers prove."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     Parameters
     ----------
     solution : Solution
-        With a mechanism and duals.
+        A solution with a mechanism and duals.
     exact : bool
-        Whether bounds are Fractions or the same numbers rounded to floats; default: ``True``.
+        Whether value and bound are Fractions, or the same numbers rounded to floats; default: ``True``.
     gap : float, optional
-        Largest relative gap to accept.
+        Largest relative gap to accept; default: any.
 
     Returns
     -------
     Certificate
-        Its audit says ``"certified"``.
+        Value, bound and gap; the verdict of its audit is ``"certified"``.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
 
     Notes
     -----
-    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier.
+    O(n m) integer operations, plus one per non-zero of the rows with a multiplier.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     found = prove(solution.problem, mechanism, multipliers_of(solution))
     if gap is not None and found.relative_gap > gap:
         raise CertificateError(
-            f"the certified gap is {found.relative_gap:.3g}, more than the {gap:.3g} asked for",
+            f"the certified gap is {found.relative_gap:.3g}, more than the requested {gap:.3g}",
             where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound {in_float(found.bound):.12g}",
             do="solve again with solver='highs', or with tighter tolerances",
         )

@@ -1,4 +1,4 @@
-"""The multipliers of a bound, translated from a solver's duals; nothing here is trusted."""
+"""A solver's duals as the multipliers of a certificate's bound; nothing in this translation is trusted."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from ldpopt.solving.solution import Solution
 
 
 def multipliers_of(solution: Solution) -> Multipliers:
-    """Read a solver's duals."""
+    """The multipliers of a solution's program."""
     program, outcome = solution.program, solution.outcome
     if program is None or outcome is None or outcome.row_duals is None:
-        raise CertificateError(f"{solution.solver} gave no duals", do="solve with highs, cbc or cvxpy")
+        raise CertificateError(f"{solution.solver} returned no duals", do="solve with highs, cbc or cvxpy")
     return read_multipliers(solution.problem, program, outcome.row_duals)
 
 
 def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
-    """Read the duals of a program's rows."""
+    """The multipliers of a program's rows; duals that are not finite count as 0."""
     duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
     if problem.utility.sense == "loss":
         duals = -duals
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
-    written = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-    pairs, blocks = _split_blocks(written, is_tied=bool(written) and problem.ties() is not None)
+    blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
+    pairs, others = _split_blocks(blocks, is_tied=bool(blocks) and problem.ties() is not None)
     form = program.structure.form
     row_sums = named["row_sum"] if form == "compact" else None
     worst_case = _worst_case(problem, np.abs(named["worst_case"])) if "worst_case" in named else None
-    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), tuple(blocks))
+    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), tuple(others))
 
 
-def _worst_case(problem: Problem, found: Float) -> Float:
-    """Weights of inputs that may be the worst case; a solver's noise on others would count with their true gains."""
-    counted = np.where(may_be_worst(problem), found, 0.0)
-    return counted if counted.any() else found
+def _worst_case(problem: Problem, weights: Float) -> Float:
+    """Weights of the inputs that may be the worst case; rounding errors at others would count with their true gains."""
+    counted = np.where(may_be_worst(problem), weights, 0.0)
+    return counted if counted.any() else weights
 
 
 def _split_blocks(
     written: list[tuple[str, RowBlock, Float]], *, is_tied: bool
 ) -> tuple[list[PairRows], list[tuple[RowBlock, Float]]]:
-    """Separate privacy rows that a tied notion implies from all other blocks with their multipliers."""
+    """Separate privacy rows that a notion with ties implies from all other blocks, with their multipliers."""
     pairs: list[PairRows] = []
     blocks: list[tuple[RowBlock, Float]] = []
     for name, block, values in written:
@@ -58,9 +58,9 @@ def _split_blocks(
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
-    """Read the pairs and events of a notion's rows with positive multipliers; None if they are other rows.
+    """The pairs and events of a notion's rows with positive multipliers; None if the rows have another shape.
 
-    Rows of one entry, which must be 0, are left out: the statement implies them.
+    Rows of one entry, which must be 0, are left out: the problem implies them.
     """
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]

@@ -16,9 +16,8 @@ import numpy as np
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
-from ldpopt.processes.board import Lost
 from ldpopt.processes.checkpoint import Checkpoint
-from ldpopt.processes.run import run
+from ldpopt.processes.pool import Lost, run
 from ldpopt.studies.ranks import Friedman, friedman, friedman_statistic
 
 if TYPE_CHECKING:

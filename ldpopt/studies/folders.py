@@ -16,14 +16,12 @@ import numpy as np
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import count_file
-from ldpopt.mechanism.asking import Asking
+from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.origins import of_reports
-from ldpopt.mechanism.partitions import seed_of, spawned
-from ldpopt.mechanism.privatizing import Rule, privatize_file
-from ldpopt.mechanism.sampling import Random
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import Finished, run
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.mechanism.sampling import Random, child_seed, seed_of
+from ldpopt.processes.pool import Finished, Lost, run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
@@ -60,7 +58,7 @@ def privatize_folder(
     source, target : path
         Folders; every file of the source that ends in ``.parquet`` or ``.pq`` has one of the same name in the target.
         On a cluster, every worker has to see both.
-    questions : mapping column -> Mechanism, design, Problem or Rule, or Survey
+    questions : mapping column -> Mechanism, design, Problem or Question, or Survey
         How each column becomes reports.
     keep : sequence of str
         Other columns to copy, unprotected; default: ``()``.
@@ -97,7 +95,7 @@ def privatize_folder(
         After Ctrl-C or SIGTERM; the files that are finished stay.
     """
     survey = survey_of(questions)
-    rules, kept = survey.rules, survey.kept(keep)
+    rules, kept = survey.questions, survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
     folder, goal = Path(source), Path(target)
     names = _names(folder)
@@ -111,10 +109,10 @@ def privatize_folder(
             require_raw(origin, rules, _schema(folder / name).names, str(folder / name))
     with _told("cannot write the folder", goal):
         (goal / PARTS).mkdir(parents=True, exist_ok=True)
-    new = of_reports(rules, kept, keyed, survey.asking)
+    new = origin_of_reports(rules, kept, keyed, survey.one_question)
     finished = _finished(goal, {name: merged(new, origin) for name, origin in before.items()})
     seeds = None if rng is None else seed_of(rng)
-    how = (keyed, survey.asking, again, shows_values())
+    how = (keyed, survey.one_question, again, shows_values())
     task = _Privatize(folder.resolve(), goal.resolve(), rules, kept, seeds, *how)
     points = {name: (name, number) for number, name in enumerate(names) if name not in finished}
     total, done = len(names), len(finished)
@@ -140,7 +138,7 @@ def count_folder(
     ----------
     folder : path
         What `privatize_folder` wrote. On a cluster, every worker has to see it.
-    questions : mapping column -> Mechanism, design, Problem or Rule, or Survey
+    questions : mapping column -> Mechanism, design, Problem or Question, or Survey
         What drew each column.
     weights : str, optional
         Column with the weight of each person; default: all 1.
@@ -185,11 +183,11 @@ class _Privatize:
 
     source: Path
     target: Path
-    rules: dict[str, Rule]
+    rules: dict[str, Question]
     keep: tuple[str, ...]
     seed: np.random.SeedSequence | None
     keyed: Keyed | None
-    asking: Asking | None
+    one_question: OneQuestion | None
     again: bool
     shows: bool
 
@@ -201,10 +199,10 @@ class _Privatize:
         if (self.target / name).exists():  # a cluster does a task again whose result it has lost
             return _rows(self.target / name)
         part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
-        rng = None if self.seed is None else spawned(self.seed, number)
+        rng = None if self.seed is None else child_seed(self.seed, number)
         try:
-            how: dict[str, Any] = {"keep": self.keep, "rng": rng, "keyed": self.keyed, "asking": self.asking}
-            how["again"] = self.again
+            how: dict[str, Any] = {"keep": self.keep, "rng": rng, "keyed": self.keyed, "again": self.again}
+            how["one_question"] = self.one_question
             rows = privatize_file(self.source / name, part, self.rules, **how)
             with _told("cannot write the file", self.target / name):
                 return self._published(part, self.target / name, rows)

@@ -15,8 +15,8 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.plain import plain
 from ldpopt.problem.problem import Problem
-from ldpopt.processes.board import Lost
 from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.pool import Lost
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve

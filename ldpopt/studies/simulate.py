@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimation.inversion import normal_quantile
+from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.utility import Utility
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import run
+from ldpopt.processes.pool import Lost, run
 from ldpopt.studies.surveyed import Held, Key, Prepared, Setting, Surveys, record_of
 from ldpopt.studies.table import write_csv
 

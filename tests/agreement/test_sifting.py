@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases
-from ldpopt.solving.methods.sifting_problem import SiftingProblem
+from ldpopt.solving.methods.output_sifting import SiftingProblem
 
 FEW_AT_FIRST = lo.Limits(whole_entries=0)
 """Sift at any size: so small, all outputs would be tried at once."""

@@ -30,7 +30,7 @@ SOLVERS = {
 }
 
 
-class Scipy:
+class Scipy(solvers.Solver):
     """A plug-in: scipy's linprog, which knows one-sided rows only and minimises."""
 
     name = "scipy"
@@ -109,7 +109,7 @@ def test_a_time_limit_is_a_positive_number(limit):
         lo.solve(lo.Problem([1.0], "identity", lo.PureLDP(1)), time_limit=limit)
 
 
-class Faulty:
+class Faulty(solvers.Solver):
     """HiGHS with one fault."""
 
     name = "faulty"

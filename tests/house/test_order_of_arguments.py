@@ -8,11 +8,12 @@ from types import ModuleType
 from typing import Any
 
 import ldpopt
+from ldpopt.studies.sweep import Row
 
 BUDGETS = {"epsilon", "epsilons", "privacy"}
 BEGIN_WITH_THE_BUDGET = {"extreme_points", "polytope"}
 """Besides notions and `ldpopt.mean`: the polytope of a notion is a fact of the notion."""
-RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, ldpopt.studies.sweep.Row}
+RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, Row}
 """Results, which no user makes."""
 
 

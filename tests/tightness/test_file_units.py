@@ -17,7 +17,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.documents import Entry
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
-from ldpopt.solving import claims
+from ldpopt.solving import gap_check
 from ldpopt.solving.exact.simplex import StandardForm, canonical_form, improve
 from ldpopt.solving.formulation import _pairwise_size, formulate, program_of_pairs, size
 from ldpopt.solving.methods.method import RawSolution
@@ -209,7 +209,7 @@ def raw(duals: Any, *, status: Any = Status.OPTIMAL) -> Any:
 @pytest.mark.parametrize("most", [0, 10**9])
 def test_what_multipliers_prove_decides_whether_it_is_optimal(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row sums priced at 3/8 prove 3/4; a price of ``d`` more proves ``d`` more, in floats and in integers."""
-    monkeypatch.setattr(claims, "EXACT_NONZEROS", most)
+    monkeypatch.setattr(gap_check, "EXACT_NONZEROS", most)
     problem = lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"))
     solution = lo.solve(problem, form="pairwise", solver="highs")
     assert solution.outcome is not None
@@ -218,7 +218,8 @@ def test_what_multipliers_prove_decides_whether_it_is_optimal(most: int, monkeyp
     at = {span.name: span for span in PROGRAM.rows}["row_sum"].start
 
     def status(duals: Any, gap: float, **changes: Any) -> Status:
-        found: Status = claims.believed(claims.proved(replace(raw(duals), **changes), problem), gap).outcome.status
+        measured = gap_check.repair_and_measure(replace(raw(duals), **changes), problem)
+        found: Status = gap_check.check_gap(measured, gap).outcome.status
         return found
 
     assert status(best, 1e-12) is Status.OPTIMAL
@@ -232,14 +233,14 @@ def test_what_multipliers_prove_decides_whether_it_is_optimal(most: int, monkeyp
     assert status(off[:-1], 0.0) is Status.OPTIMAL  # other rows: nothing is known
     assert status(best, 0.3, channel=np.full((2, 2), 0.5)) is Status.FAILED
     assert status(best, 0.34, channel=np.full((2, 2), 0.5)) is Status.OPTIMAL
-    assert claims.bound_in_floats(PROGRAM, best, raw(best).outcome.point) == pytest.approx(0.75, abs=1e-12)
-    assert claims.bound_in_floats(PROGRAM, off, raw(best).outcome.point) == pytest.approx(0.76, abs=1e-12)
+    assert gap_check.bound_in_floats(PROGRAM, best, raw(best).outcome.point) == pytest.approx(0.75, abs=1e-12)
+    assert gap_check.bound_in_floats(PROGRAM, off, raw(best).outcome.point) == pytest.approx(0.76, abs=1e-12)
 
 
 def test_infinite_sides_stand_at_the_point_and_a_little_beyond() -> None:
     def most(*given: Any) -> float:
         with np.errstate(invalid="ignore"):
-            return claims._most(*given)
+            return gap_check._largest_sum(*given)
 
     one, zero, infinite = np.array([2.0]), np.array([0.0]), np.array([np.inf])
     assert most(one, -infinite, np.array([3.0]), zero) == 6.0
@@ -264,8 +265,10 @@ def test_counts_of_a_form_are_those_of_its_program(notion: Any, kind: Any, objec
 def test_a_program_of_all_pairs_and_outputs_is_the_pairwise_one() -> None:
     problem = lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))
     whole = formulate(problem, "pairwise")
-    pair, output = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
-    some = program_of_pairs(problem, pair, output)
+    ties = problem.ties()
+    assert ties is not None
+    first, second = (np.repeat(inputs, 3) for inputs in ties.pairs())
+    some = program_of_pairs(problem, first, second, np.tile(np.arange(3), 6), np.full(18, ties.ratio(up=False)))
     dense = [{tuple(row) for row in program.matrix.toarray().round(12).tolist()} for program in (whole, some)]
     assert dense[0] == dense[1]
     assert _pairwise_size(None, 3, 2) == (18, 30)

@@ -10,10 +10,7 @@ from scipy.stats import chisquare
 
 from ldpopt import mean
 from ldpopt.errors import StatementError
-from ldpopt.mean.laplace import geometric
-from ldpopt.mechanism.sampling import BITS, bit_source
-
-TOTAL = 2**BITS
+from ldpopt.mechanism.exact_draws import TOTAL
 
 
 class SmallPiecewise(mean.Piecewise):
@@ -33,7 +30,7 @@ BANDED = [SmallPiecewise, SmallSquareWave]
 
 def band_rows(protocol):
     """Each row from the definition: the band's mass spread over its cells, the rest over all."""
-    share = Fraction(protocol.law.mass, TOTAL)
+    share = Fraction(protocol.levels.mass, TOTAL)
     width, cells = protocol.band_cells, protocol.cells
     rows = []
     for start in range(cells - width + 1):
@@ -133,33 +130,6 @@ def test_rounded_answers_stay_among_the_points():
         for banded in (mean.Piecewise(epsilon), mean.SquareWave(epsilon)):
             high = np.full(2000, banded.domain[1])
             assert banded.privatize(high, rng=1).max() <= banded.report_range[1]
-
-
-@pytest.mark.parametrize("bits", [1, 3, 6])
-def test_geometric(bits):
-    total = 2**bits
-    drawn = geometric(bits, 60_000, bit_source(3))
-    law = (1 - 1 / total) ** np.arange(6 * total) / total
-    seen = np.bincount(np.minimum(drawn, 6 * total), minlength=6 * total + 1)
-    expected = np.append(law, 1 - law.sum()) * 60_000
-    assert (
-        chisquare(
-            seen[expected > 1], expected[expected > 1] * seen[expected > 1].sum() / expected[expected > 1].sum()
-        ).pvalue
-        > 1e-6
-    )
-    assert len(geometric(bits, 0, bit_source(3))) == 0
-    assert len(geometric(bits, 1, bit_source(3))) == 1
-
-
-def test_acceptance_has_the_probability_that_the_proof_states():
-    """All words of two bits, falls counted one by one: the run from u is even with probability (1 - 1/T)**u."""
-    total = 4
-
-    def even(u):
-        return 1 - sum(even(w) for w in range(u)) * Fraction(1, total)
-
-    assert [even(u) for u in range(total)] == [Fraction(3, 4) ** u for u in range(total)]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])

@@ -140,7 +140,7 @@ def signs(m):
 
 def corner_rows(protocol):
     """Law of the report for each corner, from the definition: a share for the open half-space, the rest for all."""
-    share, corners = Fraction(protocol.law.mass, TOTAL), signs(protocol.attributes)
+    share, corners = Fraction(protocol.levels.mass, TOTAL), signs(protocol.attributes)
     near = int(np.count_nonzero(corners @ corners[0] > 0))
     return [[share / near * bool(z @ v > 0) + (1 - share) / len(corners) for z in corners] for v in corners]
 

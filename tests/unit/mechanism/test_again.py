@@ -26,7 +26,8 @@ from ldpopt import (
     privatize_folder,
 )
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 from ldpopt.tables.origin import read_origin
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
@@ -53,14 +54,14 @@ def answers(rows: int = 200) -> pd.DataFrame:
 def reports(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A file in which column ``a`` has reports, and the others are copied."""
     source, target = (tmp_path / f"{name}.{request.param}" for name in ("in", "rep"))
-    privatize_file(write(source, answers()), target, {"a": Rule(COIN)}, keep=["b", "age"], rng=1)
+    privatize_file(write(source, answers()), target, {"a": Question(COIN)}, keep=["b", "age"], rng=1)
     return target
 
 
 def test_a_second_time_is_refused_and_leaves_nothing(reports: Path) -> None:
     twice = reports.with_name("twice" + reports.suffix)
     ways: tuple[Callable[..., Any], ...] = (
-        lambda **how: privatize_file(reports, twice, {"a": Rule(COIN)}, **how),
+        lambda **how: privatize_file(reports, twice, {"a": Question(COIN)}, **how),
         lambda **how: SURVEY.privatize_file(reports, twice, **how),
     )
     for way in ways:
@@ -93,12 +94,12 @@ def test_a_link_has_the_origin_of_its_file(reports: Path) -> None:
     link = reports.with_name("link" + reports.suffix)
     link.symlink_to(reports)
     with pytest.raises(ModelFileError, match=ALREADY):
-        privatize_file(link, reports.with_name("out.csv"), {"a": Rule(COIN)})
+        privatize_file(link, reports.with_name("out.csv"), {"a": Question(COIN)})
 
 
 def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_they_are(reports: Path) -> None:
     both, end = (reports.with_name(name + reports.suffix) for name in ("both", "end"))
-    privatize_file(reports, both, {"b": Rule(FRESH)}, keep=["a", "age"], rng=2)
+    privatize_file(reports, both, {"b": Question(FRESH)}, keep=["a", "age"], rng=2)
     origin = read_origin(str(both)) or {}
     digests = {name: entry["digest"] for name, entry in origin["questions"].items()}
     assert digests == {"a": COIN.digest, "b": FRESH.digest}
@@ -108,7 +109,7 @@ def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_the
     assert Counts.of(COIN, both, column="a").n_reports == Counts.of(FRESH, both, column="b").n_reports == 200
     for column in ("a", "b"):
         with pytest.raises(ModelFileError, match=f"column '{column}' has reports already"):
-            privatize_file(both, end, {column: Rule(COIN)})
+            privatize_file(both, end, {column: Question(COIN)})
     with pytest.raises(ModelFileError, match="copied unprotected"):
         Counts.of(COIN, both, column="age")
 
@@ -123,18 +124,18 @@ def test_a_renamed_column_is_refused_and_one_that_is_new_is_not(reports: Path) -
         changed = table.rename_columns(["smoker", *table.column_names[1:]]).append_column("c", table["b"])
         pq.write_table(changed.replace_schema_metadata(table.schema.metadata), reports)  # which renaming drops
     with pytest.raises(ModelFileError, match=r"'smoker' may have the reports of 'a'(.|\n)*again"):
-        privatize_file(reports, end, {"smoker": Rule(COIN)})
-    assert privatize_file(reports, end, {"b": Rule(COIN)}) == 200  # copied as it was
+        privatize_file(reports, end, {"smoker": Question(COIN)})
+    assert privatize_file(reports, end, {"b": Question(COIN)}) == 200  # copied as it was
     write(reports, frame.assign(c=frame["b"]))
-    assert privatize_file(reports, reports.with_name("new.csv"), {"c": Rule(COIN)}) == 200
+    assert privatize_file(reports, reports.with_name("new.csv"), {"c": Question(COIN)}) == 200
 
 
 def test_both_layers_are_needed_to_estimate(reports: Path) -> None:
     many = reports.with_name("many" + reports.suffix)
     write(many, pd.DataFrame({"a": ["yes"] * 9000 + ["no"] * 1000}))
     one, two = (reports.with_name(name + reports.suffix) for name in ("one", "two"))
-    privatize_file(many, one, {"a": Rule(COIN)}, rng=3)
-    privatize_file(one, two, {"a": Rule(FRESH)}, rng=4, again=True)
+    privatize_file(many, one, {"a": Question(COIN)}, rng=3)
+    privatize_file(one, two, {"a": Question(FRESH)}, rng=4, again=True)
     for layer in (COIN, FRESH):
         with pytest.raises(ModelFileError, match="privatized 2 times"):
             Counts.of(layer, two, column="a")
@@ -146,14 +147,14 @@ def test_both_layers_are_needed_to_estimate(reports: Path) -> None:
 def test_a_failed_run_leaves_the_old_reports_with_their_origin(reports: Path) -> None:
     bad = write(reports.with_name("bad" + reports.suffix), pd.DataFrame({"a": ["no", "perhaps"]}))
     with pytest.raises(StatementError, match="unknown answer"):
-        privatize_file(bad, reports, {"a": Rule(COIN)})
+        privatize_file(bad, reports, {"a": Question(COIN)})
     with pytest.raises(ModelFileError, match=ALREADY):
-        privatize_file(reports, reports.with_name("end.csv"), {"a": Rule(COIN)})
+        privatize_file(reports, reports.with_name("end.csv"), {"a": Question(COIN)})
 
 
 def test_tables_of_arrow_carry_it(tmp_path: Path) -> None:
     source = write(tmp_path / "in.parquet", answers())
-    privatize_file(source, tmp_path / "rep.parquet", {"a": Rule(COIN)}, keep=["b", "age"])
+    privatize_file(source, tmp_path / "rep.parquet", {"a": Question(COIN)}, keep=["b", "age"])
     table = pq.read_table(tmp_path / "rep.parquet")
     for call in (lambda: COIN.privatize(table, "a"), lambda: SURVEY.privatize(table)):
         with pytest.raises(ModelFileError, match=ALREADY):
@@ -206,4 +207,4 @@ def test_an_origin_that_cannot_be_read_is_told(reports: Path) -> None:
         beside = reports.with_name(reports.name + ".origin.json")
         beside.write_text(json.dumps({"format": "ldpopt reports 9"}))
         with pytest.raises(LdpoptError, match="another format"):
-            privatize_file(reports, reports.with_name("end.csv"), {"a": Rule(COIN)})
+            privatize_file(reports, reports.with_name("end.csv"), {"a": Question(COIN)})

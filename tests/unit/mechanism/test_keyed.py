@@ -18,7 +18,9 @@ from builders import run_cli
 from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.keyed import Keyed, KeyedDraws
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 KEY = SecretKey(bytes(range(32)))
@@ -31,7 +33,7 @@ def listed(column):
 
 
 def test_the_words_are_those_of_the_stated_hash() -> None:
-    words = KEY.words("smokes", COIN.digest, np.array([1, 0]), [b"17", b"x"])
+    words = KeyedDraws(KEY, "smokes", [b"17", b"x"]).words(COIN.digest, np.array([1, 0]))
     for word, code, name in zip(words.tolist(), (1, 0), (b"17", b"x"), strict=True):
         message = (6).to_bytes(8, "little") + b"smokes" + bytes.fromhex(COIN.digest) + code.to_bytes(8, "little") + name
         digest = hashlib.blake2b(message, key=bytes(range(32)), person=b"ldpopt-draw-1", digest_size=8).digest()
@@ -55,11 +57,9 @@ def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path)
         ("parquet", frame.to_parquet, pd.read_parquet),
     ):
         write(tmp_path / f"in.{ending}")
-        from ldpopt.mechanism.keyed import Keyed
-
         for keep in ([], ["id"]):
             out = tmp_path / f"out.{ending}"
-            privatize_file(tmp_path / f"in.{ending}", out, {"a": Rule(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
+            privatize_file(tmp_path / f"in.{ending}", out, {"a": Question(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
             assert read(out)["a"].tolist() == expected
             assert list(read(out).columns) == ["a", *keep]
 
@@ -93,7 +93,7 @@ def test_the_masses_are_those_of_the_mechanism() -> None:
 
 def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
     frame = pd.DataFrame({"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]})
-    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     found = survey.privatize(frame, key=KEY, id="id")
     assert found["a"].isna().tolist() == [False, True, False]
     assert found["a"].tolist()[::2] == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
@@ -118,11 +118,9 @@ def test_ids_that_are_none_are_refused(ids, what) -> None:
 
 
 def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None:
-    from ldpopt.mechanism.keyed import Keyed
-
     pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
-        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Rule(COIN)}, keyed=Keyed(KEY, "country"))
+        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Question(COIN)}, keyed=Keyed(KEY, "country"))
     assert not (tmp_path / "out.csv").exists()
 
 

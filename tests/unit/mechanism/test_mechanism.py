@@ -162,8 +162,8 @@ def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path)
     path = tmp_path / "m.json"
     Mechanism(COIN).save(path)
     before = path.read_text()
-    for label in (None, (0, (1, 2)), frozenset({1}), ("a", None)):
-        with pytest.raises(MechanismError, match="cannot be written as JSON"):
+    for label in (None, frozenset({1}), ("a", None)):
+        with pytest.raises(StatementError, match="cannot be written as JSON"):
             Mechanism(COIN, ["b", label]).save(path)
         assert path.read_text() == before
 
@@ -180,7 +180,6 @@ def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path)
         '{"channel": [[1]], "inputs": ["a"]}',
         '{"channel": [[NaN]], "inputs": ["a"], "outputs": ["a"]}',
         '{"channel": [[0.5]], "inputs": ["a"], "outputs": ["a"]}',
-        '{"channel": [[1]], "inputs": [[["a"]]], "outputs": ["a"]}',
         '{"channel": [[1]], "inputs": [{"a": 1}], "outputs": ["a"]}',
         '{"channel": [[1]], "inputs": [null], "outputs": ["a"]}',
         '{"channel": [[1]], "inputs": 3, "outputs": ["a"]}',

@@ -13,11 +13,11 @@ import pytest
 from builders import run_cli
 from ldpopt import Counts, GraphDP, Mechanism, Problem, PureLDP, SecretKey, Survey, __version__, solve
 from ldpopt.errors import ModelFileError
-from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 OTHER = Mechanism([[0.6, 0.4], [0.4, 0.6]], ["no", "yes"])
-SURVEY = Survey({"a": COIN, "b": Rule(OTHER, "leave_out")})
+SURVEY = Survey({"a": COIN, "b": Question(OTHER, "leave_out")})
 FRAME = pd.DataFrame({"a": ["no", "yes"] * 50, "b": ["yes", None] * 50, "age": range(100), "id": range(100)})
 
 

@@ -124,16 +124,16 @@ def test_layers_by_hand():
 
 def test_a_broken_partition_is_not_certified():
     part = NeighborPartition([(0, 1), (20, 21)], 0.5)
-    part._closed_form.gaps_closed_at = 4  # an n that is assumed, not checked
+    part.neighbor_layers.gaps_closed_at = 4  # an n that is assumed, not checked
     with pytest.raises(CertificateError, match="not converged"):
         part.certify()
     part = NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5)
-    part._widened_unions[0][2].pop()
+    part.neighbor_layers.widened[0][2].pop()
     with pytest.raises(CertificateError, match="leaves layer 2"):
         part.certify()
     part = NeighborPartition({1, 5}, 0)
-    table, start, n = part._integers
-    part.__dict__["_integers"] = np.where(table == 3, 4, table), start, n
+    table = part.neighbor_layers.table
+    table[table == 3] = 4
     with pytest.raises(CertificateError, match="changes the level"):
         part.certify()
 

@@ -10,8 +10,7 @@ from ldpopt import constraints
 from ldpopt.errors import LimitReachedError
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
-from ldpopt.solving.constant import with_constant_report
-from ldpopt.solving.solution import Solution
+from ldpopt.solving.solution import Solution, with_constant_report
 
 PRIOR, WORTH = np.array([0.5, 0.2, 0.3]), np.array([[0.0, 1.0, 4.0], [3.0, 0.0, 2.0], [5.0, 1.5, 0.0]])
 ONE_CONSTRAINT = [constraints.linear(np.eye(3), lower=0.1)]

@@ -14,7 +14,7 @@ from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior import central_path
-from ldpopt.solving.interior.steps import follow_path
+from ldpopt.solving.interior.path_following import follow_path
 from ldpopt.testing import dense_program
 
 MODELS = Path(__file__).parents[3] / "models"

@@ -16,8 +16,7 @@ from builders import cases, random_problem
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.events import EventProgram
-from ldpopt.solving.methods.event_interior import EventInteriorPoint
-from ldpopt.solving.methods.event_pricing import nested_events, price
+from ldpopt.solving.methods.event_interior import EventInteriorPoint, nested_events, price
 from ldpopt.solving.methods.method import Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -45,7 +44,7 @@ def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, object
     answer, rows = lo.solve(case, limits=AT_ONCE), lo.solve(case, solver="highs")
     assert rows.solver == "highs (compact)"
     assert answer.solver == "event interior (compact)"
-    assert any(note.startswith("handed over to the event interior point") for note in answer.notes)
+    assert any(note.startswith("switched to the event interior point") for note in answer.notes)
     assert answer.value == pytest.approx(rows.value, rel=1e-9)
     proof = lo.certify(answer)
     assert proof.relative_gap < 1e-9
@@ -107,7 +106,7 @@ def test_large_systems_go_back_to_row_generation_and_a_note_says_so():
     case = problem(8, 1.0, 0.05, 3)
     answer = lo.solve(case, limits=replace(AT_ONCE, event_entries=10))
     assert answer.solver == "highs (compact)"
-    assert any("need too large a system" in note and "row generation goes on" in note for note in answer.notes)
+    assert any("need too large a system" in note and "row generation continues" in note for note in answer.notes)
     assert lo.certify(answer).relative_gap < 1e-9
 
 

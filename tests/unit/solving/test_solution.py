@@ -38,7 +38,7 @@ def test_an_answer_has_every_part(solver):
     assert set(answer.reduced_costs) == {"Q", "M"}
     assert answer.solver == f"{solver} (compact)"
     assert answer.runtime > 0
-    assert answer.notes == (f'direct: solver="{solver}" was asked for',)
+    assert answer.notes == (f'direct: solver="{solver}" was requested',)
     assert repr(answer).startswith("Solution(optimal, value=0.")
 
 
@@ -115,7 +115,7 @@ def test_only_problems_are_solved():
 @pytest.mark.parametrize(
     "problem, words",
     [
-        (Problem([1.0], "identity", PureLDP(1.0)), "one input only"),
+        (Problem([1.0], "identity", PureLDP(1.0)), "only one input"),
         (Problem(THIRDS, "identity", PureLDP(0)), "constant row"),
         (Problem(THIRDS, "identity", ApproximateLDP(1.0, 1.0)), "protects nobody"),
         (Problem(THIRDS, "identity", PureLDP(50)), r"below 2\*\*-53"),
@@ -154,7 +154,7 @@ def test_a_gap_that_is_too_large_is_refused():
     answer = solve(Problem(THIRDS, "identity", PureLDP(1.0)), solver="cbc")
     gap = certify(answer).relative_gap
     assert certify(answer, gap=2 * gap + 1e-9).relative_gap == gap
-    with pytest.raises(CertificateError, match="more than the -1 asked for"):
+    with pytest.raises(CertificateError, match="more than the requested -1"):
         certify(answer, gap=-1.0)
 
 

@@ -14,8 +14,7 @@ from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constrai
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy import Notion
-from ldpopt.processes.board import Lost
-from ldpopt.processes.run import Finished
+from ldpopt.processes.pool import Finished, Lost
 from ldpopt.studies.points import Case, Grid, Place
 from ldpopt.studies.sweep import sweep
 

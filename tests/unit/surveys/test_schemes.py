@@ -13,35 +13,34 @@ from builders import thorough_or
 from ldpopt import Mechanism, PureLDP, SecretKey, Survey, Workload, compare_schemes, design
 from ldpopt.errors import StatementError
 from ldpopt.frequencies import RandomizedResponse
-from ldpopt.mechanism.asking import Asking
-from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.questions import OneQuestion, Question
 
 
 def question(size, epsilon):
     return RandomizedResponse(list(range(size)), epsilon).mechanism
 
 
-def joint_law(mechanisms, asking):
+def joint_law(mechanisms, one_question):
     """Probability of every row of reports under every row of answers, from the definition."""
     count = len(mechanisms)
     answers = list(itertools.product(*(range(len(one.inputs)) for one in mechanisms)))
     law = []
     for row in answers:
         total = 0
-        for place in range(count) if asking else [None]:
+        for place in range(count) if one_question else [None]:
             columns = []
             for other, (one, answer) in enumerate(zip(mechanisms, row, strict=True)):
                 own = one.channel[answer]
                 if place is None or other == place:
-                    columns.append(own if place is None or asking.fake else np.append(own, 0.0))
-                elif asking.fake:
+                    columns.append(own if place is None or one_question.fake_data else np.append(own, 0.0))
+                elif one_question.fake_data:
                     columns.append(one.channel.mean(axis=0))
                 else:
                     columns.append(np.append(np.zeros_like(own), 1.0))  # no report
             part = columns[0]
             for column in columns[1:]:
                 part = np.multiply.outer(part, column)
-            total = total + part / (count if asking else 1)
+            total = total + part / (count if one_question else 1)
         law.append(total.ravel())
     return answers, np.array(law)
 
@@ -56,7 +55,7 @@ def largest_loss(law, pairs):
 def test_the_budget_of_a_person_is_the_true_one(sizes, scheme):
     mechanisms = [question(size, 0.9) for size in sizes]
     survey = Survey({f"q{place}": one for place, one in enumerate(mechanisms)}, scheme=scheme)
-    answers, law = joint_law(mechanisms, survey.asking)
+    answers, law = joint_law(mechanisms, survey.one_question)
     assert law.sum(axis=1) == pytest.approx(1)
     every = list(itertools.permutations(range(len(answers)), 2))
     assert largest_loss(law, every) == pytest.approx(survey.epsilon, abs=1e-9)
@@ -69,7 +68,7 @@ def test_fake_data_amplify_for_one_attribute_of_equal_size_and_not_for_others():
     amplified = math.log(count * (math.exp(epsilon) - 1) + 1)
     for sizes, holds in (((3, 3), True), ((2, 6), False)):
         mechanisms = [question(size, amplified) for size in sizes]
-        answers, law = joint_law(mechanisms, Asking(count, fake=True))
+        answers, law = joint_law(mechanisms, OneQuestion(count, fake_data=True))
         every = list(itertools.permutations(range(len(answers)), 2))
         near = [(x, y) for x, y in every if sum(a != b for a, b in zip(answers[x], answers[y], strict=True)) == 1]
         assert (largest_loss(law, near) <= epsilon + 1e-9) is holds
@@ -136,7 +135,7 @@ def test_each_person_is_asked_one_question_the_same_with_a_key():
 def test_fake_data_need_frequencies_and_no_missing_answers():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     best = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
-    for other, what in ((Rule(coin, "leave_out"), "missing answers are left out"), (best, "for other numbers")):
+    for other, what in ((Question(coin, "leave_out"), "missing answers are left out"), (best, "for other numbers")):
         with pytest.raises(StatementError, match=what):
             Survey({"a": coin, "b": other}, scheme="fake_data")
     with pytest.raises(StatementError, match="unknown scheme 'spilt'"):

@@ -13,7 +13,7 @@ import pytest
 
 from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import StatementError
-from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 BEST = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
@@ -55,7 +55,7 @@ def test_one_pass_over_tables_and_files(tmp_path):
 def test_counts_of_shards():
     reports = SURVEY.privatize(PEOPLE, rng=1)
     parts = [SURVEY.count(reports[:500]), SURVEY.count(reports[500:])]
-    both = {name: parts[0][name] + parts[1][name] for name in SURVEY.rules}
+    both = {name: parts[0][name] + parts[1][name] for name in SURVEY.questions}
     whole = SURVEY.estimate(reports)
     assert all(SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole)
     with pytest.raises(StatementError, match="no counts of question 'income'"):
@@ -68,7 +68,7 @@ def test_counts_of_shards():
 
 def test_missing_answers_by_question():
     table = pd.DataFrame({"a": ["no", None, "yes"], "b": ["yes", "no", "no"]})
-    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     assert survey.unprotected == ("a",)
     reports = survey.privatize(table, rng=1)
     assert reports["a"].isna().tolist() == [False, True, False]
@@ -104,7 +104,7 @@ def test_a_question_alone_is_its_mechanism():
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> None:
     best = design(Workload.frequencies([f"a{k}" for k in range(30)]), PureLDP(1.0))
-    survey = Survey({"answer": Rule(COIN, "leave_out"), "place": best})
+    survey = Survey({"answer": Question(COIN, "leave_out"), "place": best})
     plain = pd.DataFrame({"answer": ["no", None, "yes"] * 500, "place": ["a3"] * 1500, "id": range(1500)})
     table = {"pandas": lambda: plain, "polars": lambda: pl.from_pandas(plain), "pyarrow": lambda: pa.table(plain)}[
         library
@@ -149,7 +149,7 @@ def test_reports_of_whole_numbers_are_read_in_dataframes_as_in_files(labels, ent
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, NUMBERED[labels])
     codes = [0, 1, 2, 2, 1, 2] * 5
     table = LIBRARIES[library]({"q": COLUMNS[entries](codes)})
-    survey = Survey({"q": Rule(mechanism, "leave_out")})
+    survey = Survey({"q": Question(mechanism, "leave_out")})
     expected = Counts.of(mechanism, [mechanism.outputs[code] for code in codes])
     assert survey.count(table) == {"q": expected}
     assert Counts.of(mechanism, table, column="q", missing="leave_out") == expected

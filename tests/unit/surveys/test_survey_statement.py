@@ -55,17 +55,21 @@ def test_shares_stated_budgets_and_equal_parts_never_exceed_the_total(folder: Pa
         questions = "".join(f'[question.q{place}]\nlabels = ["a", "b"]\n' for place in range(count))
         Path("t.toml").write_text(f"epsilon = {total}\n{questions}")
         survey = Survey.from_toml("t.toml")
-        assert survey.odds <= survey.stated.enclosure()[0]
-        assert 0.999 * float(survey.stated) < survey.epsilon < float(survey.stated) + 1e-12
+        assert survey.odds <= survey.limit.enclosure()[0]
+        assert 0.999 * float(survey.limit) < survey.epsilon < float(survey.limit) + 1e-12
 
 
 def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
     survey = Survey.from_toml("s.toml")
     survey.save("s.json")
     twin = Survey.load("s.json")
-    assert (twin.rules, twin.budgets, twin.title, twin.scheme) == (survey.rules, survey.budgets, "Habits", "split")
-    assert twin.designs["income"].workload.names == survey.designs["income"].workload.names
-    assert (twin.rules["income"].missing_answer, twin.rules["drinks"].missing) == ("no answer", "leave_out")
+    assert twin.budgets == survey.budgets
+    for name, question in twin.questions.items():
+        other = survey.questions[name]
+        assert (question.randomizer, question.missing) == (other.randomizer, other.missing)
+    assert (twin.title, twin.scheme) == ("Habits", "split")
+    assert twin.questions["income"].source.workload.names == survey.questions["income"].source.workload.names
+    assert (twin.questions["income"].missing_answer, twin.questions["drinks"].missing) == ("no answer", "leave_out")
     reports = survey.privatize(pd.read_csv("answers.csv", keep_default_na=True), rng=1)
     for name, told in twin.estimate(reports).items():
         assert told.values == pytest.approx(survey.estimate(reports)[name].values)
@@ -90,7 +94,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         ("labels", "lables", "unknown key 'lables'"),
         ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
         ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
-        ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label says nothing here"),
+        ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label has no effect here"),
         ('missing = "leave"', "values = [1, 2, 3]", "values are those of a mean"),
         ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
         ("epsilon = 3.0", "epsilon = -1", "epsilon"),
@@ -112,7 +116,7 @@ def test_a_budget_that_is_stated_is_checked() -> None:
     truth = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["no", "yes"])
     with pytest.raises(StatementError, match="a person would spend epsilon inf"):
         Survey({"a": coin, "b": truth}, epsilon=100.0)
-    with pytest.raises(StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 stated"):
+    with pytest.raises(StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 allowed"):
         Survey({"a": coin, "b": coin}, epsilon=2.0)
     assert Survey({"a": coin, "b": coin}, epsilon=2.0, scheme="one_question").epsilon < 1.1
 

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrs
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
-from ldpopt.solving.interior.steps import NewtonSystem, Point, cholesky, follow_path
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 from ldpopt.solving.methods.rays.groups import Groups
 
 STEPS = 100
