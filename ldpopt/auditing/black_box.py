@@ -70,7 +70,7 @@ def audit_sampler(
     True
     """
     if not is_whole(draws, 100):
-        raise StatementError(f"draws = {short_repr(draws)} is too few", do="state 10 000 or more")
+        raise StatementError(f"draws = {short_repr(draws)} is too few", do="give 10 000 or more")
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]

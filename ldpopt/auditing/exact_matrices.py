@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.numbers import holds_no_numbers, real_array, require_room, summed
+from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
 ULPS = 2.0**-50
 """Relative slack of floating-point screening; everything within it is decided in integers."""
@@ -74,7 +74,7 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Read an array of real numbers, as given and as floats."""
     require_room(channel, "channel")
     try:
-        if holds_no_numbers(channel):
+        if contains_non_numbers(channel):
             raise ValueError
         array = np.asarray(channel)
     except ValueError:

@@ -58,11 +58,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
 
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        value = real_number(delta, "delta", 0, 1, do="state a probability, usually far below 0.1")
+        value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
-            raise StatementError(
-                f"form = {short_repr(form)} is unknown", do='state "event" (the definition) or "entry"'
-            )
+            raise StatementError(f"form = {short_repr(form)} is unknown", do='give "event" (the definition) or "entry"')
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
 

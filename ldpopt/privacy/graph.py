@@ -71,7 +71,7 @@ class GraphDP(TiedNotion):
         object.__setattr__(self, "epsilon", Budget(epsilon))
         require_undirected(graph)
         if not isinstance(parts, str) or parts not in ("connected", "separate"):
-            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='state "connected" or "separate"')
+            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='give "connected" or "separate"')
         if parts == "connected":
             _require_connected(graph)
         object.__setattr__(self, "graph", graph)

@@ -212,10 +212,10 @@ class MetricDP(TiedNotion):
             what = f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
-            raise StatementError("points are for distance = 'euclidean'", do="state values, one number for each input")
+            raise StatementError("points are for distance = 'euclidean'", do="give values, one number for each input")
         if distance != "absolute" and (points is None) == (values is None):
             raise StatementError(
-                f"distance = {distance!r} needs points", do="state points = [[x, y], ...], one for each input"
+                f"distance = {distance!r} needs points", do="give points = [[x, y], ...], one for each input"
             )
         places = _values_of_inputs(values, inputs) if points is None else points
         if len(places) != len(inputs):
@@ -257,7 +257,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
-        (~np.isfinite(matrix), "is not finite: state separate problems for inputs that are infinitely far apart"),
+        (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
         (matrix != matrix.T, "differs from the distance in the other direction"),
         (~is_off_diagonal & (matrix != 0), "is not 0, but it is the distance of an input from itself"),
         (is_off_diagonal & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),

@@ -60,7 +60,7 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     if not np.isfinite(distance).all():
         x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
         what = f"no path of the network joins {names[x]!r} and {names[k]!r}"
-        raise StatementError(what, do="join the parts by edges, or state a problem for each part")
+        raise StatementError(what, do="join the parts by edges, or give a problem for each part")
     return Labelled(np.minimum(distance, distance.T), (names, names), "distance", ("input", "input"))
 
 
@@ -73,7 +73,7 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
             continue
         where = f"the edge from {u!r} to {v!r}"
         if weight not in data:
-            raise StatementError(f"it has no {weight!r}", where=where, do="state weight=, the attribute with lengths")
+            raise StatementError(f"it has no {weight!r}", where=where, do="give weight=, the attribute with lengths")
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
             raise StatementError(f"its {weight} is {length}, which is not a positive length", where=where)
@@ -117,12 +117,12 @@ def _plane(places: Float, metric: str) -> Float:
 def _great_circle(places: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if places.shape[1] != 2:
-        raise StatementError(f"a place on the globe has {places.shape[1]} coordinates", do="state latitude, longitude")
+        raise StatementError(f"a place on the globe has {places.shape[1]} coordinates", do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         wrong = np.flatnonzero(np.abs(places[:, axis]) > limit)
         if len(wrong):
             value, where = places[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
-            do = "state (latitude, longitude) in degrees"
+            do = "give (latitude, longitude) in degrees"
             raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)
     latitude, longitude = np.radians(places).T
     distance = np.empty((len(places),) * 2)

@@ -51,7 +51,7 @@ def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) 
         for part in range(0, len(frontier), size):
             if deadline.is_over:
                 what = f"the extreme rays of the cone of {n} answers were not listed within the time limit"
-                raise NotRepresentableError(what, do="state a longer time_limit")
+                raise NotRepresentableError(what, do="give a longer time_limit")
             moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
             fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
             if len(found) + len(fresh) > most:
