@@ -34,7 +34,6 @@ from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solvers.highs_ import Highs
 from ldpopt.solving.formulation import add_rows
 from ldpopt.solving.methods import row_generation
-from ldpopt.studies.points import restated
 
 EPSILONS = np.linspace(0.1, 4.0, 40)
 SIMPLEX = (
@@ -73,7 +72,7 @@ def at_budgets(kind: str, n: int) -> Iterator[Problem]:
     """The problem at each budget."""
     stated = problem(kind, n)
     for epsilon in EPSILONS:
-        yield restated(stated, with_epsilon(stated.privacy, Budget(float(epsilon))))
+        yield replace(stated, privacy=with_epsilon(stated.privacy, Budget(float(epsilon))))
 
 
 def whole(kind: str, n: int) -> float:

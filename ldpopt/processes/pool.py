@@ -71,10 +71,25 @@ class Finished:
         Finished points; a `Lost` for one that was given up.
     interrupted : bool
         Whether Ctrl-C or SIGTERM ended the run early.
+    total : int
+        Number of points.
     """
 
     results: dict[Any, Any]
     interrupted: bool
+    total: int
+
+    def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
+        """All results; raise an error if the run was interrupted or a point was given up.
+
+        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
+        for key, found in self.results.items():
+            if isinstance(found, Lost):
+                raise LdpoptError(found.reason, where=describe(key), do="start again; results that are written are kept")
+        return self.results
 
 
 def run(
@@ -104,8 +119,8 @@ def run(
                 this.compute_here()
         except KeyboardInterrupt:
             this.record_finished()
-            return Finished(this.results, True)
-        return Finished(this.results, False)
+            return Finished(this.results, True, len(points))
+        return Finished(this.results, False, len(points))
 
 
 def count_of(jobs: int) -> int:

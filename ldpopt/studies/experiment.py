@@ -12,13 +12,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.numbers import Float, real_array, whole_number
 from ldpopt.processes.checkpoint import Checkpoint
-from ldpopt.processes.pool import Lost, run
-from ldpopt.studies.ranks import Friedman, friedman, friedman_statistic
+from ldpopt.processes.pool import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,15 +260,10 @@ def compare_means_grid(
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _record(checkpoint, data, min(sizes), seed)
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    if done.interrupted:
-        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} runs are finished")
-    for key, found in done.results.items():
-        if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
+    runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
     rmse, theory, seconds = (
-        np.array([getattr(done.results[key], field) for key in keys]).reshape(shape)
-        for field in ("rmse", "theory", "seconds")
+        np.array([getattr(runs[key], field) for key in keys]).reshape(shape) for field in ("rmse", "theory", "seconds")
     )
     return {
         size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
@@ -366,3 +361,74 @@ def _record(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> 
     statement = {"seed": seed, "data": zlib.crc32(sample.tobytes())}
     title = f"means of data {statement['data']:x}, seed {seed}"
     return Checkpoint(path, statement, title, pack=list, unpack=lambda plain: Run(*plain))
+
+
+class Friedman(NamedTuple):
+    """Friedman's test of equal algorithms."""
+
+    statistic: float
+    p_value: float
+    mean_ranks: Float
+
+
+def friedman(errors: ArrayLike) -> Friedman:
+    r"""Friedman's rank test: do the algorithms (columns) differ over the data sets (rows)?
+
+    .. math:: \chi^2 = \frac{12 l}{k (k+1)} \Bigl( \sum_j \bar I_j^2 - \frac{k (k+1)^2}{4} \Bigr)
+
+    Parameters
+    ----------
+    errors : array_like, shape (l, k)
+        Smaller is better; ``l >= 2`` data sets and ``k >= 3`` algorithms.
+
+    Returns
+    -------
+    Friedman
+        The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
+
+    Raises
+    ------
+    StatementError
+        If the table is too small or has entries that are not numbers.
+
+    References
+    ----------
+    Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
+
+    Examples
+    --------
+    >>> friedman([[1, 2, 3], [1, 3, 2], [1, 2, 3]]).mean_ranks.round(2)
+    array([1.  , 2.33, 2.67])
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    table = real_array(errors, "table of errors")
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
+        raise StatementError(
+            f"errors of shape {table.shape} cannot be ranked", do="pass 2 or more rows, 3 or more columns, all finite"
+        )
+    found = friedmanchisquare(*table.T)
+    return Friedman(float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0))
+
+
+def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
+    """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
+
+    Raises
+    ------
+    StatementError
+        If there are fewer than 3 ranks.
+
+    Examples
+    --------
+    >>> round(friedman_statistic([1.4, 23 / 6, 3.7, 2.4, 11 / 3], 30)[0], 3)
+    54.587
+    """
+    from scipy.stats import chi2
+
+    ranks = real_array(mean_ranks, "list of mean ranks")
+    k = len(ranks)
+    if ranks.ndim != 1 or k < 3:
+        raise StatementError(f"{k} mean ranks are too few for the test")
+    statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
+    return statistic, float(chi2.sf(statistic, k - 1))
