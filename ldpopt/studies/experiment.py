@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float, real_array, whole_number
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
@@ -29,7 +30,7 @@ Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 
 MAX_SAMPLED_USERS = 20_000
-"""Number of users over whom a variance is averaged that is not a single quadratic; others use exact moments."""
+"""Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments."""
 
 
 class Run(NamedTuple):
@@ -105,13 +106,13 @@ class MeanExperiment:
 
     def _budget(self, epsilon: float) -> int:
         if epsilon not in self.epsilons:
-            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"the budgets are {list(self.epsilons)}")
+            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
         return self.epsilons.index(epsilon)
 
     def _columns(self, names: Sequence[str] | None) -> list[int]:
         unknown = [name for name in names or () if name not in self.algorithms]
         if unknown:
-            raise StatementError(f"algorithm {unknown[0]!r} was not run", do=f"they are {', '.join(self.algorithms)}")
+            raise StatementError(f"algorithm {unknown[0]!r} was not run", do=nearest(unknown[0], self.algorithms))
         return [self.algorithms.index(name) for name in names or self.algorithms]
 
 
@@ -147,11 +148,11 @@ def compare_means(
     users : int
         Users ``n`` in each; default: ``800000``.
     seed : int
-        Makes each run repeatable by itself: resumed or added runs draw the same as in one go; default: ``0``.
+        Seed of each run, which does not depend on the other runs: resumed and added runs repeat; default: ``0``.
     jobs : int
-        Processes; default: ``1``. -1 for one on each core. Each generates the data set that it works on.
+        Processes; default: ``1``. -1 for one on each core. Each generates the data sets that it needs.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes of our own.
+        Does the runs instead of processes that are started for this call.
     checkpoint : str or path-like, optional
         A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
         repeated; more data sets, budgets, names and numbers of users may be added to it.
@@ -176,7 +177,7 @@ def compare_means(
 
     Notes
     -----
-    Theory is for the answers at hand, not for users drawn at random; with ``m`` attributes the mean error is about
+    Theory is for the given answers, not for users drawn at random; with ``m`` attributes the mean error is about
     ``1 / (4 m)`` smaller, since the root is concave. Memory: one data set in single precision, in two scalings.
 
     References
@@ -258,7 +259,7 @@ def compare_means_grid(
         raise StatementError("an experiment needs at least one algorithm, distinct budgets and numbers of users")
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
-    record = None if checkpoint is None else _record(checkpoint, data, min(sizes), seed)
+    record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
@@ -324,7 +325,7 @@ def _variances(protocol: Any, population: _Population) -> Float:
 
 
 class _Key(NamedTuple):
-    """A run: its users, the number of the data set, budget and name."""
+    """A run: number of users, number of the data set, budget, name of the algorithm."""
 
     users: int
     data_set: int
@@ -333,7 +334,7 @@ class _Key(NamedTuple):
 
 
 class _Runs:
-    """The task of an experiment: run one protocol at one budget on one data set."""
+    """The task of an experiment: run one protocol at one budget on one data set; keeps the last data set."""
 
     def __init__(self, algorithms: Mapping[str, Make], data: Data, seed: int) -> None:
         self._algorithms, self._data, self._seed = dict(algorithms), data, seed
@@ -351,12 +352,12 @@ class _Runs:
         return Run(name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Data sets and protocols are made where they are needed, and not sent."""
+        """Without data sets and protocols: each process makes its own."""
         return self.__dict__ | {"_protocols": {}, "_last": None}
 
 
-def _record(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
-    """The checkpoint of an experiment; a small sample identifies the data."""
+def _checkpoint(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
+    """Open the checkpoint of an experiment; a small sample identifies the data."""
     sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
     statement = {"seed": seed, "data": zlib.crc32(sample.tobytes())}
     title = f"means of data {statement['data']:x}, seed {seed}"
