@@ -17,14 +17,14 @@ from ldpopt.certificate.program_bound import Multipliers, bound
 from ldpopt.certificate.program_value import achieved_by, distance_to, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(HasFacts):
     """A proof that a mechanism is private, with a bound on its distance from the best value.
 
     Attributes
@@ -62,17 +62,23 @@ class Certificate:
 
     def __repr__(self) -> str:
         """Value, bound and gap as floats; the attributes are exact."""
-        facts = ", ".join(f"{name}={text}" for name, text in self._facts())
+        facts = ", ".join(f"{name}={text}" for name, text in self._numbers())
         return f"Certificate({facts})"
 
-    def _repr_html_(self) -> str:
-        return facts_html("Certificate", [(name.replace("_", " "), text) for name, text in self._facts()])
+    def facts(self) -> Facts:
+        """Value, bound and gap, the residuals of side constraints, and the verdict of the audit."""
+        found = [(name.replace("_", " "), text) for name, text in self._numbers()]
+        return Facts("Certificate", found + self.residual_facts())
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def residual_facts(self) -> list[tuple[str, str]]:
+        """Names of the side constraints, and how far the mechanism is from them."""
+        return [(f"constraint {name}", f"off by at most {off:.1e}") for name, off in self.residuals.items()]
+
+    def _numbers(self) -> list[tuple[str, str]]:
         """Names and short values."""
-        numbers = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
-        shown = [*numbers, ("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
-        return [*shown, ("audit", self.audit.verdict)]
+        found = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
+        found += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
+        return [*found, ("audit", self.audit.verdict)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.

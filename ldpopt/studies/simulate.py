@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import estimate_frequencies, normal_quantile, why_not_estimable
+from ldpopt.estimation.estimate import normal_quantile
+from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior

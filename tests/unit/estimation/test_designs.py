@@ -15,7 +15,7 @@ from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.certificate.answer_classes import merged_by
 from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_value import value_above
-from ldpopt.cli.verbs import app
+from ldpopt.cli.app import app
 from ldpopt.designing import peers
 from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.subsets import frequency_design
