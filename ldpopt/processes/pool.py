@@ -88,7 +88,8 @@ class Finished:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
         for key, found in self.results.items():
             if isinstance(found, Lost):
-                raise LdpoptError(found.reason, where=describe(key), do="start again; results that are written are kept")
+                do = "start again; results that are written are kept"
+                raise LdpoptError(found.reason, where=describe(key), do=do)
         return self.results
 
 
