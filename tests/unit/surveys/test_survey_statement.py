@@ -130,7 +130,7 @@ def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> N
         options = ["--key", "k", "--id", "person"]
         made = run_cli("survey", "privatize", "s.json", "answers.csv", "-o", name, *options)
         assert made.exit_code == 0, made.stderr
-        for note in ("epsilon of a person 12", "who did not answer drinks", "not protected: w"):
+        for note in ("each person spends epsilon 12", "who did not answer drinks", "not protected: w"):
             assert note in made.stderr
     assert pd.read_parquet("one.parquet").equals(pd.read_parquet("two.parquet"))
     told = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
@@ -155,7 +155,7 @@ def test_a_first_survey_can_be_solved_planned_and_is_not_replaced(folder: Path) 
     assert run_cli("survey", "init", "first").exit_code == 0
     assert run_cli("survey", "init", "first").exit_code == 2
     assert "scheme: split" in run_cli("survey", "check", "first.toml").stdout
-    assert "a person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
+    assert "each person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
     told = json.loads(run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout)
     assert [entry["question"] for entry in told["questions"]] == ["smokes", "income"]
     assert run_cli("survey", "plan", "f.json").exit_code == 2
