@@ -55,7 +55,7 @@ def row(name: str, epsilon: float) -> str:
     began_peers = time.process_time()
     found = lo.compare(problem, best=solution)
     ended = time.process_time()
-    ratio = {entry.name: f"{entry.ratio:.3f}" for entry in found.literature}
+    ratio = {entry.name: f"{entry.ratio:.3f}" for entry in found.others}
     cells = [f"{ratio.get(peer, '-')} / {ratio.get(peer + ', remapped', '-')}" for peer in NAMES]
     seconds = f"{solved - began:.1f} / {ended - began_peers:.1f}"
     return f"| {name} | {epsilon:g} | {found.best.value:.4f} ({gap:.0e}) | {' | '.join(cells)} | {seconds} |"

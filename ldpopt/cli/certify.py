@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.options import Form, Json, Solver, TimeLimit, find_model
 from ldpopt.cli.printing import audit_data, privacy_text, refuse, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
@@ -27,14 +27,16 @@ NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 def certify(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=find_model),
+        typer.Argument(
+            metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model
+        ),
     ],
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
     ] = None,
-    solver: Solver = None,
-    time_limit: TimeLimit = None,
-    form: Form = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    form: options.Form = None,
     gap: Annotated[
         float | None,
         typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
@@ -42,7 +44,7 @@ def certify(
     independent: Annotated[
         bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Recheck a certificate without a solver.
 
@@ -55,9 +57,9 @@ def certify(
     if independent:
         _check_independently(file)
     require_writable(output)
-    options = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if Path(file).suffix.lower() != ".toml":
-        _refuse_options(options, "a model", file)
+        _refuse_options(given, "a model", file)
         if is_design(file):
             _certify_design(file, gap, json)
         else:
@@ -75,7 +77,7 @@ def certify(
             proof.save(output)
         _recheck(proof, file, gap, json)
         return
-    _refuse_options({name: options[name] for name in ("--solver", "--form")}, "a utility", file)
+    _refuse_options({name: given[name] for name in ("--solver", "--form")}, "a utility", file)
     with tempfile.TemporaryDirectory() as folder:
         target = output or str(Path(folder) / f"{Path(file).stem}.json")
         _save_design(model, file, gap, time_limit, target)
@@ -100,9 +102,9 @@ def _check_independently(file: str) -> None:
     say(f"the independent checker: {done.stdout.strip()}")
 
 
-def _refuse_options(options: dict[str, Any], kind: str, file: str) -> None:
+def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
-    useless = next((name for name, value in options.items() if value is not None), None)
+    useless = next((name for name, value in given.items() if value is not None), None)
     if useless is not None:
         raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.design import require_expected_variance, run_design
-from ldpopt.cli.options import Json, ModelPath, TimeLimit
 from ldpopt.cli.printing import BAD_STATEMENT, NO_SOLUTION, refuse, say, show, working
 from ldpopt.cli.solve import require_expected_value
 from ldpopt.errors import NoSolutionError
@@ -26,8 +26,8 @@ MAX_WORK = 2e8
 
 
 def compare(
-    model: ModelPath,
-    time_limit: TimeLimit = None,
+    model: options.ModelPath,
+    time_limit: options.TimeLimit = None,
     gap: Annotated[
         float | None,
         typer.Option(
@@ -37,7 +37,7 @@ def compare(
             help="Largest certified relative gap to accept (default for a utility: 1e-6).",
         ),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Compare all methods, and the mechanisms of the literature.
 

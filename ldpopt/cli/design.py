@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Epsilon, Json, ModelPath, TimeLimit, read_model_at
+from ldpopt.cli import options
 from ldpopt.cli.printing import (
     audit_data,
     audit_text,
@@ -29,8 +29,8 @@ MAX_SHOWN = 20
 
 
 def design(
-    model: ModelPath,
-    epsilon: Epsilon = None,
+    model: options.ModelPath,
+    epsilon: options.Epsilon = None,
     gap: Annotated[
         float | None,
         typer.Option(
@@ -40,7 +40,7 @@ def design(
             help="Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
         ),
     ] = None,
-    time_limit: TimeLimit = None,
+    time_limit: options.TimeLimit = None,
     outputs: Annotated[
         int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
     ] = None,
@@ -56,7 +56,7 @@ def design(
         str | None,
         typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
 
@@ -67,7 +67,7 @@ def design(
     from ldpopt.designing import save_design
 
     require_writable(output, proof, picture=plot)
-    stated = read_model_at(model, epsilon)
+    stated = options.read_model_at(model, epsilon)
     stated.require_design(model)
     with working(f"designing {Path(model).name}"):
         found = run_design(stated, gap, time_limit, outputs)
