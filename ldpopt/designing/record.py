@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.certificate.integers import Digits, fraction_bits
 from ldpopt.estimation.counts import ListedSource
-from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.labels import codes

@@ -26,7 +26,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection
@@ -81,9 +81,10 @@ class FrequencyDesign(ReportSource):
         """
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
-        if found.set_law != claim.law:
+        if found.distribution != claim.law:
             raise StatementError(
-                f"the certificate is of the mass {claim.law.mass}, drawn is {found.set_law.mass}", do="design again"
+                f"the certificate is of the mass {claim.law.mass}, drawn is {found.distribution.mass}",
+                do="design again",
             )
         return found
 

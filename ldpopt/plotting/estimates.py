@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 
 if TYPE_CHECKING:

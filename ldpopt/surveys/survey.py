@@ -13,7 +13,8 @@ from ldpopt.designing.record import Design
 from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
