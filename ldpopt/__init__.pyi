@@ -13,7 +13,7 @@ from .auditing.black_box import audit_sampler as audit_sampler
 from .auditing.divergence import Audit as Audit
 from .auditing.divergence import audit as audit
 from .certificate.design_certificate import DesignCertificate as DesignCertificate
-from .certificate.record import Certificate as Certificate
+from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
 from .designing.limits import DesignLimits as DesignLimits

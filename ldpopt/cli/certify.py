@@ -51,7 +51,7 @@ def certify(
     Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
     code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
-    from ldpopt.certificate.design_files import is_design
+    from ldpopt.certificate.design_certificate import is_design
     from ldpopt.problem.modelfile import read_model
 
     if independent:
@@ -182,9 +182,9 @@ def _save_design(model: Model, file: str, gap: float, time_limit: float | None, 
 
 def _certify_design(file: str, gap: float | None, json: str | None, name: str = "") -> None:
     """Recheck the file of a design, which may have another name in print; exit 1 if it does not hold."""
-    from ldpopt.certificate.design_files import load
+    from ldpopt.certificate.design_certificate import load_certificate
 
-    claim = load(file)
+    claim = load_certificate(file)
     with working(f"checking {Path(file).name}"):
         failures = claim.recheck()
     numbers = {"achieved": float(claim.achieved), "bound": float(claim.bound), "relative_gap": claim.relative_gap}

@@ -146,7 +146,7 @@ def _designs_data(found: DesignComparison) -> dict[str, Any]:
         "worst": best.worst_variance,
         "bound": best.bound,
         "relative_gap": best.relative_gap,
-        "peers": [{key: getattr(row, key) for key in keys} for row in found.peers],
+        "peers": [{key: getattr(row, key) for key in keys} for row in found.others],
         "left_out": found.left_out,
     }
 
@@ -165,7 +165,7 @@ def _designs_parts(model: Model, path: str, data: dict[str, Any]) -> list[Part]:
 
 def _exit_unless_reached(found: DesignComparison, gap: float | None) -> None:
     """Say if another mechanism is better; end with an exit code if a given gap is missed."""
-    better = [row.name for row in found.peers if row.value < found.best.value * (1 - 1e-9)]
+    better = [row.name for row in found.others if row.value < found.best.value * (1 - 1e-9)]
     if better:
         say(f"note: the design is {found.best.relative_gap:.2g} from its bound, and {better[0]} is nearer")
     if gap is not None and found.best.relative_gap > gap:

@@ -69,7 +69,7 @@ def _default_kind(file: str) -> Kind:
 
 def _design(file: str) -> Any:
     """Draw a design, or that of a model, beside mechanisms of the literature."""
-    from ldpopt.certificate.design_files import is_design
+    from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import Design, compare_designs, load_design
     from ldpopt.problem.modelfile import read_model
 

@@ -89,7 +89,7 @@ def read_mechanism(path: str) -> Mechanism:
     NotRepresentableError
         If the design's reports are too many to list.
     """
-    from ldpopt.certificate.design_files import is_design
+    from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.frequency_certificate import SubsetLaw
+from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, quoted, require_memory, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
@@ -77,7 +77,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        found = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
+        found = [SubsetRandomizer.of(d, k, self.epsilon) for k in candidates]
         usable = [one for one in found if one.p > one.q]
         self.distribution = min(usable, key=lambda one: one.total_variance, default=found[0])
         self.size, self.p, self.q = self.distribution.size, self.distribution.p, self.distribution.q

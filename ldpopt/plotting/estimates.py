@@ -55,7 +55,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    best, others = (design.best, design.peers[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
+    best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"

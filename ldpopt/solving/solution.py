@@ -19,7 +19,7 @@ from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import row_sums
 
 if TYPE_CHECKING:
-    from ldpopt.certificate.record import Certificate
+    from ldpopt.certificate.program_certificate import Certificate
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ldpopt.designing.design import design
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, round_down

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.estimation.estimate import Estimate

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpopt.certificate import design_bound as check
 from ldpopt.certificate import design_bound_elliptope as signs
-from ldpopt.certificate import design_bound_rays as check
 from ldpopt.certificate.design_bound_elliptope import Inequalities
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.integers import Rationals
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy.cones.rays import Rays
 
@@ -24,16 +24,16 @@ def columns(n: int, base: F) -> list[Any]:
     return [np.array([base + (1 - base) * inside for inside in part]) for part in product((0, 1), repeat=n)]
 
 
-def exactly(array: Any, denominator: int = 1) -> Exactly:
-    return Exactly(np.array(array, dtype=object), denominator)
+def exactly(array: Any, denominator: int = 1) -> Rationals:
+    return Rationals(np.array(array, dtype=object), denominator)
 
 
-def rational(given: Exactly) -> Any:
+def rational(given: Rationals) -> Any:
     return given.whole * F(1, given.denominator)
 
 
-def scaled(given: Exactly, factor: F) -> Exactly:
-    return Exactly(given.whole * factor.numerator, given.denominator * factor.denominator)
+def scaled(given: Rationals, factor: F) -> Rationals:
+    return Rationals(given.whole * factor.numerator, given.denominator * factor.denominator)
 
 
 def worst(form: Any, line: Any, weights: Any, vs: Any) -> F:
@@ -41,7 +41,7 @@ def worst(form: Any, line: Any, weights: Any, vs: Any) -> F:
     return max((v @ form @ v) / ((line @ v) * (weights @ v)) for v in vs)
 
 
-def drawn(rng: Any, n: int) -> tuple[Exactly, Exactly, Exactly]:
+def drawn(rng: Any, n: int) -> tuple[Rationals, Rationals, Rationals]:
     """A positive form, a line and weights, over three denominators."""
     half = rng.integers(-5, 6, (n, n)).astype(object)
     return exactly(half @ half.T, 3), exactly(rng.integers(1, 9, n).tolist(), 5), exactly(rng.integers(1, 9, n), 7)
@@ -183,7 +183,7 @@ def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypat
         (exactly([[10**9, -(10**9)], [-(10**9), 10**9]], 1000), exactly([0, 3], 2)),
     ):
 
-        def spare(v: Any, form: Exactly = form, line: Exactly = line) -> F:
+        def spare(v: Any, form: Rationals = form, line: Rationals = line) -> F:
             return (rational(line) @ v) * (rational(r) @ v) - v @ rational(form) @ v
 
         def found(self: Any, below: Any, spare: Any = spare) -> Any:
@@ -196,7 +196,7 @@ def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypat
             return np.array([[least + 1, low]], dtype=object)
 
         monkeypatch.setattr(check._Exponentials, "of", found)
-        assert not check.rays_hold(form, line, r, rays)
+        assert not check._rays_hold(form, line, r, rays)
 
 
 @pytest.mark.parametrize("budget", [Budget(0.3), Budget("log(3)"), Budget(30.0)])
@@ -208,4 +208,4 @@ def test_rays_hold_up_to_little(budget: Budget) -> None:
     vs = [np.array(v) for v in ((base, F(1)), (F(1), base), (F(1), F(1)))]
     most = 1 / worst(rational(form), rational(line), rational(weights), vs)
     for factor, holds in ((most * (1 - F(1, 1 << 150)), True), (most, False), (most * (1 + F(1, 1 << 150)), False)):
-        assert check.rays_hold(scaled(form, factor), line, weights, rays) == holds
+        assert check._rays_hold(scaled(form, factor), line, weights, rays) == holds

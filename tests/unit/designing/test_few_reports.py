@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ldpopt import GraphDP, OneSided, PureLDP, Workload, design
-from ldpopt.certificate.design_bound import Statement, least_ratio
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.methods.balanced_sets import block_design
-from ldpopt.designing.methods.finite_field import field
+from ldpopt.designing.block_designs import block_design, field
+from ldpopt.designing.literature import randomized_response, variance_of
 from ldpopt.errors import StatementError
 
 
@@ -86,8 +86,8 @@ def test_one_attribute_proves_what_lists_of_sets_prove():
     assert (by_sets.kind, alike.kind) == ("form", "product")
     for found in (by_sets, alike):
         assert found.holds(statement, base)
-    assert float(alike.below(statement)) == pytest.approx(float(by_sets.below(statement)), rel=1e-5)
-    assert alike.below(statement) >= by_sets.below(statement)
+    assert float(alike.value(statement)) == pytest.approx(float(by_sets.value(statement)), rel=1e-5)
+    assert alike.value(statement) >= by_sets.value(statement)
 
 
 CASES = [
@@ -133,11 +133,9 @@ def test_as_many_reports_as_answers_beat_randomized_response():
     """Which has as many, and is optimal for frequencies under a large budget."""
     made = design(Workload.frequencies(5), PureLDP(3.0), outputs=5)
     assert made.relative_gap <= 1e-9
-    from ldpopt.designing.peers import randomized_response, variance_of
-
     for epsilon in (0.5, 1.0):
         limited = design(Workload.prefix(5), PureLDP(epsilon), outputs=5)
-        assert limited.value <= variance_of(Workload.prefix(5), randomized_response(5, epsilon)) * (1 + 1e-9)
+        assert limited.value <= variance_of(Workload.prefix(5), randomized_response(5, epsilon).channel) * (1 + 1e-9)
 
 
 def test_neighboring_sizes_where_the_best_has_no_design():

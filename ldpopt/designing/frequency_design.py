@@ -1,7 +1,7 @@
 r"""Frequencies with equal weights, of any number of answers: subset selection is optimal, in closed form.
 
 With all permutations as symmetries every information matrix is a multiple of the identity on contrasts, and a set of
-``k`` answers tells the share
+``k`` answers has the information
 
 .. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
 
@@ -11,9 +11,7 @@ whole numbers next to :math:`n / (e^\epsilon + 1)`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -24,25 +22,22 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import ProvedDesign
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
-from ldpopt.privacy import PureLDP
-from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
 from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(ReportSource):
+class FrequencyDesign(ProvedDesign):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
-    Made by `design` where the channel would be too large to list. It has what a `Design` has, but no matrix.
+    Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
 
     Attributes
     ----------
@@ -55,43 +50,23 @@ class FrequencyDesign(ReportSource):
     """
 
     certificate: FrequencyCertificate
-    steps: tuple[Step[Any], ...] = ()
-    notes = ("closed form: subset selection is optimal for frequencies, weighted alike",)
-    objective = "average"
-    exact = True
-
-    @property
-    def workload(self) -> Workload:
-        """Frequencies, perhaps times a number."""
-        return self.certificate.workload
-
-    @property
-    def privacy(self) -> PureLDP:
-        """How private."""
-        return self.certificate.privacy
+    notes: tuple[str, ...] = ("closed form: subset selection is optimal for frequencies with equal weights",)
 
     @cached_property
     def protocol(self) -> SubsetSelection:
-        """What is drawn: a report is a set of answers.
+        """The protocol that is used: a report is a set of answers.
 
         Raises
         ------
         StatementError
-            If the certificate is of another law than the one that would be drawn.
+            If the certificate is for another probability of the truth than the protocol has.
         """
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
-        if found.distribution != claim.law:
-            raise StatementError(
-                f"the certificate is of the mass {claim.law.mass}, drawn is {found.distribution.mass}",
-                do="design again",
-            )
+        if found.distribution != claim.randomizer:
+            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.distribution.mass}"
+            raise StatementError(what, do="design again")
         return found
-
-    @property
-    def achieved(self) -> Fraction:
-        """Average variance of what is drawn, exactly."""
-        return self.certificate.achieved
 
     def __repr__(self) -> str:
         """Sizes, error and gap."""
@@ -101,31 +76,20 @@ class FrequencyDesign(ReportSource):
         )
 
     @property
-    def value(self) -> float:
-        """Average variance, which is the same for every distribution; rounded up."""
-        return round_up(self.achieved)
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
 
-    average_variance = value
-    worst_variance = value
-
-    @property
-    def bound(self) -> float:
-        """Proved lower bound for every private mechanism, rounded down."""
-        return round_down(self.certificate.bound)
-
-    @property
-    def relative_gap(self) -> float:
-        """``1 - bound / value``."""
-        return self.certificate.relative_gap
+    worst_variance = average_variance
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel, where its reports are few enough to list."""
+        """The channel, if its reports are few enough to list."""
         return self.protocol.mechanism
 
     @property
     def estimator(self) -> Float:
-        """``V``, shape ``(n, m)``: what each report counts for, where the reports are few enough to list."""
+        """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to list."""
         channel = self.mechanism.channel
         r = np.full(len(channel), 1.0 / len(channel))
         return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
@@ -137,7 +101,7 @@ class FrequencyDesign(ReportSource):
 
     @property
     def bits(self) -> int:
-        """Bits of a report: the logarithm of the number of sets."""
+        """Bits of a report: the base-2 logarithm of the number of sets."""
         from math import lgamma, log
 
         n, k = self.workload.shape[1], self.protocol.size
@@ -148,17 +112,12 @@ class FrequencyDesign(ReportSource):
         return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
     def audit(self) -> Audit:
-        """Tell the exact privacy of what is drawn."""
+        """Exact audit of the protocol."""
         return self.protocol.audit()
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.privatize(x, rng=rng)
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """Names of the workload's rows."""
-        return self.workload.names
 
     @property
     def randomizer(self) -> SubsetSelection:
@@ -184,8 +143,3 @@ class FrequencyDesign(ReportSource):
         interval = np.sort(unit * found.interval, axis=1)
         error = abs(unit) * found.std_error
         return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
-
-
-def frequency_design(workload: Workload, privacy: PureLDP) -> FrequencyDesign:
-    """Design for the frequencies of all answers, weighted alike."""
-    return FrequencyDesign(FrequencyCertificate.of(workload, privacy))

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from builders import thorough_or
 from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
-from ldpopt.certificate.answer_classes import merged_by
-from ldpopt.certificate.design_bound import Statement
+from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import value_above
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.cli.app import app
-from ldpopt.designing import peers
+from ldpopt.designing import literature
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.realize import left_inverse
-from ldpopt.designing.subsets import frequency_design
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.repair import repair
 
@@ -79,7 +79,7 @@ def test_frequencies_of_a_million_answers():
 
 @pytest.mark.parametrize("n, epsilon", [(6, 0.5), (9, 1.0), (13, 3.0)])
 def test_the_closed_form_is_the_program(n, epsilon):
-    closed = frequency_design(2 * Workload.frequencies(n), PureLDP(epsilon))
+    closed = FrequencyDesign(FrequencyCertificate.of(2 * Workload.frequencies(n), PureLDP(epsilon)))
     solved = design(2 * Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
     assert closed.value == pytest.approx(solved.value, rel=3e-9)
     assert closed.relative_gap <= 1e-12
@@ -269,9 +269,9 @@ def test_large_budgets_are_no_worse_than_randomized_response(objective):
     inputs, privacy = range(thorough_or(12, 18)), PureLDP(30.0)
     workload = Workload.mean(inputs)
     found = design(workload, privacy, objective=objective)
-    response = repair(peers.randomized_response(len(inputs), 30.0), privacy, inputs=inputs, outputs=inputs)
+    response = repair(literature.randomized_response(len(inputs), 30.0).channel, privacy, inputs=inputs, outputs=inputs)
     channel, r = response.mechanism.channel, found.weights
-    statement = Statement.of(workload.matrix, r, merged_by(privacy, workload.matrix, workload.inputs))
+    statement = Statement.of(workload.matrix, r, AnswerClasses.under(privacy, workload.matrix, workload.inputs))
     other = value_above(statement, channel, left_inverse(channel, r), objective)
     # At e**-30 the last digits of the libraries decide: 4e-4 above was seen with another processor.
     assert found.certificate.achieved <= other * (1 + Fraction(1, 10**3))

@@ -25,9 +25,9 @@ from ldpopt import (
     Workload,
     design,
 )
-from ldpopt.certificate.design_bound_rays import _Exponentials
+from ldpopt.certificate.design_bound import _Exponentials
 from ldpopt.certificate.documents import digest_of
-from ldpopt.designing.peers import variance_of
+from ldpopt.designing.literature import variance_of
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.lengths import lengths_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save_design
-from ldpopt.designing import FrequencyDesign
+from ldpopt.designing import FrequencyDesign, literature
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.design_problem import DesignProblem
@@ -17,44 +17,42 @@ from ldpopt.problem.design_problem import DesignProblem
 @pytest.mark.parametrize("how", [{}, {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
 def test_no_peer_is_better(how: dict) -> None:
     found = compare_designs(Workload.ranges(5), PureLDP(1.0), **how)
-    assert len(found.peers) == 7
+    assert len(found.others) == 7
     assert not found.left_out
     r = np.array(how.get("weights", [1] * 5), float)
-    for peer in found.peers:
-        assert peer.value >= found.best.bound
-        assert peer.ratio == pytest.approx(peer.value / found.best.value)
-        assert peer.worst == pytest.approx(peer.variances.max())
-        assert peer.average == pytest.approx(peer.variances @ r / r.sum())
-        assert peer.value == (peer.worst if "objective" in how else pytest.approx(peer.average))
-    assert [peer.value for peer in found.peers] == sorted(peer.value for peer in found.peers)
-    assert list(found.to_frame().index) == ["optimum", *(peer.name for peer in found.peers)]
+    for other in found.others:
+        assert other.value >= found.best.bound
+        assert other.ratio == pytest.approx(other.value / found.best.value)
+        assert other.worst == pytest.approx(other.variances.max())
+        assert other.average == pytest.approx(other.variances @ r / r.sum())
+        assert other.value == (other.worst if "objective" in how else pytest.approx(other.average))
+    assert [other.value for other in found.others] == sorted(other.value for other in found.others)
+    assert list(found.to_frame().index) == ["optimum", *(other.name for other in found.others)]
 
 
 def test_the_worst_case_of_a_peer_is_its_least() -> None:
     """By minimax it is an average at some weights, with the estimator that is best for these."""
-    from ldpopt.designing import peers
-
     workload = Workload.prefix(5)
     found = compare_designs(workload, PureLDP(1.0), objective="worst_case")
-    channel = peers.randomized_response(5, 1.0)
-    worst = next(peer for peer in found.peers if peer.name == "randomized response").worst
+    channel = literature.randomized_response(5, 1.0).channel
+    worst = next(other for other in found.others if other.name == "randomized response").worst
     rng = np.random.default_rng(0)
     for r in rng.dirichlet(np.ones(5), 200):
-        assert peers.variance_of(workload, channel, r) <= worst * (1 + 1e-9)
+        assert literature.variance_of(workload, channel, r) <= worst * (1 + 1e-9)
 
 
 def test_large_peers_are_left_out_with_a_reason() -> None:
     found = compare_designs(Workload.frequencies(5000), PureLDP(1.0))
     assert set(found.left_out) == {"Hadamard response", "hierarchy", "factorization"}
     assert all("5,000 answers" in why for why in found.left_out.values())
-    subset = next(peer for peer in found.peers if peer.name == "subset selection")
+    subset = next(other for other in found.others if other.name == "subset selection")
     assert subset.ratio == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 30.0, 800.0])
 def test_budgets_at_the_ends_of_the_floats(epsilon: float) -> None:
     found = compare_designs(Workload.frequencies(4), PureLDP(epsilon))
-    assert len(found.peers) + len(found.left_out) == 7
+    assert len(found.others) + len(found.left_out) == 7
 
 
 @pytest.mark.parametrize("make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)])

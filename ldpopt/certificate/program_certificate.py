@@ -1,4 +1,4 @@
-"""Certificate: the mechanism's exact value, a bound on every private channel's value, and their gap."""
+"""Certificate of a program: the mechanism's exact value, a bound on the value of every private channel, their gap."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import program_files as files
 from ldpopt.certificate.integers import exact_grid, integers
-from ldpopt.certificate.program_bound import Multipliers, bound
-from ldpopt.certificate.program_value import achieved_by, distance_to, relative_gap
+from ldpopt.certificate.program_bound import Multipliers, bound, weights
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts
-from ldpopt.foundation.rows import RowBlock
+from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
+
+STAKE_SHARE = 100
+"""The gap is relative to at least the stake divided by this, because the bound of a loss may be 0."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,18 +114,18 @@ class Certificate(HasFacts):
         Raises
         ------
         ModelFileError
-            With file and key, if it is missing or no certificate.
+            With file and key, if the file is missing or is not a certificate.
         """
         found = files.read(path)
         return cls(exact=True, audit=found["mechanism"].audit(found["problem"].privacy), **found)
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute everything again; say what does not hold. `recheck` also returns the numbers.
+        """Compute every number again; return what does not hold. The function `recheck` returns the numbers too.
 
         Returns
         -------
         tuple of str
-            Failures; empty where the certificate holds.
+            Failures; empty if the certificate holds.
         """
         return recheck(self).failures
 
@@ -145,6 +148,46 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
     return Certificate(achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers)
+
+
+def distance_to(best: Fraction, problem: Problem, mechanism: Mechanism) -> Fraction:
+    """Bound minus the mechanism's value for a gain, value minus bound for a loss."""
+    achieved = achieved_by(problem, mechanism)
+    return best - achieved if problem.utility.sense == "gain" else achieved - best
+
+
+def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
+    """Exact value of the masses under the problem's objective."""
+    worth, counts = problem.utility.matrix, mechanism.counts
+    grid = exact_grid(worth)
+    by_input = np.array([_weighted_sum(*row, grid) for row in zip(counts, worth, strict=True)], dtype=object)
+    unit = Fraction(1, mechanism.denominator << grid)
+    if problem.prior is not None:
+        fine = exact_grid(problem.prior)
+        return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
+    worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
+    return int(worst) * unit
+
+
+def _weighted_sum(counts: Int, worth: Float, grid: int) -> int:
+    """Sum of masses times utilities over ``2**grid``, exactly; row by row, to hold few integers at once."""
+    used = np.flatnonzero((counts != 0) & (worth != 0))
+    return int((counts[used].astype(object) * integers(worth[used], grid=grid)).sum())
+
+
+def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
+    """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are 0 and it is not."""
+    matrix = problem.utility.matrix
+    fine = exact_grid(matrix)
+    spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
+    shares, grid = weights(problem, multipliers)
+    stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
+    if not stake:  # only inputs with the same utility for all reports have weight: all inputs count instead
+        stake = Fraction(int(spread.sum()), len(spread) << fine)
+    scale = max(abs(best), stake / STAKE_SHARE)
+    if not scale:
+        return math.inf if distance else 0.0
+    return round_up(distance / scale)
 
 
 def in_float(value: Fraction | float) -> float:
@@ -243,7 +286,7 @@ def recheck(certificate: Certificate) -> Recheck:
 
 
 def _differences(claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers) -> list[str]:
-    """Name the numbers of a claim that do not hold."""
+    """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
     achieved, best, gap = (Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap))
     wrong = []
@@ -260,7 +303,7 @@ def _differences(claimed: Certificate, found: Certificate, problem: Problem, mul
 
 
 def _too_small_residuals(claimed: Certificate, found: Certificate) -> list[str]:
-    """Name each residual that is larger than its claim."""
+    """The residuals that are larger than their claims."""
     pairs = [(name, claimed.residuals.get(name, 0.0), residual) for name, residual in found.residuals.items()]
     return [
         _difference(f"residual of {name!r}", claim, residual)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from builders import thorough_or
 from ldpopt import DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
-from ldpopt.certificate.design_bound import Statement, least_ratio
 from ldpopt.certificate.design_bound_mean import _holds, _sign
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.design_statement import Statement, least_ratio
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.methods.product.images import orbit, value_generators
+from ldpopt.designing.methods.product.sets import orbit, value_generators
 
 STRUCTURED = DesignLimits(listed_answers=1, second_answers=0)
 """Limits by which structured methods are used for few answers too, and alone."""
@@ -47,7 +47,7 @@ def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
     scheme, n = Scheme(sizes), int(np.prod(sizes))
     rng = np.random.default_rng(0)
     values = rng.random(scheme.shape)
-    form = scheme.form(values)
+    form = scheme.matrix(values)
     assert np.allclose(scheme.eigenvalues(form), values)
     assert np.trace(form) == pytest.approx(np.sum(values * scheme.ranks))
     functions = rng.random((3, n))
@@ -55,7 +55,7 @@ def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
     for part in itertools.product((0, 1), repeat=len(sizes)):
         one = np.zeros(scheme.shape)
         one[part] = 1
-        projection = scheme.form(one)
+        projection = scheme.matrix(one)
         assert np.allclose(projection @ projection, projection)
         assert np.allclose(
             np.einsum("ax,xy,ay->a", functions, projection, functions) / n, energies[(slice(None), *part)]
@@ -144,7 +144,7 @@ def test_costs_of_a_slope_hold_where_they_hold_for_every_set(seed, n):
     true = all(
         np.dot(y, v) >= 0 and np.dot(k, v) ** 2 <= np.dot(y, v) * np.dot(r, v) for v in (np.array(s) for s in sets)
     )
-    whole = [Exactly.of(part.astype(float)).whole for part in (k, y, r)]
+    whole = [Rationals.of(part.astype(float)).whole for part in (k, y, r)]
     assert _holds(*whole, base) == true
 
 
