@@ -12,14 +12,13 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.printing import audit_data, privacy_text, refuse, require_writable, say, show, working
+from ldpopt.cli.printing import audit_data, refuse, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.foundation.display import Facts, Part, Table, printable, shown
+from ldpopt.foundation.display import Facts, privacy_text
 
 if TYPE_CHECKING:
-    from ldpopt.certificate import Certificate, Recheck
-    from ldpopt.problem.modelfile import Model
+    from ldpopt.certificate import Certificate
 
 NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 
@@ -52,6 +51,7 @@ def certify(
     code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
     from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
 
     if independent:
@@ -80,7 +80,8 @@ def certify(
     _refuse_options({name: given[name] for name in ("--solver", "--form")}, "a utility", file)
     with tempfile.TemporaryDirectory() as folder:
         target = output or str(Path(folder) / f"{Path(file).stem}.json")
-        _save_design(model, file, gap, time_limit, target)
+        with working(f"designing {Path(file).name}"):
+            save_design(run_design(model, gap, time_limit), target, title=model.title)
         _certify_design(target, gap, json, output or file)
 
 
@@ -132,7 +133,7 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
 
     with working(f"checking {Path(file).name}"):
         checked = recheck(claimed)
-    problem, found, audit = claimed.problem, checked.found, claimed.audit
+    problem, found = claimed.problem, checked.found
     assert problem is not None
     data = {
         "holds": checked.holds,
@@ -143,41 +144,11 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         "claimed": claimed.to_dict(),
         "found": None if found is None else found.to_dict(),
         "residuals": claimed.residuals if found is None else found.residuals,
-        "audit": audit_data(audit),
+        "audit": audit_data(claimed.audit),
     }
-    show(_facts(checked, file, data), data, json)
+    facts = checked.facts()
+    show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
     _require(checked.failures, claimed.relative_gap, gap)
-
-
-def _facts(checked: Recheck, file: str, data: dict[str, Any]) -> Facts:
-    """Claimed and recomputed numbers."""
-    claimed, found = checked.claimed, checked.found
-    assert claimed.problem is not None
-    n, m = claimed.problem.utility.shape
-    both = (data["claimed"], data["found"] or {})
-    rows = [[name, *(shown(proof.get(name), 3 if "gap" in name else 15) for proof in both)] for name in NUMBERS]
-    for name, residual in claimed.residuals.items():
-        rows.append(
-            [f"off {printable(name)} by", *(shown(value, 3) for value in (residual, found and found.residuals[name]))]
-        )
-    parts: list[Part] = [Table(["", "claimed", "recomputed"], rows), _audit_row(claimed.audit)]
-    if checked.holds:
-        better = "" if checked.is_same else "; the recomputed numbers are better"
-        parts.append(f"the certificate holds{better}")
-    aim = f"{'worst-case' if data['objective'] == 'worst_case' else 'expected'} {data['sense']}"
-    return Facts(f"{file}: {n} answers, {m} reports, {aim}, {data['privacy']}", parts)
-
-
-def _audit_row(audit: Any) -> Part:
-    return ("audit", f"epsilon {shown(audit.epsilon, 12)}, delta {shown(audit.delta, 12)}: {audit.verdict}")
-
-
-def _save_design(model: Model, file: str, gap: float, time_limit: float | None, target: str) -> None:
-    """Design for a model, and write the file of the design."""
-    from ldpopt.designing import save_design
-
-    with working(f"designing {Path(file).name}"):
-        save_design(run_design(model, gap, time_limit), target, title=model.title)
 
 
 def _certify_design(file: str, gap: float | None, json: str | None, name: str = "") -> None:
@@ -187,23 +158,22 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     claim = load_certificate(file)
     with working(f"checking {Path(file).name}"):
         failures = claim.recheck()
-    numbers = {"achieved": float(claim.achieved), "bound": float(claim.bound), "relative_gap": claim.relative_gap}
-    numbers["bias"] = float(claim.bias)
     data = {
         "holds": not failures,
         "failures": list(failures),
         "objective": claim.objective,
         "privacy": privacy_text(claim.privacy),
         "epsilon": float(claim.privacy.epsilon),
-        **numbers,
+        "achieved": float(claim.achieved),
+        "bound": float(claim.bound),
+        "relative_gap": claim.relative_gap,
+        "bias": float(claim.bias),
         "notes": list(claim.notes),
         "audit": audit_data(claim.audit),
     }
-    table = Table(["", f"{claim.objective.replace('_', '-')} variance"], list(numbers.items()), digits=15)
-    parts: list[Part] = [table, _audit_row(claim.audit), *(("note", note) for note in claim.notes)]
-    k, n = claim.workload.shape
-    title = f"{name or file}: {k:,} numbers of {n:,} answers, {claim.reports}, {data['privacy']}"
-    show(Facts(title, [*parts, *([] if failures else ["the certificate holds"])]), data, json)
+    facts = claim.facts()
+    verdict = [] if failures else ["the certificate holds"]
+    show(Facts(f"{name or file}: {facts.title}", [*facts.parts, *verdict]), data, json)
     _require(failures, claim.relative_gap, gap)
 
 

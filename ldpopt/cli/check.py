@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import privacy_text, show
+from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.display import Facts, Part, Table, label
+from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import BAD_STATEMENT, privacy_text, say, show
+from ldpopt.cli.printing import BAD_STATEMENT, say, show
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.foundation.display import Facts, Table
+from ldpopt.foundation.display import Facts, Table, privacy_text
 
 
 def models(
