@@ -69,22 +69,9 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
-def privacy_text(privacy: Any) -> str:
-    """Name and budget of a notion."""
-    delta = getattr(privacy, "delta", 0.0)
-    epsilon = getattr(privacy, "epsilon", None)
-    budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
-    return printable(f"{type(privacy).__name__}{budget}")
-
-
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
     return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
-
-
-def audit_text(audit: Any) -> str:
-    """An audit on one line."""
-    return f"epsilon {audit.epsilon:.9g}, delta {audit.delta:.9g}: {audit.verdict}"
 
 
 # Files
