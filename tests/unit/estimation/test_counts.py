@@ -81,7 +81,7 @@ def test_every_container_of_counts():
 def test_an_ambiguous_series_is_refused(tally):
     with pytest.raises(StatementError, match="could hold reports, or counts"):
         Counts.of(STARS, tally)
-    with pytest.raises(StatementError, match="state column="):
+    with pytest.raises(StatementError, match="give column="):
         Counts.of(STARS, pl.DataFrame({"a": [1, 2], "b": [0, 1]}))
 
 
