@@ -78,7 +78,7 @@ def run_cli(*args: object, stdin: str | None = None) -> Any:
     """The command line, called in this process: ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
     from typer.testing import CliRunner
 
-    from ldpopt.cli.verbs import app
+    from ldpopt.cli.app import app
 
     return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
@@ -24,7 +24,7 @@ BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(HasFacts):
     """Result of an exact check of a channel.
 
     Attributes
@@ -56,10 +56,15 @@ class Audit:
             what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
             raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
 
-    def _repr_html_(self) -> str:
-        witness = "none: all rows are equal" if self.witness is None else ", ".join(map(repr, self.witness))
-        facts = [("claim", self.claim or "none"), ("verdict", self.verdict), ("epsilon", self.epsilon)]
-        return facts_html("Audit", [*facts, ("delta", self.delta), ("witness (x, x', y)", witness)])
+    def facts(self) -> Facts:
+        """The claim, the verdict, the numbers and the witness."""
+        witness = "none: all rows are equal"
+        if self.witness is not None:
+            x, other, y = self.witness
+            event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
+            witness = f"answers {label(x)} and {label(other)}, report {event}"
+        rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
+        return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
 
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""

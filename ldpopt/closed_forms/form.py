@@ -1,4 +1,4 @@
-"""ClosedForm: value, sampler, and a matrix that is built on request only."""
+"""The class of all closed forms: value, sampler, and a matrix that is built on request only."""
 
 from __future__ import annotations
 

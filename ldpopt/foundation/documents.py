@@ -142,8 +142,10 @@ class Entry:
                 found.append(tuple(row.labels()))
             elif isinstance(row.value, (str, int)):
                 found.append(row.value)
-            else:
+            elif isinstance(row.value, float):
                 found.append(row.number())
+            else:
+                raise row.error(f"the label {row._shown()} is neither text nor a number nor a list of them")
         return found
 
     def _shown(self) -> str:

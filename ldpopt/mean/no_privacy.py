@@ -37,6 +37,7 @@ class NoPrivacy(Protocol):
 
     natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
+    _report_values = np.array([0.0, 1.0])
     _natural_bias = 2.0**-54  # answers are rounded to multiples of 2**-53
 
     def __init__(self, *, domain: tuple[float, float] | None = None) -> None:

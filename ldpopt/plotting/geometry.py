@@ -85,8 +85,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:
         outline = np.array(region.corners, dtype=float) @ APEXES
-        reports = region.reports if region.members is None else region.members
-        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(reports), 3) - 1]
+        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(region.reported), 3) - 1]
         ax.fill(*outline.T, facecolor=color, edgecolor="#08306b", linewidth=1.2)
         _name_cell(ax, region, outline)
     for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):

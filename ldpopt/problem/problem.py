@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.labelled import Labels, same_labels
 from ldpopt.foundation.labels import first_duplicate, labels, listed, require_labels
 from ldpopt.foundation.numbers import Float, short_repr
@@ -22,7 +22,7 @@ from ldpopt.problem.utility import Utility, bare_gain, resolve
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(HasFacts):
     r"""State a problem: choose the private channel ``P`` with the largest utility.
 
     .. math:: \max_P \sum_x \pi_x \sum_y u(x, y) P(x, y)
@@ -108,15 +108,16 @@ class Problem:
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> Facts:
+        """Alphabet, prior, objective, notion and side constraints."""
         n, m = self.utility.shape
-        facts = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
+        found = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
         if self.prior is not None:
-            facts.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
-        facts += [("objective", f"{self.objective.replace('_', ' ')} {self.utility.sense}")]
-        facts += [("privacy", repr(self.privacy))]
-        facts += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
-        return facts_html("Problem", facts)
+            found.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
+        found += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
+        found += [("privacy", repr(self.privacy))]
+        found += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
+        return Facts("Problem", found)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of the notion on this alphabet, computed once; None if the notion has no ties.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ldpopt.certificate.record import Certificate, in_float, prove
+from ldpopt.certificate.program_certificate import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import real_number, require_kind
 from ldpopt.solving.multipliers import multipliers_of

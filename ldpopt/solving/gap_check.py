@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
-from ldpopt.certificate.program_value import STAKE_SHARE, distance_to, relative_gap
+from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair

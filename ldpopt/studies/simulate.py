@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimation.inversion import normal_quantile
+from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.utility import Utility

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import table_html
+from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
@@ -37,7 +37,7 @@ MAX_POINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepResult:
+class SweepResult(HasFacts):
     """Result of `sweep`: a table with one row per point of the grid.
 
     Attributes
@@ -89,9 +89,27 @@ class SweepResult:
         interrupted = ", interrupted" if self.interrupted else ""
         return f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, {self.aim}{interrupted})"
 
-    def _repr_html_(self) -> str:
-        rows = (record.values() for record in self.records())
-        return table_html(repr(self), self._header(), (list(row) for row in rows), len(self.rows))
+    def facts(self) -> Facts:
+        """Value, closed form, gap and status of each point; of many points some, evenly spaced."""
+        rows, more = thinned(self.rows)
+        columns = {
+            "model": [row.model for row in rows],
+            "delta": [row.delta for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "first prior": [] if self.priors is None else [float(self.priors[row.prior, 0]) for row in rows],
+            self.sense: [shown(row.value, 9) for row in rows],
+            "closed form": [shown(row.closed_form, 9) for row in rows],
+            "relative gap": [shown(row.relative_gap, 2) for row in rows],
+            "status": [row.status[:60] for row in rows],
+        }
+        if not any(columns["model"]):
+            del columns["model"]
+        if all(map(math.isnan, columns["delta"])):
+            del columns["delta"]
+        if self.priors is None:
+            del columns["first prior"]
+        title = f"{len(self.rows):,} point{'s' if len(self.rows) != 1 else ''}{more}"
+        return Facts(title, [Table(list(columns), list(zip(*columns.values(), strict=True)))])
 
     def column(self, name: str) -> Float:
         """One column of numbers, shape (rows,)."""

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from builders import cases, thorough_or
 from ldpopt import PureLDP, Workload
 from ldpopt.certificate.design_bound_elliptope import Inequalities
-from ldpopt.designing.allowed import allowed_by
-from ldpopt.designing.column_generation import generate
+from ldpopt.designing.average import optimize_average
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.methods.relaxation import generate_large
-from ldpopt.designing.methods.relaxation.drawing import draw
+from ldpopt.designing.methods.relaxation.columns import draw, relaxed_average
+from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.foundation.deadline import NO_LIMIT
 
 ALL = [
@@ -32,16 +31,16 @@ def test_the_optimum_of_all_sets_lies_between_bound_and_value(kind, epsilon, ske
     weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
     workload = getattr(Workload, kind)(n)
     contrasts = Contrasts(np.asarray(workload.gram), weights / weights.sum())
-    cone = allowed_by(PureLDP(epsilon), workload.matrix, workload.inputs).cone
-    listed = generate(contrasts, cone, workload.symmetries, gap=1e-7)
-    found = generate_large(contrasts, cone, workload.symmetries, gap=1e-3, deadline=NO_LIMIT)
+    cone = PrivateColumns.of(PureLDP(epsilon), workload.inputs, workload.shape[1]).cone
+    listed = optimize_average(contrasts, cone, workload.symmetries, gap=1e-7)
+    found = relaxed_average(contrasts, cone, workload.symmetries, gap=1e-3, deadline=NO_LIMIT)
     assert found.dual.bound <= listed.value * (1 + 1e-7)
     assert listed.dual.bound <= found.value * (1 + 1e-9)
     # At few answers the bound leaves a gap of its own, but the design is near the best.
     assert found.value - contrasts.spread <= (1 + 5e-3) * (listed.value - contrasts.spread)
-    said = found.columns.said(contrasts.weights)
-    assert np.abs(found.q @ said).max() <= 1e-12
-    moments = (said.T * found.q) @ said
+    scores = found.columns.scores(contrasts.weights)
+    assert np.abs(found.q @ scores).max() <= 1e-12
+    moments = (scores.T * found.q) @ scores
     basis = contrasts.basis
     value = np.trace(np.linalg.solve(basis.T @ moments @ basis, basis.T @ contrasts.centered @ basis))
     assert value == pytest.approx(found.value, rel=1e-9)

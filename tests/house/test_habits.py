@@ -1,4 +1,4 @@
-"""As in other libraries: verbose and a log, save and load, plot, one verb `privatize`, domains in the unit of the data."""
+"""As in other libraries: verbose and a log, save and load, plot, one verb `privatize`, domains in the data's unit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
     coin = solution.mechanism
     coin.save(tmp_path / "coin.json")
     assert lo.Mechanism.load(tmp_path / "coin.json") == coin
-    assert "epsilon 1.09861, delta 0: certified" in solution.summary()
+    assert "epsilon 1.09861229, delta 0: certified" in solution.summary()
     pytest.importorskip("matplotlib")
     for ax in (coin.plot(), lo.plot(solution), lo.plot(coin.audit()), lo.plot(lo.sweep(PROBLEM, [0.5, 1.0]))):
         assert ax.get_xlabel()

@@ -61,7 +61,7 @@ forever(lambda: one.to_csv("out"), lambda: other.to_csv("out"))
 """,
     "reports": """
 from typer.testing import CliRunner
-from ldpopt.cli.verbs import app
+from ldpopt.cli.app import app
 lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("../coin.json")
 for name, size in (("short", 20000), ("long", 30000)):
     with open(f"../{name}.csv", "w") as stream:

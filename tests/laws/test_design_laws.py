@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import PureLDP, Workload, design
-from ldpopt.certificate.design_bound import Statement
+from ldpopt.certificate.design_statement import Statement
 from ldpopt.certificate.design_value import value_of
-from ldpopt.designing import peers
+from ldpopt.designing import literature
 
 ROUNDING = 1e-9
 """Relative size of what floats may add to a number that is compared with a proved one."""
@@ -248,8 +248,12 @@ def test_no_peer_is_better(question, epsilon):
     rows, weights = question
     n, workload = rows.shape[1], Workload(rows)
     made = best(rows, epsilon, weights)
-    channels = [peers.randomized_response(n, epsilon), peers.unary_encoding(n, epsilon)]
-    channels += [peers.subset_selection(n, epsilon, size) for size in range(1, n)]
-    channels += [peers.local_hashing(n, epsilon), peers.hadamard_response(n, epsilon), peers.hierarchy(n, epsilon)]
+    channels = [literature.randomized_response(n, epsilon).channel, literature.unary_encoding(n, epsilon).channel]
+    channels += [literature.subset_selection(n, epsilon, size).channel for size in range(1, n)]
+    channels += [
+        literature.local_hashing(n, epsilon).channel,
+        literature.hadamard_response(n, epsilon),
+        literature.hierarchy(n, epsilon),
+    ]
     for channel in channels:
-        assert peers.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)
+        assert literature.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)

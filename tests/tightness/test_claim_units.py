@@ -11,7 +11,7 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.certificate import Certificate, Multipliers, PairRows, recheck
-from ldpopt.certificate.record import _residual, prove, relative_gap
+from ldpopt.certificate.program_certificate import _residual, prove, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.rows import RowBlock

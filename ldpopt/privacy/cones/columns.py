@@ -35,8 +35,8 @@ class Columns:
         """``r.v`` of each."""
         return np.asarray(self.base + self.spread * (self.shapes @ r))
 
-    def said(self, r: Float) -> Float:
-        """``v / (r.v) - 1`` of each, without cancellation."""
+    def scores(self, r: Float) -> Float:
+        """Score vectors ``v / (r.v) - 1``, without cancellation."""
         centered = self.shapes - (self.shapes @ r)[:, None]
         return np.asarray(centered * (self.spread / self.mass(r))[:, None])
 

@@ -24,7 +24,7 @@ def model_tables(problem: Problem | None, design: DesignProblem | None) -> dict[
     if problem is None:
         assert design is not None
         return _design_tables(design)
-    named = () if design is None else tuple(stated_inputs(design.workload.stated()) or ())
+    named = () if design is None else tuple(stated_inputs(design.workload.to_plain()) or ())
     tables = problem_tables(problem, alphabet=not tuple(problem.inputs) == tuple(problem.outputs) == named)
     if design is not None:
         _require_alike(tables, _design_tables(design), problem)
@@ -36,7 +36,7 @@ def _design_tables(design: DesignProblem) -> dict[str, Any]:
     """Tables that state what is to be estimated."""
     inputs = design.workload.inputs
     tables: dict[str, Any] = {} if design.objective == "average" else {"objective": design.objective}
-    if inputs != tuple(stated_inputs(design.workload.stated()) or ()):
+    if inputs != tuple(stated_inputs(design.workload.to_plain()) or ()):
         tables["alphabet"] = {"inputs": _labels(inputs)}
     if design.weights is not None:
         tables["prior"] = {"values": design.weights.tolist()}
@@ -45,7 +45,7 @@ def _design_tables(design: DesignProblem) -> dict[str, Any]:
 
 def _workload_tables(design: DesignProblem) -> dict[str, Any]:
     """Write the table of a workload, or one for each part."""
-    stated = design.workload.stated()
+    stated = design.workload.to_plain()
     if "part" in stated:
         return {"workload.part": [_written(part) for part in stated["part"]]}
     return {"workload": _written(stated)}

@@ -22,7 +22,7 @@ from ldpopt.problem.modelfile.schema import (
 )
 from ldpopt.problem.modelfile.text import Key, Page, dotted
 from ldpopt.problem.workload import Workload
-from ldpopt.problem.workload_statements import attributes
+from ldpopt.problem.workload_matrices import read_attributes
 
 
 def read_workload(page: Page, data: dict[str, Any], inputs: list[Any]) -> Workload:
@@ -111,7 +111,7 @@ def stated_inputs(data: dict[str, Any]) -> list[Any] | None:
         shape = part.get("shape")
         if part.get("kind") == "marginals" and isinstance(shape, (list, dict)) and shape:
             try:
-                return list(itertools.product(*(values for _, values in attributes(shape))))
+                return list(itertools.product(*(values for _, values in read_attributes(shape))))
             except TypeError:
                 return None  # to be refused by name later
     for part in _tables(data):

@@ -18,7 +18,7 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
-from ldpopt.solving.interior.graph_program import GraphProgram
+from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_steps, add_weights, write_steps
 from ldpopt.solving.interior.levels import LevelFactors
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
@@ -157,12 +157,10 @@ class GraphSystem(NewtonSystem[GraphPoint]):
 
     def _factor(self, room: Float) -> None:
         """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
-        from ldpopt.solving.interior import tie_loops
-
         data, at = self.data, self.at
         (m, n), levels = data.shape, data.levels
         off = np.zeros((m, len(levels.low)))
-        data.over_ties(tie_loops.weigh, (data.ratio, levels.pair_edge), at.t, at.ties, off)
+        data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * data.adjoint(at.ties)
         largest = np.abs(excess).argmax(axis=1)
@@ -200,16 +198,14 @@ class GraphSystem(NewtonSystem[GraphPoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined if inaccurate."""
-        from ldpopt.solving.interior import tie_loops
-
         data, at, (aim_tie, aim_worst) = self.data, self.at, aims
         fixed = at.p, at.t, at.ties, aim_tie
         right = self.dual_residual.copy()
-        data.over_ties(tie_loops.add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
         worst = None if data.gain is None else aim_worst / at.prior - self.worst_residual
         p, y, prior, w = self._solve_coupled(right, self.sum_residual, worst, self.prior_residual)
         entry_residual = self.dual_residual - y
-        data.over_ties(tie_loops.add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
         expectation_residual = None
         if data.gain is not None and worst is not None:
             entry_residual += data.gain * prior
@@ -222,7 +218,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
             )
             p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
         t, ties, e = np.empty(at.t.shape), np.empty(at.t.shape), np.zeros(0)
-        data.over_ties(tie_loops.steps, data.pairs, *fixed, p, t, ties)
+        data.over_ties(write_steps, data.pairs, *fixed, p, t, ties)
         if data.gain is not None:
             e = (data.gain * p).sum(axis=0) - w + self.worst_residual
         return GraphPoint(p, t, e, w, ties, prior, y)

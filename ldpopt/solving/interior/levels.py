@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
+from ldpopt.solving.interior import level_loops
 
 SWEEPS = 8
 """Largest number of searches for a vertex far from all others."""
@@ -118,8 +119,6 @@ class LevelFactors:
         factors, (m, numbers). With ``s`` the size of a level this takes ``n s**2`` operations per output, and
         ``n**2 s`` for its inverse.
         """
-        from ldpopt.solving.interior import level_loops
-
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
         totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
@@ -138,8 +137,6 @@ class LevelFactors:
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
-        from ldpopt.solving.interior import level_loops
-
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
         over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)

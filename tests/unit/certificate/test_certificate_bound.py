@@ -14,7 +14,7 @@ from builders import hops
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, certify, constraints, solve, utility
 from ldpopt.certificate import Multipliers, PairRows, bound
 from ldpopt.certificate.integers import GRID, exact_grid, integers
-from ldpopt.certificate.record import prove
+from ldpopt.certificate.program_certificate import prove
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 GAIN = (np.random.default_rng(5).random((4, 3)) / 4 + np.eye(4, 3)).round(3)

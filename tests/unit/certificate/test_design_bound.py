@@ -12,9 +12,9 @@ import pytest
 
 from ldpopt import GraphDP, PureLDP, Workload, design, load_design, save_design
 from ldpopt.certificate import design_bound as proof
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import FormBound, NoBound, Statement
+from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
@@ -27,7 +27,7 @@ NOTHING = FormBound(np.zeros((3, 3)), np.zeros(3))
 
 def statement(matrix, weights):
     matrix = np.array(matrix, dtype=float)
-    return Statement.of(matrix, np.array(weights, dtype=float), merge(matrix))
+    return Statement.of(matrix, np.array(weights, dtype=float), AnswerClasses.of(matrix))
 
 
 PREFIX = statement([[1, 0, 0], [1, 1, 0]], [0.5, 0.25, 0.25])
@@ -156,7 +156,7 @@ def test_the_first_row_is_the_nearest_float():
 
 def test_a_claim_that_is_off_by_a_hair_is_named(certificate):
     matrix = certificate.workload.matrix
-    proved = certificate.multipliers.below(Statement.of(matrix, certificate.weights, merge(matrix)))
+    proved = certificate.multipliers.value(Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix)))
     assert replace(certificate, bound=proved).recheck() == ()
     assert replace(certificate, bound=proved + TINY).recheck() == ("the multipliers prove less than the bound claimed",)
     found = replace(certificate, achieved=certificate.bound).recheck()
@@ -191,7 +191,7 @@ def test_multipliers_of_unknown_keys_are_refused():
     for bound, value in ((NoBound, {"line": []}), (FormBound, {"line": [0.0]}), (ProductBound, {})):
         with pytest.raises(ModelFileError):
             bound.read(Entry(value, "file"), 1)
-    assert NoBound.read(Entry({}, "file"), 1).stated() == {}
+    assert NoBound.read(Entry({}, "file"), 1).plain() == {}
 
 
 def test_no_bound_is_that_no_variance_is_negative(certificate):
@@ -235,9 +235,9 @@ def test_a_gram_matrix_beside_the_scheme_costs_a_little_more(sizes):
         found = ProductBound.best(spectrum, base)
         assert found.holds(given, base)
         assert not replace(found, level=np.nextafter(found.level, 0)).holds(given, base)
-        form = FormBound(scheme.form(found.eigenvalues.reshape(scheme.shape)), np.full(6, found.level * (1 + 1e-12)))
+        form = FormBound(scheme.matrix(found.eigenvalues.reshape(scheme.shape)), np.full(6, found.level * (1 + 1e-12)))
         assert form.holds(given, base)
-        bounds.append(float(found.below(given)))
+        bounds.append(float(found.value(given)))
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-7)
     assert bounds[2] < bounds[0]
     assert Spectrum.of(Statement.of(exactly, np.arange(1.0, 7.0)), scheme) is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders import cases
-from ldpopt.certificate.integers import MASK, TERMS, Digits, Exactly, fraction_bits, product
+from ldpopt.certificate.integers import MASK, TERMS, Digits, Rationals, fraction_bits, product
 from ldpopt.errors import CertificateError
 
 edges = st.sampled_from([0, -1, 2**18, -(2**18)])
@@ -39,7 +39,7 @@ def test_sums_of_products(left, right):
 @given(arrays(np.float64, (2, 5), elements=st.floats(-1e200, 1e200)))
 def test_floats_are_read_exactly(array):
     bits = fraction_bits(array)
-    plain = Exactly.of(array)
+    plain = Rationals.of(array)
     for more in (bits, bits + 7):
         assert np.array_equal(Digits.read(array, more).whole() * plain.denominator, plain.whole << more)
     assert bits == 0 or (Digits.read(array, bits).whole() % 2).any()

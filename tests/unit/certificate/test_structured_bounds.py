@@ -14,13 +14,12 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.design_statement import AnswerClasses, Statement
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.methods.product.realize import information
+from ldpopt.designing.methods.product.method import information
 from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
@@ -36,7 +35,7 @@ def fractions(array: Any) -> Any:
     return np.array([F(float(value)) for value in np.ravel(array)], dtype=object).reshape(np.shape(array))
 
 
-def rational(given: Exactly) -> Any:
+def rational(given: Rationals) -> Any:
     return given.whole * F(1, given.denominator)
 
 
@@ -104,7 +103,7 @@ def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
     numbers = rng.permutation(np.arange(n) ** 2 + rng.integers(0, 2, n) * 0.5) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + np.array([[1.0], [3.0]])
-    return numbers, weights, Statement.of(matrix, weights, merge(matrix))
+    return numbers, weights, Statement.of(matrix, weights, AnswerClasses.of(matrix))
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -135,21 +134,21 @@ def test_the_bound_of_a_mean_is_that_of_the_definition(seed: int) -> None:
     numbers = rng.permutation(np.arange(n) ** 2) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + 1.0
-    statement, r = Statement.of(matrix, weights, merge(matrix)), fractions(weights) / F(float(weights.sum()))
+    statement, r = Statement.of(matrix, weights, AnswerClasses.of(matrix)), fractions(weights) / F(float(weights.sum()))
     w = fractions(numbers)
     centered, factor = w - r @ w, F(2) ** 2 + F(3, 2) ** 2
     spread = factor * (r @ centered**2)
     assert spread == statement.spread
     k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
     given = MeanBound(numbers, k, y)
-    assert given.below(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    assert given.value(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
     enough = replace(given, slope=k / 1024, line=y * 1e6)
     assert enough.holds(statement, F(1, 3))
     for wrong in (numbers + 2.0**-40 * np.eye(n)[0], np.zeros(n), numbers[1:]):
         assert not replace(enough, numbers=wrong).holds(statement, F(1, 3))
     assert replace(enough, numbers=numbers + 5.0).holds(statement, F(1, 3))
     one = np.arange(n)[None] ** 3.0 + numbers
-    assert not enough.holds(Statement.of(one, weights, merge(one)), F(1, 3))
+    assert not enough.holds(Statement.of(one, weights, AnswerClasses.of(one)), F(1, 3))
 
 
 # Marginals.
@@ -206,7 +205,7 @@ def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any
         found = ProductBound(sizes, sigma.astype(float), float(given))
         assert found.holds(statement, base) == (F(float(given)) >= least)
         trace = (s @ rational(statement.gram)).trace()
-        assert found.below(statement) == 2 * trace - n * F(float(given)) - statement.spread
+        assert found.value(statement) == 2 * trace - n * F(float(given)) - statement.spread
 
 
 @pytest.mark.parametrize("base", [F(1, 10**6), F(1, 3), F(99, 100)])
@@ -226,7 +225,7 @@ def test_the_best_multipliers_are_the_best_multiple(sizes: Any, mu: Any) -> None
     for factor in (0.99, 1.01):
         sigma = factor * best.eigenvalues
         other = ProductBound(sizes, sigma, float(spectrum.least_level(fractions(sigma), base)))
-        assert other.below(statement) < best.below(statement)
+        assert other.value(statement) < best.value(statement)
 
 
 def test_other_weights_and_sizes_have_no_level() -> None:
@@ -236,7 +235,7 @@ def test_other_weights_and_sizes_have_no_level() -> None:
         assert found is not None
         assert (found.beside == 0) == is_in
     assert Spectrum.of(statement, Scheme((2, 2))) is None
-    uneven = Statement(statement.rows, statement.unit, Exactly(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
+    uneven = Statement(statement.rows, statement.unit, Rationals(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
     assert Spectrum.of(uneven, Scheme((2, 3))) is None
     assert not ProductBound((2, 3), np.ones(4), 1e9).holds(uneven, F(1, 2))
 
@@ -302,7 +301,7 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     if holds:
         found = ProductBound.read(table, 6)
         assert (found.sizes, found.eigenvalues.tolist(), found.level) == (tuple(sizes), numbers, 2.0)
-        assert found.stated() == values
+        assert found.plain() == values
     else:
         with pytest.raises(ModelFileError):
             ProductBound.read(table, 6)
@@ -317,8 +316,8 @@ def test_of_two_attributes_each_by_itself_ferrers_diagrams_cost_most(sizes: Any,
         sigma = [F(0), *(F(int(rng.integers(1, 30)), 7) for _ in range(2)), F(5)]
         mu = (F(0), *(F(int(rng.integers(0, 30)), 3) for _ in range(2)), F(0))
         spectrum = Spectrum(scheme, mu, F(0))
-        assert spectrum.sees_single_attributes
-        form = scheme.form(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
+        assert spectrum.is_separable
+        form = scheme.matrix(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
         sets = indicators(np.arange(1, 2**scheme.n - 1), scheme.n)
         mass = float(base) * scheme.n + (1 - float(base)) * sets.sum(axis=1)
         cost = scheme.n * (1 - float(base)) ** 2 * np.einsum("ax,xz,az->a", sets, form, sets, optimize=True) / mass**2

@@ -11,7 +11,8 @@ import pytest
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation import likelihood
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.mechanism.mechanism import Mechanism
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])

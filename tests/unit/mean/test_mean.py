@@ -106,9 +106,9 @@ def test_answers_are_a_vector(kind):
 def test_reports_of_another_budget_are_refused():
     with pytest.raises(StatementError, match="cannot come from"):
         mean.Duchi(2.0).estimate(mean.Duchi(1.0).privatize([0.0, 0.5], rng=1))
-    with pytest.raises(StatementError, match="neither"):
+    with pytest.raises(StatementError, match="not one of the 2 values"):
         mean.Duchi(1.0).estimate([0.5])
-    with pytest.raises(StatementError, match="neither"):
+    with pytest.raises(StatementError, match="not one of the 2 values"):
         mean.RandomCensoring(1.0).estimate([0.5])
 
 
@@ -195,7 +195,7 @@ class TestDesigned:
         with pytest.raises(StatementError, match="prior"):
             mean.designed([-1, 1], [-3, 3], 1.0, prior=[0.5, 0.5])
         made = mean.designed([-1, 1], [-3, 3], 1.0)
-        with pytest.raises(StatementError, match="outputs"):
+        with pytest.raises(StatementError, match="not one of the 2 values"):
             made.estimate([0.5])
         with pytest.raises(StatementError, match="outside"):
             made.privatize([1.2])

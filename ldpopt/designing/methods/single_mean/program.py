@@ -4,7 +4,7 @@ r"""The program for a single mean with given report values ``t``: a linear progr
           b z_j \le P_{xj} \le z_j, \quad \sum_j P_{xj} (1, t_j) = (1, w_x)
 
 or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every answer. A primal-dual
-interior point; each step takes time linear in the number of answers.
+interior point; the time of a step is linear in the number of answers.
 """
 
 from __future__ import annotations
@@ -23,32 +23,22 @@ STALLED = 5
 """Steps without progress before the iteration ends."""
 
 NEAR = 1e-3
-"""Gap below which progress is expected of every few steps."""
+"""Gap below which the iteration ends if it stalls."""
 
 RIDGE = 1e-14
-"""Share of the trace added to the matrix of each answer, which is nearly singular where its multipliers are free."""
+"""Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free."""
 
 TO_BORDER = 0.99
-"""Share of the way to the border that a step may go."""
+"""Share of the distance to the boundary that a step goes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Randomizer:
-    """A solution.
+    """A solution."""
 
-    Attributes
-    ----------
-    largest : ndarray, shape (m,)
-        ``z``: the largest probability of each report.
-    channel : ndarray, shape (n, m)
-        ``P``.
-    line : ndarray, shape (n, 3)
-        Multipliers of the sums, the means, and minus the weights of the answers.
-    """
-
-    largest: Float
-    channel: Float
-    line: Float
+    largest: Float  # z, the largest probability of each report, shape (m,)
+    channel: Float  # P, shape (n, m)
+    line: Float  # multipliers of the sums, of the means, and minus the weights of the answers, shape (n, 3)
 
 
 @dataclass(eq=False)
@@ -66,7 +56,7 @@ class _Point:
         return _Point(*(own + length * more for own, more in pairs))
 
     def room(self, step: _Point, with_weights: bool) -> float:
-        """How far the step may go."""
+        """Longest step, at most 1."""
         pairs = [(self.u, step.u), (self.low, step.low), (self.high, step.high), (self.z - self.u, step.z - step.u)]
         if with_weights:
             pairs += [(self.spare, step.spare), (-self.nu[:, 2], -step.nu[:, 2])]
@@ -80,7 +70,7 @@ class MeanProgram:
         self.w, self.t, self.base, self.r = w, t, base, r
         self.step = 1 - base
         self.powers = np.column_stack([np.ones(len(t)), t, t**2])
-        # Probability and mean that other reports have already are not asked for.
+        # Less the probability and the mean of other reports.
         self.right = np.column_stack([np.full(len(w), 1.0 - spent[0]), w - spent[1], w**2])
         # With given weights the third multiplier is fixed.
         self.free = 2 if r is not None else 3
@@ -116,7 +106,7 @@ class MeanProgram:
         return Randomizer(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _Point) -> Float:
-        """Probabilities with the residuals of sums and means taken up where there is most room."""
+        """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
         channel = self.base * at.z + self.step * at.u
         room = np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
@@ -141,7 +131,7 @@ class MeanProgram:
         return total / (2 * at.u.size + (len(self.w) if self.free == 3 else 0))
 
     def _short(self, at: _Point) -> Float:
-        """What is missing in the equations of every answer."""
+        """Residuals of the equations of every answer."""
         given = self.base * (at.z @ self.powers) + self.step * (at.u @ self.powers)
         found = self.right - given
         found[:, 2] += at.tau - at.spare

@@ -130,12 +130,12 @@ def test_every_peer_keeps_its_epsilon_exactly(seed, n, epsilon):
     best = lo.Mechanism(np.full((n, n), 1 / n))
     found = lo.compare(problem, best=best)
     assert all(row.verdict == "certified" and row.epsilon <= epsilon for row in found.rows)
-    plain = {row.name: row for row in found.peers if not row.name.endswith("remapped")}
+    plain = {row.name: row for row in found.literature if not row.name.endswith("remapped")}
     if n > 2:
         assert {"planar Laplace", "exponential", "sharpened exponential"} <= set(plain)
         assert plain["sharpened exponential"].epsilon == pytest.approx(epsilon, rel=1e-3)
         assert plain["sharpened exponential"].value <= plain["exponential"].value + 1e-9
-    for row in found.peers:
+    for row in found.literature:
         if row.name.endswith("remapped"):
             assert row.value <= plain[row.name.removesuffix(", remapped")].value + 1e-12
 
@@ -177,7 +177,7 @@ def test_parts_that_are_separate_are_told_apart():
     problem = lo.Problem(dict.fromkeys("abcde", 1.0), "identity", privacy)
     found = lo.compare(problem)
     assert all(row.verdict == "certified" for row in found.rows)
-    tight = next(row for row in found.peers if row.name == "tight constraints")
+    tight = next(row for row in found.literature if row.name == "tight constraints")
     assert tight.mechanism.channel[0, 2] == 0
     assert tight.value == pytest.approx(found.best.value, abs=1e-9)
 
@@ -224,7 +224,7 @@ def test_comparison_has_the_optimum_first_and_says_what_does_not_apply():
     assert "planar Laplace" in repr(found)
     assert "<table" in found._repr_html_()
     event = lo.compare(lo.Problem([0.2, 0.8], "identity", lo.ApproximateLDP(1.0, 0.1)))
-    assert not event.peers
+    assert not event.literature
     assert len(event.left_out) == 4
     assert "ApproximateLDP" in repr(event)
 
@@ -237,7 +237,7 @@ def test_comparison_of_gains_worst_cases_and_other_outputs():
     assert not any("remapped" in row.name for row in worst.rows)
     other = lo.compare(lo.Problem({"a": 1, "b": 1}, lo.Utility([[1, 0, 2], [0, 1, 0]]), lo.PureLDP(1.0)))
     assert "not all among the outputs" in other.left_out["tight constraints"]
-    assert "tight constraints, remapped" in {row.name for row in other.peers}
+    assert "tight constraints, remapped" in {row.name for row in other.literature}
 
 
 def test_comparison_says_that_a_peer_is_better_than_a_search_that_ended_early():
