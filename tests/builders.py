@@ -37,7 +37,7 @@ FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "300"))
 
 
 def fuzz_cases(share: float) -> settings:
-    """Settings for a share of `FUZZ` cases: the same each time, unless the environment sets new cases or another number."""
+    """Settings for a share of `FUZZ` cases: the same each time, unless the environment sets other ones."""
     untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
     usual = not NEW_CASES and "LDPOPT_FUZZ" not in os.environ
     return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
