@@ -246,8 +246,8 @@ class Recheck(HasFacts):
         rows = []
         for name, digits in (("achieved", 15), ("bound", 15), ("gap", 3), ("relative_gap", 3)):
             rows.append([name, *(shown(proof.to_dict()[name], digits) for proof in both)])
-        for name in self.claimed.residuals:
-            rows.append([f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)])
+        residuals = self.claimed.residuals
+        rows += [[f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)] for name in residuals]
         rows = [[*row, *["-"] * (3 - len(row))] for row in rows]
         parts: list[Part] = [Table(["", "claimed", "recomputed"], rows)]
         parts.append(("audit", self.claimed.audit.numbers_text(12)))
