@@ -66,6 +66,10 @@ class Audit(HasFacts):
         rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
         return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
 
+    def numbers_text(self, digits: int = 9) -> str:
+        """Epsilon, delta and verdict on one line."""
+        return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
+
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
         return self.curve(Budget(epsilon))

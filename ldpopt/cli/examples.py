@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.options import Json
+from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, Table
@@ -17,7 +17,7 @@ from ldpopt.foundation.display import Facts, Table
 
 def examples(
     copy: Annotated[str | None, typer.Option("--copy", metavar="DIR", help="Copy them into this new folder.")] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """List the examples that come with ldpopt.
 

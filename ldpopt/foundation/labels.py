@@ -101,6 +101,18 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     raise no_label(values[index], alphabet, kind, f"entry {index}")
 
 
+def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
+    """Read a vector of whole numbers from 0 to ``size - 1``, which are their own positions."""
+    array = loose_array(x, f"list of {kind}s")
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
+    wrong = np.flatnonzero((array < 0) | (array >= size))
+    if len(wrong):
+        what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
+        raise StatementError(what, where=f"entry {wrong[0]}")
+    return array.astype(np.int64, copy=False)
+
+
 def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
     """Error for an answer or report that is not in an alphabet; it is quoted only if messages may quote answers."""
     do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
