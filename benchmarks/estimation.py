@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import PureLDP, Workload, design, mean
-from ldpopt.designing import literature
+from ldpopt.designing import literature as lit
 from ldpopt.designing.factorization import factorization
 
 SIZES = (4, 6, 8, 10, 12, 14)
@@ -29,14 +29,14 @@ WORKLOADS = {
     "mean": lambda n: Workload.mean(np.arange(n)),
 }
 PEERS = {
-    "subset selection": lambda n, e: [literature.subset_selection(n, e, k).channel for k in range(1, n)],
-    "randomized response": lambda n, e: [literature.randomized_response(n, e).channel],
+    "subset selection": lambda n, e: [lit.subset_selection(n, e, k).channel for k in range(1, n)],
+    "randomized response": lambda n, e: [lit.randomized_response(n, e).channel],
     "unary encoding": lambda n, e: [
-        literature.unary_encoding(n, e, truth).channel for truth in (0.5, 1 / (1 + math.exp(-e / 2)))
+        lit.unary_encoding(n, e, truth).channel for truth in (0.5, 1 / (1 + math.exp(-e / 2)))
     ],
-    "local hashing": lambda n, e: [literature.local_hashing(n, e, g).channel for g in range(2, round(math.exp(e)) + 2)],
-    "Hadamard response": lambda n, e: [literature.hadamard_response(n, e, 2**k) for k in range(n.bit_length() + 1)],
-    "hierarchy": lambda n, e: [literature.hierarchy(n, e)],
+    "local hashing": lambda n, e: [lit.local_hashing(n, e, g).channel for g in range(2, round(math.exp(e)) + 2)],
+    "Hadamard response": lambda n, e: [lit.hadamard_response(n, e, 2**k) for k in range(n.bit_length() + 1)],
+    "hierarchy": lambda n, e: [lit.hierarchy(n, e)],
 }
 MEANS = {"Duchi": mean.Duchi, "piecewise": mean.Piecewise, "hybrid": mean.Hybrid, "Laplace": mean.Laplace}
 
@@ -71,11 +71,9 @@ def compare(sizes):
 def variances(workload, epsilon, r):
     """Least average variance of every other mechanism."""
     n = len(r)
-    found = {
-        peer: min(literature.variance_of(workload, c, r) for c in make(n, epsilon)) for peer, make in PEERS.items()
-    }
+    found = {peer: min(lit.variance_of(workload, c, r) for c in make(n, epsilon)) for peer, make in PEERS.items()}
     channel = factorization(workload, epsilon, starts=STARTS, weights=r)
-    found["factorization"] = literature.variance_of(workload, channel, r)
+    found["factorization"] = lit.variance_of(workload, channel, r)
     if workload.names == ("mean",):
         found |= {kind: variance_of_mean(protocol(epsilon), n, r) for kind, protocol in MEANS.items()}
     return found

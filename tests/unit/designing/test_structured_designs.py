@@ -232,3 +232,18 @@ def test_large_budgets_say_why_the_gap_stays():
     made = design(Workload.prefix(4), PureLDP(40.0))
     assert made.relative_gap > 1e-6
     assert "2**-53" in made.notes[-1]
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_a_rough_gap_at_a_small_budget_does_not_cost_the_exact_means(objective):
+    """Masses for exact means need a precise solution of the last program, however large the gap may be."""
+    for numbers in (np.arange(60.0), np.append(np.arange(30.0), 100.0)):
+        made = design(Workload.mean(numbers), PureLDP(0.05), objective=objective, gap=1e-3)
+        assert made.certificate.multipliers.kind == "mean"
+        assert made.relative_gap <= 1e-3
+
+
+def test_a_mean_at_a_large_budget_takes_many_rounds():
+    made = design(Workload.mean(np.sqrt(np.arange(40.0))), PureLDP(4.0), gap=1e-3)
+    assert [step.method.name for step in made.steps] == ["single mean"]
+    assert made.relative_gap <= 1e-3
