@@ -137,7 +137,7 @@ def test_mistakes_in_distances(write, privacy, one_line, lines, where, words):
     assert words in line
 
 
-def test_files_that_are_none(write, one_line, tmp_path):
+def test_files_that_cannot_be_read(write, one_line, tmp_path):
     assert "No such file" in one_line(tmp_path / "nowhere.toml")
     assert "Is a directory" in one_line(tmp_path)
     binary = tmp_path / "image.png"
@@ -158,7 +158,7 @@ EDITS = st.tuples(st.integers(0, 230), st.integers(0, 8), st.sampled_from(PIECES
 
 
 @given(st.lists(EDITS, min_size=1, max_size=4))
-def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
+def test_a_damaged_file_is_read_or_refused(survey, tmp_path_factory, edits):
     text = survey
     for at, cut, piece in edits:
         text = text[:at] + piece + text[at + cut :]
@@ -174,7 +174,7 @@ def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
         assert "\n" not in refusal.one_line
 
 
-def test_line_of_sees_through_strings_and_arrays():
+def test_lines_of_keys_beside_texts_and_arrays():
     text = 'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = 1\n[[b]]\nq.c = 2\n"c" = 3\n'
     assert line_of(text, ("b", 0, "c")) == 10
     assert line_of(text, ("b", 1, "c")) == 13
