@@ -51,7 +51,7 @@ class Audit(HasFacts):
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse numbers and verdicts that no audit has; plug-ins make audits of their own."""
+        """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
             what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
             raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
@@ -65,6 +65,10 @@ class Audit(HasFacts):
             witness = f"answers {label(x)} and {label(other)}, report {event}"
         rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
         return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
+
+    def numbers_text(self, digits: int = 9) -> str:
+        """Epsilon, delta and verdict on one line."""
+        return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
@@ -84,7 +88,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
-    """Audit of a law whose largest ratio of two probabilities of a report is known exactly."""
+    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
@@ -119,7 +123,7 @@ class Pairs(NamedTuple):
 
 
 class PairsOfTable(NamedTuple):
-    """All ordered pairs at a positive distance; a table of 5000 inputs takes 200 megabytes, its pairs 600."""
+    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a list of pairs 600."""
 
     table: NDArray[np.float64]
 
@@ -129,7 +133,7 @@ class PairsOfTable(NamedTuple):
         return int(np.count_nonzero(self.table > 0))
 
     def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield the same as `Pairs`."""
+        """As `Pairs.by_first`."""
         size = max(1, BLOCK // m)
         for x, row in enumerate(self.table):
             tied = np.flatnonzero(row > 0)

@@ -16,7 +16,7 @@ from ldpopt.certificate.integers import exact_grid, integers
 from ldpopt.certificate.program_bound import Multipliers, bound, weights
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import Facts, HasFacts
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
@@ -213,7 +213,7 @@ def _residual(block: RowBlock, mechanism: Mechanism) -> float:
 
 
 @dataclass(frozen=True)
-class Recheck:
+class Recheck(HasFacts):
     """The result of checking a certificate.
 
     Attributes
@@ -239,6 +239,29 @@ class Recheck:
     def is_same(self) -> bool:
         """Whether every number equals its claim; a claim also holds if the recomputed number is better."""
         return self.holds and self.found == self.claimed
+
+    def facts(self) -> Facts:
+        """Claimed and recomputed numbers, and whether the certificate holds."""
+        both = [self.claimed] + ([] if self.found is None else [self.found])
+        rows = []
+        for name, digits in (("achieved", 15), ("bound", 15), ("gap", 3), ("relative_gap", 3)):
+            rows.append([name, *(shown(proof.to_dict()[name], digits) for proof in both)])
+        for name in self.claimed.residuals:
+            rows.append([f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)])
+        rows = [[*row, *["-"] * (3 - len(row))] for row in rows]
+        parts: list[Part] = [Table(["", "claimed", "recomputed"], rows)]
+        parts.append(("audit", self.claimed.audit.numbers_text(12)))
+        if self.holds:
+            parts.append("the certificate holds" + ("" if self.is_same else "; the recomputed numbers are better"))
+        return Facts(self._title(), parts)
+
+    def _title(self) -> str:
+        problem = self.claimed.problem
+        if problem is None:
+            return "Certificate"
+        n, m = problem.utility.shape
+        aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+        return f"{n} answers, {m} reports, {aim}, {privacy_text(problem.privacy)}"
 
 
 def recheck(certificate: Certificate) -> Recheck:

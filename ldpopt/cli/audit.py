@@ -7,21 +7,21 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.options import Json, MechanismPath, find_model
+from ldpopt.cli import options
 from ldpopt.cli.printing import refuse, show
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.foundation.display import Facts, Table
 
 
 def audit(
-    mechanism: MechanismPath,
+    mechanism: options.MechanismPath,
     epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
     form: Annotated[
         Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
     ] = "event",
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Recompute the privacy of a mechanism exactly.
 
@@ -56,7 +56,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
             raise typer.BadParameter("use either --model or --epsilon, not both")
         from ldpopt.problem.modelfile import read_model
 
-        return read_model(find_model(model)).privacy
+        return read_model(options.find_model(model)).privacy
     if epsilon is None:
         if delta is not None:
             raise typer.BadParameter("--delta needs --epsilon")

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.options import Form, Json, Solver, TimeLimit, find_model
-from ldpopt.cli.printing import audit_data, privacy_text, refuse, require_writable, say, show, working
+from ldpopt.cli.printing import audit_data, refuse, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.foundation.display import Facts, Part, Table, printable, shown
+from ldpopt.foundation.display import Facts, privacy_text
 
 if TYPE_CHECKING:
-    from ldpopt.certificate import Certificate, Recheck
-    from ldpopt.problem.modelfile import Model
+    from ldpopt.certificate import Certificate
 
 NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 
@@ -27,14 +26,16 @@ NUMBERS = ("achieved", "bound", "gap", "relative_gap")
 def certify(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=find_model),
+        typer.Argument(
+            metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model
+        ),
     ],
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
     ] = None,
-    solver: Solver = None,
-    time_limit: TimeLimit = None,
-    form: Form = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    form: options.Form = None,
     gap: Annotated[
         float | None,
         typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
@@ -42,7 +43,7 @@ def certify(
     independent: Annotated[
         bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Recheck a certificate without a solver.
 
@@ -50,14 +51,15 @@ def certify(
     code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
     from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
 
     if independent:
         _check_independently(file)
     require_writable(output)
-    options = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if Path(file).suffix.lower() != ".toml":
-        _refuse_options(options, "a model", file)
+        _refuse_options(given, "a model", file)
         if is_design(file):
             _certify_design(file, gap, json)
         else:
@@ -75,10 +77,11 @@ def certify(
             proof.save(output)
         _recheck(proof, file, gap, json)
         return
-    _refuse_options({name: options[name] for name in ("--solver", "--form")}, "a utility", file)
+    _refuse_options({name: given[name] for name in ("--solver", "--form")}, "a utility", file)
     with tempfile.TemporaryDirectory() as folder:
         target = output or str(Path(folder) / f"{Path(file).stem}.json")
-        _save_design(model, file, gap, time_limit, target)
+        with working(f"designing {Path(file).name}"):
+            save_design(run_design(model, gap, time_limit), target, title=model.title)
         _certify_design(target, gap, json, output or file)
 
 
@@ -100,9 +103,9 @@ def _check_independently(file: str) -> None:
     say(f"the independent checker: {done.stdout.strip()}")
 
 
-def _refuse_options(options: dict[str, Any], kind: str, file: str) -> None:
+def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
-    useless = next((name for name, value in options.items() if value is not None), None)
+    useless = next((name for name, value in given.items() if value is not None), None)
     if useless is not None:
         raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not")
 
@@ -130,7 +133,7 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
 
     with working(f"checking {Path(file).name}"):
         checked = recheck(claimed)
-    problem, found, audit = claimed.problem, checked.found, claimed.audit
+    problem, found = claimed.problem, checked.found
     assert problem is not None
     data = {
         "holds": checked.holds,
@@ -141,41 +144,11 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         "claimed": claimed.to_dict(),
         "found": None if found is None else found.to_dict(),
         "residuals": claimed.residuals if found is None else found.residuals,
-        "audit": audit_data(audit),
+        "audit": audit_data(claimed.audit),
     }
-    show(_facts(checked, file, data), data, json)
+    facts = checked.facts()
+    show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
     _require(checked.failures, claimed.relative_gap, gap)
-
-
-def _facts(checked: Recheck, file: str, data: dict[str, Any]) -> Facts:
-    """Claimed and recomputed numbers."""
-    claimed, found = checked.claimed, checked.found
-    assert claimed.problem is not None
-    n, m = claimed.problem.utility.shape
-    both = (data["claimed"], data["found"] or {})
-    rows = [[name, *(shown(proof.get(name), 3 if "gap" in name else 15) for proof in both)] for name in NUMBERS]
-    for name, residual in claimed.residuals.items():
-        rows.append(
-            [f"off {printable(name)} by", *(shown(value, 3) for value in (residual, found and found.residuals[name]))]
-        )
-    parts: list[Part] = [Table(["", "claimed", "recomputed"], rows), _audit_row(claimed.audit)]
-    if checked.holds:
-        better = "" if checked.is_same else "; the recomputed numbers are better"
-        parts.append(f"the certificate holds{better}")
-    aim = f"{'worst-case' if data['objective'] == 'worst_case' else 'expected'} {data['sense']}"
-    return Facts(f"{file}: {n} answers, {m} reports, {aim}, {data['privacy']}", parts)
-
-
-def _audit_row(audit: Any) -> Part:
-    return ("audit", f"epsilon {shown(audit.epsilon, 12)}, delta {shown(audit.delta, 12)}: {audit.verdict}")
-
-
-def _save_design(model: Model, file: str, gap: float, time_limit: float | None, target: str) -> None:
-    """Design for a model, and write the file of the design."""
-    from ldpopt.designing import save_design
-
-    with working(f"designing {Path(file).name}"):
-        save_design(run_design(model, gap, time_limit), target, title=model.title)
 
 
 def _certify_design(file: str, gap: float | None, json: str | None, name: str = "") -> None:
@@ -185,23 +158,22 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     claim = load_certificate(file)
     with working(f"checking {Path(file).name}"):
         failures = claim.recheck()
-    numbers = {"achieved": float(claim.achieved), "bound": float(claim.bound), "relative_gap": claim.relative_gap}
-    numbers["bias"] = float(claim.bias)
     data = {
         "holds": not failures,
         "failures": list(failures),
         "objective": claim.objective,
         "privacy": privacy_text(claim.privacy),
         "epsilon": float(claim.privacy.epsilon),
-        **numbers,
+        "achieved": float(claim.achieved),
+        "bound": float(claim.bound),
+        "relative_gap": claim.relative_gap,
+        "bias": float(claim.bias),
         "notes": list(claim.notes),
         "audit": audit_data(claim.audit),
     }
-    table = Table(["", f"{claim.objective.replace('_', '-')} variance"], list(numbers.items()), digits=15)
-    parts: list[Part] = [table, _audit_row(claim.audit), *(("note", note) for note in claim.notes)]
-    k, n = claim.workload.shape
-    title = f"{name or file}: {k:,} numbers of {n:,} answers, {claim.reports}, {data['privacy']}"
-    show(Facts(title, [*parts, *([] if failures else ["the certificate holds"])]), data, json)
+    facts = claim.facts()
+    verdict = [] if failures else ["the certificate holds"]
+    show(Facts(f"{name or file}: {facts.title}", [*facts.parts, *verdict]), data, json)
     _require(failures, claim.relative_gap, gap)
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Json
-from ldpopt.cli.printing import privacy_text, show
+from ldpopt.cli import options
+from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.display import Facts, Part, Table, label
+from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -21,7 +21,7 @@ def check(
     file: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model or a survey (TOML), or a name listed by `ldpopt models`.")
     ],
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Validate a model or a survey; show its size and the plan.
 
@@ -31,7 +31,7 @@ def check(
     solved.
     """
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.problem.modelfile.shipped import model_path
+    from ldpopt.problem.modelfile.page import model_path
 
     path = model_path(file)
     if is_survey(path):

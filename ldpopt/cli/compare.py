@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.design import require_expected_variance, run_design
-from ldpopt.cli.options import Json, ModelPath, TimeLimit
 from ldpopt.cli.printing import BAD_STATEMENT, NO_SOLUTION, refuse, say, show, working
 from ldpopt.cli.solve import require_expected_value
 from ldpopt.errors import NoSolutionError
-from ldpopt.foundation.display import Facts, Part, Table, shown
+from ldpopt.foundation.display import Facts, Part
 
 if TYPE_CHECKING:
     from ldpopt.designing import DesignComparison
@@ -26,8 +27,8 @@ MAX_WORK = 2e8
 
 
 def compare(
-    model: ModelPath,
-    time_limit: TimeLimit = None,
+    model: options.ModelPath,
+    time_limit: options.TimeLimit = None,
     gap: Annotated[
         float | None,
         typer.Option(
@@ -37,7 +38,7 @@ def compare(
             help="Largest certified relative gap to accept (default for a utility: 1e-6).",
         ),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Compare all methods, and the mechanisms of the literature.
 
@@ -65,7 +66,9 @@ def compare(
         with working(f"comparing {Path(model).name}"):
             designs = compare_model_designs(stated, gap, limit)
         data["design"] = _designs_data(designs)
-        parts += _designs_parts(stated, model, data["design"])
+        facts = designs.facts()
+        table: Any = facts.parts[0]
+        parts += [replace(table, title=f"{stated.title or model}: {facts.title}"), *facts.parts[1:]]
     show(Facts("", parts), data, json)
     if methods is not None:
         _exit_unless_solved(methods, 1e-6 if gap is None else gap)
@@ -149,18 +152,6 @@ def _designs_data(found: DesignComparison) -> dict[str, Any]:
         "peers": [{key: getattr(row, key) for key in keys} for row in found.others],
         "left_out": found.left_out,
     }
-
-
-def _designs_parts(model: Model, path: str, data: dict[str, Any]) -> list[Part]:
-    """A comparison of designs in print."""
-    kind = "largest variance" if data["objective"] == "worst_case" else "average variance"
-    first = {"name": "optimum", "ratio": 1.0, "note": f"relative gap {data['relative_gap']:.2g}"}
-    rows = [[r["name"], shown(r["value"], 9), f"{r['ratio']:.4f}", r["note"]] for r in (data | first, *data["peers"])]
-    rows.append(["certified bound", shown(data["bound"], 9), "", ""])
-    k, n = model.require_design().workload.shape
-    title = f"{model.title or path}: {k:,} numbers of {n:,} answers"
-    reasons = [f"left out: {name}: {why}" for name, why in data["left_out"].items()]
-    return [Table(["mechanism", kind, "ratio", "note"], rows, title, words=["note"]), *reasons]
 
 
 def _exit_unless_reached(found: DesignComparison, gap: float | None) -> None:

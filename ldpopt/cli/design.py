@@ -7,30 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Epsilon, Json, ModelPath, TimeLimit, read_model_at
+from ldpopt.cli import options
 from ldpopt.cli.printing import (
     audit_data,
-    audit_text,
     new_axes,
-    privacy_text,
     refuse,
     require_writable,
     save_picture,
     show,
     working,
 )
-from ldpopt.foundation.display import Facts, Part, Table, label, shown, thinned
+from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
 
-MAX_SHOWN = 20
-"""Largest number of answers and of reports of a mechanism that is printed."""
-
 
 def design(
-    model: ModelPath,
-    epsilon: Epsilon = None,
+    model: options.ModelPath,
+    epsilon: options.Epsilon = None,
     gap: Annotated[
         float | None,
         typer.Option(
@@ -40,7 +35,7 @@ def design(
             help="Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
         ),
     ] = None,
-    time_limit: TimeLimit = None,
+    time_limit: options.TimeLimit = None,
     outputs: Annotated[
         int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
     ] = None,
@@ -56,7 +51,7 @@ def design(
         str | None,
         typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
 
@@ -67,7 +62,7 @@ def design(
     from ldpopt.designing import save_design
 
     require_writable(output, proof, picture=plot)
-    stated = read_model_at(model, epsilon)
+    stated = options.read_model_at(model, epsilon)
     stated.require_design(model)
     with working(f"designing {Path(model).name}"):
         found = run_design(stated, gap, time_limit, outputs)
@@ -135,27 +130,15 @@ def _data(model: Model, found: Any) -> dict[str, Any]:
 
 
 def _facts(model: Model, path: str, found: Any, data: dict[str, Any], by_answer: bool) -> Facts:
-    """The mechanism, its variances, the certificate and the audit."""
-    is_listed = data["mechanism"] is not None
-    parts: list[Part] = []
-    if is_listed and max(data["answers"], data["reports"]) <= MAX_SHOWN:
-        parts += found.mechanism.facts().parts
-    kind = "largest" if data["objective"] == "worst_case" else "average"
-    reports = f"{data['reports']:,}" if is_listed else f"sets of {found.protocol.size:,} answers"
-    parts += [
-        ("privacy", data["privacy"]),
-        ("average variance", shown(data["average_variance"], 9)),
-        ("largest variance", shown(data["worst_variance"], 9)),
-        ("certificate", f"{kind} at least {data['bound']:.9g}, relative gap {data['relative_gap']:.2g}"),
-        ("reports", f"{reports}, {data['bits']:,} bits"),
-        ("audit", audit_text(found.certificate.audit)),
-    ]
+    """The facts of a design under the title of its model, and what the model expects."""
+    facts = found.facts()
+    *parts, remark = facts.parts
     if model.expect is not None and model.expect.variance is not None:
         parts.append(("model expects", f"{model.expect.variance:.9g} within {model.expect.tolerance:g}"))
-    parts.append("(variances of one respondent's values, summed over the numbers; divide by the number of respondents)")
+    parts.append(remark)
     if by_answer:
         few, more = thinned(data["variances"])
         rows = [[label(entry["answer"]), entry["variance"]] for entry in few]
         title = f"{data['answers']:,} answers{more}" if more else ""
         parts.append(Table(["answer", "variance"], rows, title, digits=9))
-    return Facts(f"{model.title or path}: {data['numbers']:,} numbers of {data['answers']:,} answers", parts)
+    return Facts(f"{model.title or path}: {facts.title}", parts)

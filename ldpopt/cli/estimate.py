@@ -7,19 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.options import (
-    Columns,
-    Confidence,
-    Dask,
-    Jobs,
-    Json,
-    Missing,
-    QuestionsPath,
-    Reports,
-    ShowValues,
-    Simultaneous,
-    executor_of,
-)
+from ldpopt.cli import options
 from ldpopt.cli.printing import new_axes, progress_bar, refuse, require_writable, save_picture, say, show, working
 from ldpopt.cli.questions import Questions, is_folder, read_questions, refuse_options, require_folder
 from ldpopt.errors import StatementError
@@ -31,28 +19,28 @@ DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
 
 
 def estimate(
-    file: QuestionsPath,
-    reports: Reports,
-    column: Columns = None,
+    file: options.QuestionsPath,
+    reports: options.Reports,
+    column: options.Columns = None,
     weights: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column with the weight of each respondent (default: that of a survey)."),
     ] = None,
-    missing: Missing = None,
+    missing: options.Missing = None,
     method: Annotated[
         Literal["inversion", "maximum_likelihood"],
         typer.Option(help="Estimator of a mechanism: unbiased inversion, or maximum likelihood."),
     ] = "inversion",
-    confidence: Confidence = 0.95,
-    simultaneous: Simultaneous = False,
+    confidence: options.Confidence = 0.95,
+    simultaneous: options.Simultaneous = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bar chart with intervals, of one question.")] = None,
-    jobs: Jobs = 1,
-    dask: Dask = None,
-    show_values: ShowValues = False,
-    json: Json = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    show_values: options.ShowValues = False,
+    json: options.Json = None,
 ) -> None:
     """Estimate frequencies or other numbers from reports.
 
@@ -117,7 +105,7 @@ def _count(questions: Questions, reports: str, weights: str | None, jobs: int, d
             return questions.survey.count(reports, weights=weights)
     from ldpopt.studies.folders import count_folder
 
-    with progress_bar(f"counting {Path(reports).name}") as progress, executor_of(dask, jobs) as executor:
+    with progress_bar(f"counting {Path(reports).name}") as progress, options.executor_of(dask, jobs) as executor:
         how: dict[str, Any] = {"jobs": jobs, "executor": executor, "progress": progress}
         return count_folder(reports, questions.survey, weights=weights, **how)
 

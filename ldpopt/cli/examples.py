@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.options import Json
+from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, Table
@@ -17,13 +17,13 @@ from ldpopt.foundation.display import Facts, Table
 
 def examples(
     copy: Annotated[str | None, typer.Option("--copy", metavar="DIR", help="Copy them into this new folder.")] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """List the examples that come with ldpopt.
 
     They are short studies in Python, and need pip install "ldpopt[all]".
     """
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     folder = shipped("examples")
     found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in folder.glob("*.py")}

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import (
-    CheckpointFile,
-    CsvTable,
-    Dask,
-    Epsilons,
-    Jobs,
-    Json,
-    People,
-    ShowValues,
-    executor_of,
-    parse_grid,
-    parse_people,
-)
+from ldpopt.cli import options
 from ldpopt.cli.printing import progress_bar, require_writable, show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
@@ -37,20 +25,20 @@ def experiment(
     bounds: Annotated[
         str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
     ],
-    people: People,
-    epsilon: Epsilons,
+    people: options.People,
+    epsilon: options.Epsilons,
     protocol: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
     ] = None,
     sets: Annotated[int, typer.Option(metavar="N", min=1, help="Data sets drawn for each number of people.")] = 30,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the data sets and reports.")] = 0,
-    jobs: Jobs = 1,
-    dask: Dask = None,
-    show_values: ShowValues = False,
-    output: CsvTable = None,
-    checkpoint: CheckpointFile = None,
-    json: Json = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    show_values: options.ShowValues = False,
+    output: options.CsvTable = None,
+    checkpoint: options.CheckpointFile = None,
+    json: options.Json = None,
 ) -> None:
     """Compare protocols for means on the numbers of a table.
 
@@ -65,10 +53,10 @@ def experiment(
 
     require_writable(output)
     low, high = _bounds(bounds)
-    sizes, budgets = parse_people(people), [float(Budget(budget)) for budget in parse_grid(epsilon)]
+    sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     data = Resampled(answers, column, low, high)
-    with progress_bar(f"comparing {len(names)} protocols") as progress, executor_of(dask, jobs) as executor:
+    with progress_bar(f"comparing {len(names)} protocols") as progress, options.executor_of(dask, jobs) as executor:
         found = compare_means_grid(
             names,
             data,

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldpopt.cli.options import Json, ModelPath
+from ldpopt.cli import options
 from ldpopt.cli.printing import say, show
 from ldpopt.foundation.files import replacing
 
 
 def export(
-    model: ModelPath,
+    model: options.ModelPath,
     to: Annotated[
         Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
     ] = None,
@@ -23,7 +23,7 @@ def export(
     form: Annotated[
         Literal["compact", "pairwise"] | None, typer.Option("--form", help="Form of the linear program.")
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.
 

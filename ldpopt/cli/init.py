@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.options import Json
+from ldpopt.cli import options
 from ldpopt.cli.printing import show, write_new
 
 
@@ -18,7 +18,7 @@ def init(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Write a workload for `ldpopt design` (a survey), not a utility.")
     ] = False,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Write a model file with comments, as a starting point.
 

@@ -7,24 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Json
-from ldpopt.cli.printing import BAD_STATEMENT, privacy_text, say, show
+from ldpopt.cli import options
+from ldpopt.cli.printing import BAD_STATEMENT, say, show
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.foundation.display import Facts, Table
+from ldpopt.foundation.display import Facts, Table, privacy_text
 
 
 def models(
     folder: Annotated[
         str | None, typer.Argument(metavar="DIR", help="A folder of model files (default: those of ldpopt).")
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """List the models that come with ldpopt, or those of a folder.
 
     Prints name, size, privacy notion and title; the size is answers x reports + numbers of a workload. A model that
     comes with ldpopt is used by its name: `ldpopt solve coin`. Exit code 2 if a file is not a model.
     """
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("models") if folder is None else Path(folder)
     paths = sorted(home.glob("*.toml"))

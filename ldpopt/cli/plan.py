@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Confidence, HalfWidth, Json, QuestionsPath, Simultaneous, parse_grid
+from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
@@ -17,16 +17,16 @@ Numbers = Callable[[Any, int], dict[str, Any]]
 
 
 def plan(
-    file: QuestionsPath,
-    half_width: HalfWidth = None,
+    file: options.QuestionsPath,
+    half_width: options.HalfWidth = None,
     people: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many people answer.")] = None,
-    confidence: Confidence = 0.95,
-    simultaneous: Simultaneous = False,
+    confidence: options.Confidence = 0.95,
+    simultaneous: options.Simultaneous = False,
     epsilon: Annotated[
         str | None,
         typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Show how many people a survey needs.
 
@@ -84,7 +84,7 @@ def _plan_mechanism(
     found = precision(source, confidence=confidence, simultaneous=simultaneous)
     answers = [{"answer": name} | numbers(found, place) for place, name in enumerate(found.names)]
     curve = []
-    for budget in [] if epsilon is None else parse_grid(epsilon):
+    for budget in [] if epsilon is None else options.parse_grid(epsilon):
         other = precision(_best_mechanism(source, budget), confidence=confidence, simultaneous=simultaneous)
         curve.append({"epsilon": budget} | numbers(other, int(other.variances.argmax())))
     worst = answers[int(found.variances.argmax())]

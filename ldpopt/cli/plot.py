@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
 from ldpopt.cli.design import draw_design
-from ldpopt.cli.options import Json, find_model
 from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
@@ -28,7 +28,7 @@ def plot(
         typer.Argument(
             metavar="FILE",
             help="A mechanism or design (JSON), or a model (TOML), which is solved.",
-            callback=find_model,
+            callback=options.find_model,
         ),
     ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
@@ -38,7 +38,7 @@ def plot(
             help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
         ),
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Draw a mechanism, a design or a model's solution.
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from ldpopt.cli.interrupts import raise_on_interrupt
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
@@ -69,22 +69,9 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
-def privacy_text(privacy: Any) -> str:
-    """Name and budget of a notion."""
-    delta = getattr(privacy, "delta", 0.0)
-    epsilon = getattr(privacy, "epsilon", None)
-    budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
-    return printable(f"{type(privacy).__name__}{budget}")
-
-
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
     return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
-
-
-def audit_text(audit: Any) -> str:
-    """An audit on one line."""
-    return f"epsilon {audit.epsilon:.9g}, delta {audit.delta:.9g}: {audit.verdict}"
 
 
 # Files
@@ -136,19 +123,10 @@ def write_new(file: str, text: str) -> Path:
 
 
 def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
-    """New axes of a figure without a window.
+    """New axes of a figure without a window."""
+    from ldpopt.plotting.axes import new_axes
 
-    Raises
-    ------
-    LdpoptError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        what = "a plot needs matplotlib, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
-    return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+    return new_axes(size, projection, has_window=False)
 
 
 def save_picture(path: str, axes: Any) -> None:

@@ -8,37 +8,26 @@ from typing import Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import (
-    Answers,
-    Columns,
-    Dask,
-    Jobs,
-    Json,
-    Missing,
-    QuestionsPath,
-    ShowValues,
-    executor_of,
-    require_distinct,
-)
+from ldpopt.cli import options
 from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
 from ldpopt.cli.questions import Questions, is_folder, read_questions, require_folder
 from ldpopt.foundation.display import label
 
 
 def privatize(
-    file: QuestionsPath,
-    answers: Answers,
+    file: options.QuestionsPath,
+    answers: options.Answers,
     output: Annotated[
         str,
         typer.Option(
             "-o", "--output", metavar="REPORTS", help="CSV or Parquet, by the ending; '-' for stdout; or a folder."
         ),
     ],
-    column: Columns = None,
+    column: options.Columns = None,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated.")
     ] = None,
-    missing: Missing = None,
+    missing: options.Missing = None,
     missing_answer: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The answer that stands for a missing one.")
     ] = None,
@@ -53,10 +42,10 @@ def privatize(
         bool, typer.Option("--again", help="Privatize columns that are reports already, as a second layer.")
     ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Repeatable draws, for tests only.")] = None,
-    jobs: Jobs = 1,
-    dask: Dask = None,
-    show_values: ShowValues = False,
-    json: Json = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    show_values: options.ShowValues = False,
+    json: options.Json = None,
 ) -> None:
     """Replace the answers of a table by private reports.
 
@@ -79,7 +68,7 @@ def privatize(
     secret = None if key is None else SecretKey.load(key)
     require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
-    require_distinct(column or [], "column {} is named twice", do="name each column once")
+    options.require_distinct(column or [], "column {} is named twice", do="name each column once")
     questions = read_questions(file, column, missing=missing, missing_answer=missing_answer)
     survey, kept = questions.survey, keep or []
 
@@ -116,7 +105,7 @@ def _privatize_folder(questions: Questions, source: str, target: str, jobs: int,
 
     if target == "-" or Path(target).suffix:
         raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
-    with progress_bar(f"privatizing {Path(source).name}") as progress, executor_of(dask, jobs) as executor:
+    with progress_bar(f"privatizing {Path(source).name}") as progress, options.executor_of(dask, jobs) as executor:
         return privatize_folder(
             source, target, questions.survey, jobs=jobs, executor=executor, progress=progress, **how
         )

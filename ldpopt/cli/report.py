@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.options import Json, ModelPath, TimeLimit
+from ldpopt.cli import options
 from ldpopt.cli.printing import require_writable, show, working
 from ldpopt.foundation.files import replacing
 
 
 def report(
-    model: ModelPath,
+    model: options.ModelPath,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
     budgets: Annotated[
         bool,
@@ -22,8 +22,8 @@ def report(
             help="Include a slider for budgets from a quarter to four times that of the model.",
         ),
     ] = True,
-    time_limit: TimeLimit = None,
-    json: Json = None,
+    time_limit: options.TimeLimit = None,
+    json: options.Json = None,
 ) -> None:
     """Write one page about a mechanism, for people who decide.
 

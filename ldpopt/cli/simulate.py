@@ -9,24 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ldpopt.cli.options import (
-    CheckpointFile,
-    CsvTable,
-    Dask,
-    Deltas,
-    Jobs,
-    Json,
-    Models,
-    People,
-    Solver,
-    TimeLimit,
-    executor_of,
-    find_models,
-    parse_deltas,
-    parse_grid,
-    parse_people,
-    unique_names,
-)
+from ldpopt.cli import options
 from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
@@ -51,10 +34,10 @@ def simulate(
         typer.Argument(
             metavar="MODEL|MECHANISM...",
             help="Models (TOML), which are solved, or names of `ldpopt models`; or mechanisms (JSON).",
-            callback=find_models,
+            callback=options.find_models,
         ),
     ],
-    people: People,
+    people: options.People,
     repeats: Annotated[int, typer.Option(metavar="N", min=2, help="Surveys with each number of people.")] = 100,
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Seed, for repeatable surveys; required with --checkpoint.")
@@ -62,18 +45,18 @@ def simulate(
     epsilon: Annotated[
         str | None, typer.Option(metavar="GRID", help="Budgets, such as 0.5:2:4 (default: the models' own).")
     ] = None,
-    delta: Deltas = None,
+    delta: options.Deltas = None,
     prior: Annotated[
         str | None,
         typer.Option(metavar="LABEL=W,...", help="Shares of the answers (default: the model's; uniform without one)."),
     ] = None,
-    jobs: Jobs = 1,
-    dask: Dask = None,
-    output: CsvTable = None,
-    solver: Solver = None,
-    time_limit: TimeLimit = None,
-    checkpoint: CheckpointFile = None,
-    json: Json = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    output: options.CsvTable = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    checkpoint: options.CheckpointFile = None,
+    json: options.Json = None,
 ) -> None:
     """Simulate surveys with mechanisms or solved models.
 
@@ -86,10 +69,10 @@ def simulate(
     from ldpopt.studies.table import write_csv
 
     require_writable(output)
-    sizes = parse_people(people)
+    sizes = options.parse_people(people)
     if checkpoint is not None and seed is None:
         raise typer.BadParameter("--checkpoint needs a --seed, so that the next start holds the same surveys")
-    with executor_of(dask, jobs) as executor:
+    with options.executor_of(dask, jobs) as executor:
         with working("solving the models"):
             settings: Any = dict(_settings(files, prior, epsilon, delta, solver, time_limit))
         with progress_bar(f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}") as progress:
@@ -123,9 +106,9 @@ def _settings(
         raise StatementError("deltas are varied together with budgets", where="--delta", do="give --epsilon, too")
     found: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
-    for name, setting in _solve_models(Models.read(models, solver, limit), epsilon, delta) if models else ():
+    for name, setting in _solve_models(options.Models.read(models, solver, limit), epsilon, delta) if models else ():
         found.setdefault(name.file, []).append((name, setting))
-    for file_name, file in zip(unique_names(files), files, strict=True):
+    for file_name, file in zip(options.unique_names(files), files, strict=True):
         if file in models:
             yield from ((name, _with_prior(setting, prior)) for name, setting in found[file_name])
             continue
@@ -137,7 +120,7 @@ def _settings(
         yield Name(file_name), _with_prior(Setting(mechanism, None, utility), prior)
 
 
-def _solve_models(models: Models, epsilon: str | None, delta: str | None) -> Iterator[tuple[Name, Setting]]:
+def _solve_models(models: options.Models, epsilon: str | None, delta: str | None) -> Iterator[tuple[Name, Setting]]:
     """The solutions of models."""
     from ldpopt.solving.solve import solve
     from ldpopt.studies.simulate import Setting
@@ -148,7 +131,7 @@ def _solve_models(models: Models, epsilon: str | None, delta: str | None) -> Ite
         for name, problem in models.problems.items():
             yield Name(str(name)), Setting(solve(problem, **how).mechanism, problem.prior, problem.utility)
         return
-    found = sweep(models.problems, parse_grid(epsilon), deltas=parse_deltas(delta), keep=True, **how)
+    found = sweep(models.problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how)
     for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
         if mechanism is None:
             raise NoSolutionError(f"no mechanism: {row.status}", where=f"{row.model}, epsilon = {row.epsilon!r}")

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import (
-    Dask,
-    Epsilon,
-    Form,
-    FormName,
-    Json,
-    ModelPath,
-    Solver,
-    TimeLimit,
-    executor_of,
-    read_model_at,
-)
+from ldpopt.cli import options
 from ldpopt.cli.printing import (
     audit_data,
     new_axes,
@@ -42,11 +31,11 @@ SMALL_GAP = 1e-6
 
 
 def solve(
-    model: ModelPath,
-    epsilon: Epsilon = None,
-    solver: Solver = None,
-    time_limit: TimeLimit = None,
-    form: Form = None,
+    model: options.ModelPath,
+    epsilon: options.Epsilon = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    form: options.Form = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
     proof: Annotated[
@@ -58,8 +47,8 @@ def solve(
             "--gap", metavar="G", min=0.0, help="Largest certified relative gap to accept; the search may stop there."
         ),
     ] = SMALL_GAP,
-    dask: Dask = None,
-    json: Json = None,
+    dask: options.Dask = None,
+    json: options.Json = None,
 ) -> None:
     """Solve a model: mechanism, value, certificate.
 
@@ -70,10 +59,10 @@ def solve(
     from ldpopt.mechanism.files import write_mechanism
 
     require_writable(output, proof, picture=plot)
-    stated = read_model_at(model, epsilon)
+    stated = options.read_model_at(model, epsilon)
     stated.require_problem(model)
     goal = gap if SMALL_GAP < gap < 1 else None
-    with executor_of(dask, 1) as executor, working(f"solving {Path(model).name}"):
+    with options.executor_of(dask, 1) as executor, working(f"solving {Path(model).name}"):
         solution, certificate = solve_and_certify(stated, solver, time_limit, form, goal, executor)
     if solution.repaired is None:
         show(None, _data(solution, None), "-" if json == "-" else None)
@@ -97,7 +86,7 @@ def solve_and_certify(
     model: Model,
     solver: str | None,
     time_limit: float | None,
-    form: FormName | None,
+    form: options.FormName | None,
     gap: float | None = None,
     executor: Any = None,
 ) -> tuple[Solution, Certificate | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ldpopt.cli.options import Json
+from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.foundation.display import Facts, Table
 
 
-def solvers(json: Json = None) -> None:
+def solvers(json: options.Json = None) -> None:
     """List the solvers, and what to install."""
     from ldpopt.solvers import installed
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.check import check
 from ldpopt.cli.estimate import estimate
-from ldpopt.cli.options import Json
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
@@ -45,7 +45,7 @@ def top(context: typer.Context) -> None:
 
 def init(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The survey file to write.")] = "survey.toml",
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Write a survey file with comments, as a starting point.
 
@@ -58,7 +58,7 @@ def init(
 def solve(
     path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Find the best mechanism for each question.
 

@@ -8,23 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
-from ldpopt.cli.options import (
-    CheckpointFile,
-    CsvTable,
-    Dask,
-    Deltas,
-    Epsilons,
-    Jobs,
-    Json,
-    ModelPaths,
-    Models,
-    Solver,
-    TimeLimit,
-    executor_of,
-    parse_deltas,
-    parse_grid,
-)
 from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 
@@ -34,23 +19,23 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    models: ModelPaths,
-    epsilon: Epsilons,
-    delta: Deltas = None,
+    models: options.ModelPaths,
+    epsilon: options.Epsilons,
+    delta: options.Deltas = None,
     prior_grid: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
     ] = None,
-    jobs: Jobs = 1,
-    dask: Dask = None,
-    output: CsvTable = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    output: options.CsvTable = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
-    solver: Solver = None,
-    time_limit: TimeLimit = None,
-    checkpoint: CheckpointFile = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    checkpoint: options.CheckpointFile = None,
     keep: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms: ROW.json for each row.")
     ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Solve a model, or several, at many budgets, deltas and priors.
 
@@ -61,14 +46,14 @@ def sweep(
 
     require_writable(output, picture=plot)
     _require_new_folder(keep)
-    given = Models.read(models, solver, time_limit)
+    given = options.Models.read(models, solver, time_limit)
     names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
-    with progress_bar(f"sweeping {', '.join(names)}") as progress, executor_of(dask, jobs) as executor:
+    with progress_bar(f"sweeping {', '.join(names)}") as progress, options.executor_of(dask, jobs) as executor:
         result = run(
             alone if len(names) == 1 else given.problems,
-            parse_grid(epsilon),
+            options.parse_grid(epsilon),
             _priors(alone, prior_grid),
-            deltas=parse_deltas(delta),
+            deltas=options.parse_deltas(delta),
             keep=keep is not None,
             solver=given.solver,
             time_limit=given.time_limit,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.options import Json, ModelPath
+from ldpopt.cli import options
 from ldpopt.cli.printing import show, working
 from ldpopt.foundation.display import Facts, Part, Table, label
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def vertices(
-    model: ModelPath,
+    model: options.ModelPath,
     list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")] = 0,
     fractions: Annotated[
         bool, typer.Option("--fractions", help="Print exact fractions, not four digits (JSON always has them).")
     ] = False,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """List the extreme points of a model's private mechanisms.
 

@@ -179,6 +179,13 @@ def shown(value: Any, digits: int = 6) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
 
 
+def privacy_text(privacy: Any) -> str:
+    """Name and budget of a privacy notion, such as ``PureLDP(1.0)``."""
+    delta, epsilon = getattr(privacy, "delta", 0.0), getattr(privacy, "epsilon", None)
+    budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
+    return printable(f"{type(privacy).__name__}{budget}")
+
+
 def label(name: Any) -> str:
     """A label on one line, in at most 24 characters."""
     text = printable(text_of(name))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import Labelled, Labels, places, read_labelled, take_labels
+from ldpopt.foundation.labelled import Labelled, Labels, positions_of, read_labelled, take_labels
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 PRIOR_TOLERANCE = 1e-9
@@ -122,7 +122,7 @@ def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fr
     raw, (own, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)
     if own is not None and labels is not None:
-        plain = [plain[place] for place in places(own, labels, "prior", "input")]
+        plain = [plain[place] for place in positions_of(own, labels, "prior", "input")]
     if not all(isinstance(weight, (int, Fraction)) for weight in plain):
         return [Fraction(weight) for weight in weights.tolist()]
     total = Fraction(sum(plain)) if labels is not None else Fraction(1)
@@ -147,7 +147,7 @@ def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> No
     if len(bad):
         x = int(bad[0])
         raise StatementError(
-            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="state finite numbers >= 0"
+            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="give finite numbers >= 0"
         )
 
 

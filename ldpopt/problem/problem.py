@@ -149,7 +149,7 @@ class Problem(HasFacts):
 def require_objective(objective: Any) -> None:
     """Require the name of an objective."""
     if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"')
+        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='give "expected" or "worst_case"')
 
 
 def _stated_labels(given: Any, kind: str) -> Labels | None:

@@ -61,7 +61,7 @@ class Utility:
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
             x, y = map(int, bad[0])
-            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="state finite numbers")
+            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers")
         inputs = _axis(self.inputs, matrix.shape[0], table.axes[0], "input")
         outputs = _axis(self.outputs, matrix.shape[1], table.axes[1], "output")
         object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
@@ -360,5 +360,5 @@ def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
         number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
         raise StatementError(
             f"{name} needs labels of one kind: {number} is a number, {other} is none",
-            do=f"state a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
+            do=f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
         )

@@ -123,8 +123,7 @@ class Solution(HasFacts):
             parts.append(("certificate", f"{bounds}, relative gap {certificate.relative_gap:.2g}"))
             parts += certificate.residual_facts()
         if self.repaired is not None:
-            audit = self.repaired.audit
-            parts.append(("audit", f"epsilon {audit.epsilon:.9g}, delta {audit.delta:.9g}: {audit.verdict}"))
+            parts.append(("audit", self.repaired.audit.numbers_text()))
         return Facts(repr(self.problem), [*parts, *(("note", text) for text in self.notes)])
 
     def no_solution(self) -> NoSolutionError:

@@ -10,7 +10,7 @@ import ldpopt.testing
 from builders import cases
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, generation
-from ldpopt.solving.methods.rays.balance import balanced
+from ldpopt.solving.methods.rays.feasibility import balanced
 from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.master import Master
 
@@ -72,7 +72,7 @@ def test_without_time_the_rows_are_filled_up():
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_groups_end_with_a_channel_near_the_optimum(monkeypatch, seed):
-    monkeypatch.setattr(generation, "VIEWED", 40)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 40)
     monkeypatch.setattr(coarse, "GROUPED", 40)
     problem = lo.testing.synthetic_city(120, rng=seed).problem(0.8)
     plain = lo.solve(problem, gap=1e-3)

@@ -10,13 +10,12 @@ import ldpopt.testing
 from builders import cases
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, generation
-from ldpopt.solving.methods.rays.coarse import prepared
+from ldpopt.solving.methods.rays.coarse import coarse_start
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.covering import cover
+from ldpopt.solving.methods.rays.feasibility import cover
 from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.grouped import GroupedGeneration
-from ldpopt.solving.methods.rays.groups import Groups
-from ldpopt.solving.methods.rays.master import Master
+from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.method import _normalized
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views
@@ -36,8 +35,8 @@ def test_groups_average_rows_and_share_multipliers(n, count, seed):
     groups = grouped(n, min(count, n), rng)
     rays, sums = rng.random((n, 7)), rng.standard_normal(min(count, n))
     assert groups.averages(np.ones((n, 1))) == pytest.approx(1.0)
-    assert groups.summed(groups.shared(sums)) == pytest.approx(sums)
-    assert groups.shared(sums) @ rays == pytest.approx(sums @ groups.averages(rays))
+    assert groups.summed(groups.distributed(sums)) == pytest.approx(sums)
+    assert groups.distributed(sums) @ rays == pytest.approx(sums @ groups.averages(rays))
     assert groups.summed_rows(rays.T) == pytest.approx(np.array([groups.summed(ray) for ray in rays.T]))
 
 
@@ -58,21 +57,21 @@ def test_a_cover_lifts_every_price_and_is_shared_by_groups(n, m, has_groups, see
         assert taken.sum() <= 1.000001 * n * share.sum() * float((need / (rays @ share)).max())
         assert float((need - rays @ taken).max()) >= -1e-9 * need.max()  # one is just covered
     if groups is not None:
-        assert taken == pytest.approx(groups.shared(groups.summed(taken)), rel=1e-9, abs=1e-12)
+        assert taken == pytest.approx(groups.distributed(groups.summed(taken)), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
     problem = lo.testing.synthetic_city(90, rng=2).problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
-    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     assert work.groups is not None
     assert not work.prices_all
     plain = Generation(cone, costs, np.arange(90), scale)
     plain.run(1e-7)
-    assert work.run(1e-4).ended == "gap"
+    assert work.run(1e-4).ending == "gap"
     assert work.groups is None
     assert work.relaxed_value <= plain.value * (1 + 1e-3) + 1e-9  # a relaxation, solved to a share of its gap
     assert work.bound <= plain.value + 1e-9
@@ -83,11 +82,11 @@ def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, ep
 
 
 def test_levels_have_more_groups_and_better_channels(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
     problem = lo.testing.synthetic_city(90, rng=2).problem(1.0)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
-    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     plain = Generation(cone, costs, np.arange(90), scale)
     plain.run(1e-6)
     levels, balanced = [], GroupedGeneration._balanced
@@ -101,7 +100,7 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
         return channel
 
     monkeypatch.setattr(GroupedGeneration, "_balanced", noted)
-    assert work.run(1e-5).ended == "gap"
+    assert work.run(1e-5).ending == "gap"
     assert [rows for rows, _, _ in levels] == [30, 45, 67]
     for _, relaxed, value in levels:
         assert plain.bound - 1e-9 <= value
@@ -111,17 +110,17 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
 
 
 def test_something_is_proved_where_time_is_over_before_all_outputs_are_priced(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
     problem = lo.testing.synthetic_city(90, rng=2).problem(0.1)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
-    work = prepared(cone, costs, np.arange(90), scale, Deadline())
+    work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     plain = Generation(cone, costs, np.arange(90), scale)
     plain.run(1e-6)
     work._prove_less()
     assert 0.5 * plain.value <= work.bound <= plain.value
     found = work.run(1e-2, Deadline(0.0))
-    assert found.ended == "time"
+    assert found.ending == "time"
     assert found.channel.sum(axis=1) == pytest.approx(1.0)
     assert np.isfinite(found.gap)
 
@@ -132,7 +131,7 @@ def test_a_level_starts_from_a_channel():
     channel = Master.of_columns(columns / columns.sum(axis=1, keepdims=True), rng.random((4, 12)))
     groups = grouped(12, 4, rng)
     for some in (None, groups):
-        master = channel.started(rng.standard_normal(12), some)
+        master = channel.restarted(rng.standard_normal(12), some)
         assert master.is_feasible
         assert master.value == pytest.approx(channel.value)
         assert (master.at.reduced > 0).all()

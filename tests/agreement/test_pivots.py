@@ -9,7 +9,7 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import _pivot, _stop
-from ldpopt.solving.methods.rays.tree_loops import below, count_tie, grow, loaded, new_room, sum_up
+from ldpopt.solving.methods.rays.tree_loops import build, count_tie, list_subtree, load_tree, new_workspace, sum_costs
 from ldpopt.solving.methods.rays.trees import Trees
 
 
@@ -36,17 +36,17 @@ def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
     root = int(rng.integers(n))
     trees = Trees(cone, np.array([root]))
     trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = loaded(root, trees.parent[0], trees.side[0], new_room(n))
-    grow(tree, cone.lengths)
+    tree = load_tree(root, trees.parent[0], trees.side[0], new_workspace(n))
+    build(tree, cone.lengths)
     tree.own[:] = rng.standard_normal(n)
     for at in range(n - 1, 0, -1):
-        sum_up(tree.order[at], tree.parent[tree.order[at]], tree)
+        sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     for top in rng.permutation(n):
         if top == root:
             continue
         assert (tree.lower, tree.higher) == tuple(pytest.approx(ones) for ones in counted(tree))
         sign, left = -int(tree.side[top]), int(tree.parent[top])
-        moving = tree.order[: below(top, tree.first, tree.after, tree.order)].copy()
+        moving = tree.order[: list_subtree(top, tree.first, tree.after, tree.order)].copy()
         staying = np.setdiff1d(np.arange(n), moving)
         room = cone.lengths.table[np.ix_(moving, staying)]
         room = room - sign * (tree.log[moving][:, None] - tree.log[staying])

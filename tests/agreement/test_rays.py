@@ -15,11 +15,10 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays.coarse import prepared
+from ldpopt.solving.methods.rays.coarse import coarse_start
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.generation import Generation, Scale
 from ldpopt.solving.methods.rays.method import _normalized
-from ldpopt.solving.methods.rays.scale import Scale
 from ldpopt.solving.methods.rays.trees import Trees
 
 RAYS = lo.Limits(rays_entries=0)
@@ -121,8 +120,8 @@ def test_the_best_ray_has_the_least_price(statement, seed):
             found = trees.multipliers(costs, zero, spare)
             assert (found.value > 0).all()
             left = costs.copy()
-            np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-            np.subtract.at(left, (found.y, found.second), found.value)
+            np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+            np.subtract.at(left, (found.output, found.second), found.value)
             left[np.arange(len(costs)), trees.roots] -= np.minimum(price, 0.0) - spare
             assert left.min() > -1e-12 * max(1.0, float((np.abs(costs) * rays).sum(axis=1).max()))
             size.append(len(found.value))
@@ -251,8 +250,8 @@ def test_trees_that_are_not_the_best_prove_a_bound(statement, seed, most):
     assert proved <= plain_optimum(prior, worth, distance, epsilon) + 1e-6
     # The multipliers leave at least the shares of every output's costs.
     found, left = work.trees.multipliers(work.costs, sums), work.costs - sums
-    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.subtract.at(left, (found.y, found.second), found.value)
+    np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.output, found.second), found.value)
     assert (left >= prices.share - 1e-12).all()
 
 
@@ -274,16 +273,16 @@ def test_a_coarse_start_changes_no_bound_and_begins_closer(epsilon):
     problem = city.problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     roots = np.arange(90)
-    work = prepared(cone, costs, roots, scale, Deadline())
+    work = coarse_start(cone, costs, roots, scale, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
-    assert len(work.known) > 2 * 90
-    assert (work.known[:, :, None] >= np.exp(-loss) * work.known[:, None, :] * (1 - 1e-9)).all()
+    assert len(work.initial_rays) > 2 * 90
+    assert (work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)).all()
     rays = work.trees.rays(np.arange(90))
     assert rays[np.arange(90), roots] == pytest.approx(1.0)
     assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-8)).all()
     plain = Generation(cone, costs, roots, scale)
     found, usual = work.run(1e-3), plain.run(1e-6)
-    assert found.ended == usual.ended == "gap"
+    assert found.ending == usual.ending == "gap"
     assert work.bound <= plain.value + 1e-9
     assert work.value >= plain.bound - 1e-9
 

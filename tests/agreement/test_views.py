@@ -39,10 +39,10 @@ def test_views_enclose_the_exact_price(n, seed, epsilon, gap, covers):
     least = exact.prices(costs, zero).least
     views = Views(trees, np.ones(n))
     begun = int(views.seen.sum())
-    assert views.spared == pytest.approx(0.1 / n)
+    assert views.unproved == pytest.approx(0.1 / n)
     if covers:
-        views.spare_covered(np.ones(n))
-        assert views.spared == pytest.approx(0.03 * np.exp(-loss).sum(axis=1) / n)
+        views.expect_covering(np.ones(n))
+        assert views.unproved == pytest.approx(0.03 * np.exp(-loss).sum(axis=1) / n)
     for _ in range(2):  # the second time from what was found
         price = views.improve(costs, zero, gap)
         proved = trees.prices(costs, zero)
@@ -53,17 +53,17 @@ def test_views_enclose_the_exact_price(n, seed, epsilon, gap, covers):
         assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-9)).all()
         assert rays[everything, roots] == pytest.approx(1.0)
         # Each price is proved, or its ray is good enough: half as low at least.
-        is_proved = proved.least >= -gap * views.spared - slack
+        is_proved = proved.least >= -gap * views.unproved - slack
         assert (is_proved | (price <= 0.5 * proved.least + slack)).all()
         assert (is_proved | (np.abs((costs * rays).sum(axis=1) - price) <= 1e3 * slack)).all()
     assert views.seen.sum() >= begun
     # The multipliers leave at least the shares of every output's costs, whatever is seen.
     found, left = trees.multipliers(costs, zero), costs.copy()
-    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.subtract.at(left, (found.y, found.second), found.value)
+    np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.output, found.second), found.value)
     moved = np.abs(costs)
-    np.add.at(moved, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.add.at(moved, (found.y, found.second), found.value)
+    np.add.at(moved, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.add.at(moved, (found.output, found.second), found.value)
     assert (left >= proved.share - 1e-9 * moved).all()
 
 
@@ -83,7 +83,7 @@ def test_each_input_is_the_farthest_from_those_before(n, seed):
 
 
 def test_implied_pairs_of_places_on_a_line_are_proved_too(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     city = lo.testing.synthetic_city(64, rng=5)
     points = np.concatenate([city.points, [[0.0, 20.0], [1.0, 20.0], [2.0, 20.0]]])
     privacy = lo.MetricDP.of_points(1.0, points)
@@ -107,7 +107,7 @@ def test_a_graph_that_is_nearly_complete_has_no_further_ties():
 
 
 def test_a_city_of_places_is_solved_to_a_small_gap_by_views(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     answer = lo.solve(lo.testing.synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-6

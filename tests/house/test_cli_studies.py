@@ -106,7 +106,7 @@ def test_protocols_are_compared_as_in_python() -> None:
         ("experiment hours.csv -c hours --range 9:1 --people 9 --epsilon 1", "is empty"),
         ("experiment hours.csv -c hours --range 0:inf --people 9 --epsilon 1", "is infinite"),
         ("experiment hours.csv -c hours --range -1e308:1e308 --people 9 --epsilon 1", "is infinite"),
-        ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is stated twice"),
+        ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is named twice"),
         ("experiment hours.csv -c hours --range 0:60 --people 1e15 --epsilon 1", "do: take fewer people"),
         ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "the answer is not a number"),
         ("experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1", "did you mean 'hours'"),

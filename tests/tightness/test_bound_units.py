@@ -20,8 +20,7 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.ties import Ties
-from ldpopt.solving.certify import certify
-from ldpopt.solving.multipliers import pair_rows
+from ldpopt.solving.certify import certify, pair_rows
 
 FINE = [0.1, 0.1 + 2.0**-330, 2.0**-322, 3 * 2.0**-321, 2.0**-1074, 1e-200, 7.0]
 """Numbers on the grid, finer than the grid, and so small that a rounding decides whether they are 0."""

@@ -7,7 +7,7 @@ them and of all methods for the optimum, and whether one channel refines another
 from ldpopt.studies.literature.comparison import ComparedMechanism, Comparison, compare
 from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
 from ldpopt.studies.literature.planar_laplace import planar_laplace
-from ldpopt.studies.literature.refining import Refinement, find_refinement
+from ldpopt.studies.literature.refinement import Refinement, find_refinement
 from ldpopt.studies.literature.tight import tight_constraints
 
 __all__ = [

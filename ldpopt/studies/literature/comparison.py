@@ -69,8 +69,8 @@ class Comparison(HasFacts):
         The problem that all of them are for.
     best : ComparedMechanism
         The optimum.
-    literature : tuple of ComparedMechanism
-        The others, the best of them first.
+    others : tuple of ComparedMechanism
+        Mechanisms of the literature, the best of them first.
     left_out : dict
         Reason by name, for those that do not apply.
     methods : MethodComparison or None
@@ -79,20 +79,20 @@ class Comparison(HasFacts):
 
     problem: Problem
     best: ComparedMechanism
-    literature: tuple[ComparedMechanism, ...]
+    others: tuple[ComparedMechanism, ...]
     left_out: dict[str, str] = field(default_factory=dict)
     methods: MethodComparison | None = None
 
     @property
     def rows(self) -> tuple[ComparedMechanism, ...]:
         """The optimum, and the mechanisms from the literature."""
-        return (self.best, *self.literature)
+        return (self.best, *self.others)
 
     @property
     def is_beaten(self) -> bool:
         """Whether a mechanism is better than the optimum by more than rounding: then a time limit ended its search."""
         gain = self.problem.utility.sense == "gain"
-        lead = (1 if gain else -1) * (self.literature[0].value - self.best.value) if self.literature else 0.0
+        lead = (1 if gain else -1) * (self.others[0].value - self.best.value) if self.others else 0.0
         return lead > ROUNDING * abs(self.best.value)
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Comparison(HasFacts):
             names = ", ".join(name for name, reason in self.left_out.items() if reason == why)
             parts.append(f"does not apply: {names}: {why}")
         if self.is_beaten:
-            name = self.literature[0].name
+            name = self.others[0].name
             parts.append(f"{name} is better than what was found for the optimum: give solve() more time")
         return Facts(repr(self.problem), parts)
 
@@ -172,7 +172,7 @@ def compare(
     --------
     >>> from ldpopt import MetricDP, Problem, Utility
     >>> distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    >>> compare(Problem([0.2, 0.3, 0.5], Utility(distance, "loss"), MetricDP(1.0, distance))).literature[0].name
+    >>> compare(Problem([0.2, 0.3, 0.5], Utility(distance, "loss"), MetricDP(1.0, distance))).others[0].name
     'tight constraints'
     """
     require_kind(problem, Problem, "compare()")
@@ -181,7 +181,7 @@ def compare(
         best = all_methods.mechanism if all_methods else solve(problem, gap=gap, time_limit=time_limit)
     optimum = best.mechanism if isinstance(best, Solution) else best
     require_kind(optimum, Mechanism, "compare(best=...)")
-    table = _Table(problem, _value(problem, optimum))
+    value = _value(problem, optimum)
     rows: list[ComparedMechanism] = []
     left_out: dict[str, str] = {}
     for name, build in _builders(points).items():
@@ -191,16 +191,17 @@ def compare(
             left_out[name] = error.what
             continue
         if set(mechanism.outputs) <= set(problem.outputs):
-            rows.append(table.row(name, mechanism))
+            rows.append(_compared(problem, name, mechanism, value))
         else:
             left_out[name] = "it reports inputs, which are not all among the outputs"
         if problem.prior is not None:
             better = mechanism.remapped(problem.prior, problem.utility, outputs=problem.outputs)
             if better != mechanism:
-                rows.append(table.row(name + REMAPPED, better))
+                rows.append(_compared(problem, name + REMAPPED, better, value))
     sign = -1 if problem.utility.sense == "gain" else 1
     rows.sort(key=lambda row: sign * float(f"{row.value:.12g}"))  # those equal up to rounding keep their order
-    return Comparison(problem, table.row("optimum", optimum), tuple(rows), left_out, all_methods)
+    first = _compared(problem, "optimum", optimum, value)
+    return Comparison(problem, first, tuple(rows), left_out, all_methods)
 
 
 def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
@@ -212,18 +213,11 @@ def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
     }
 
 
-@dataclass(frozen=True)
-class _Table:
-    """What a row is computed from."""
-
-    problem: Problem
-    optimum: float
-
-    def row(self, name: str, mechanism: Mechanism) -> ComparedMechanism:
-        value = _value(self.problem, mechanism)
-        ratio = value / self.optimum if self.optimum else np.nan
-        audit = self.problem.privacy.audit(mechanism)
-        return ComparedMechanism(name, mechanism, value, ratio, audit.epsilon, audit.verdict)
+def _compared(problem: Problem, name: str, mechanism: Mechanism, optimum: float) -> ComparedMechanism:
+    """Evaluate and audit a mechanism."""
+    value, audit = _value(problem, mechanism), problem.privacy.audit(mechanism)
+    ratio = value / optimum if optimum else np.nan
+    return ComparedMechanism(name, mechanism, value, ratio, audit.epsilon, audit.verdict)
 
 
 def _value(problem: Problem, mechanism: Mechanism) -> float:

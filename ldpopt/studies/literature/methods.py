@@ -119,8 +119,9 @@ class MethodComparison:
         for row in self.rows:
             if row.mechanism is not None and row.value == self.best:
                 return row.mechanism
-        failures = [row.failure for row in self.rows if row.applies and row.failure is not None]
-        raise next((why for why in failures if isinstance(why, NoSolutionError)), failures[0])
+        failures = [row.failure for row in self.rows if row.failure is not None]
+        failures.sort(key=lambda why: (not isinstance(why, NoSolutionError), isinstance(why, NotRepresentableError)))
+        raise failures[0]
 
     def table(self, title: str = "") -> Table:
         """The rows as a table, and the tightest bound."""
@@ -161,7 +162,7 @@ def compare_methods(
     >>> from ldpopt import Problem, PureLDP
     >>> found = compare_methods(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)))
     >>> found.rows[0].name, round(found.best, 6)
-    ('closed form top_k', 0.576117)
+    ('closed form top_k', 0.584847)
     """
     methods = dict(_methods(problem, time_limit))
     results: list[tuple[MethodResult, Answer | None]] = []

@@ -179,7 +179,7 @@ def test_reports_of_a_file_are_read_by_every_reader(tmp_path):
 
 
 @pytest.mark.parametrize("entry", ["1.0", "01", " 1", "1e0", 0.5, "3", True, "yes"])
-def test_what_is_no_text_of_a_label_is_refused_as_in_files(entry, tmp_path):
+def test_texts_that_are_not_labels_are_refused_as_in_files(entry, tmp_path):
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, ["0", "1", "2"])
     with pytest.raises(StatementError, match="unknown report"):
         Survey({"q": mechanism}).count(pd.DataFrame({"q": [entry]}))

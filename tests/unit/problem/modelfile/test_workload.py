@@ -120,7 +120,7 @@ def test_what_needs_a_utility_says_so(write) -> None:
 
 MISTAKES = [
     ('[workload]\nkind = "prefixes"', 7, "workload.kind", "did you mean 'prefix'"),
-    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "state kind"),
+    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "give one of frequencies, prefix"),
     ('[workload]\nkind = "mean"\nvalue = [1, 2, 3]', 8, "workload.value", "did you mean 'values'"),
     ('[workload]\nkind = "prefix"\nvalues = [1, 2, 3]', 8, "workload.values", "unknown key 'values'"),
     ('[workload]\nkind = "mean"\nvalues = [1, 2]', 8, "workload.values", "2 entries for 3"),

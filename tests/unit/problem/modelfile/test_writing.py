@@ -82,7 +82,7 @@ def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypa
     by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
     with pytest.raises(StatementError, match="'mine' cannot be written"):
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
-    monkeypatch.setattr("ldpopt.problem.modelfile.LARGEST_FILE", 10)
+    monkeypatch.setattr("ldpopt.problem.modelfile.write.LARGEST_FILE", 10)
     with pytest.raises(StatementError, match="a model file has at most 10"):
         save_model(PROBLEMS[0], path)
     assert path.read_text() == survey

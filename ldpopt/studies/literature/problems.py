@@ -1,4 +1,4 @@
-"""What peers read of a statement: its ties without slack, its distances, and the exactly private result."""
+"""Shared by the mechanisms of the literature: reading a problem and its distances, and an exactly private result."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 
 
-def read_statement(statement: Any) -> Problem:
-    """Return a problem; a metric stands for its distance as the loss, with a uniform prior."""
-    if isinstance(statement, Problem):
-        return statement
-    if not isinstance(statement, MetricDP) or callable(statement.distance):
-        kind = "a callable" if isinstance(statement, MetricDP) else f"a {type(statement).__name__}"
-        raise StatementError(f"{kind} is not a statement", do="pass a Problem, or a MetricDP with a table of distances")
-    n = len(statement.distance)
-    loss = Utility(statement.distance, "loss")
-    return Problem(np.full(n, 1.0 / n), loss, statement, inputs=statement.inputs)
+def read_problem(given: Any) -> Problem:
+    """Return a problem; a metric alone has its distance as the loss, and a uniform prior."""
+    if isinstance(given, Problem):
+        return given
+    if not isinstance(given, MetricDP) or callable(given.distance):
+        kind = "metric that is a function" if isinstance(given, MetricDP) else type(given).__name__
+        raise StatementError(f"a {kind} is not a problem", do="pass a Problem, or a MetricDP with a table of distances")
+    n = len(given.distance)
+    loss = Utility(given.distance, "loss")
+    return Problem(np.full(n, 1.0 / n), loss, given, inputs=given.inputs)
 
 
-def require_plain_ties(problem: Problem) -> Ties:
+def require_mutual_ties(problem: Problem) -> Ties:
     """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs, without a delta."""
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
         raise NotRepresentableError(
-            f"it does not satisfy side constraints ({names})", do="state the problem without them"
+            f"it does not satisfy side constraints ({names})", do="remove them from the problem"
         )
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
         raise NotRepresentableError(
             f"it is for notions that bound the ratios of pairs both ways, and the notion is {kind}",
-            do="state PureLDP, GraphDP or MetricDP",
+            do="use PureLDP, GraphDP or MetricDP",
         )
     return ties
 
 
 def distances(ties: Ties) -> Float:
-    """Distances that ties describe, shape (n, n): lengths of shortest chains of pairs; infinite between parts."""
+    """Return the lengths of the shortest chains of tied pairs, shape (n, n); infinite between separate parts."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 

@@ -16,9 +16,8 @@ from scipy import integrate, special
 import ldpopt as lo
 from builders import cases
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
-from ldpopt.studies import literature as peers
-from ldpopt.studies.literature.cells import cell_masses
-from ldpopt.studies.literature.planar_laplace import points_in_plane
+from ldpopt.studies import literature
+from ldpopt.studies.literature.planar_laplace import cell_masses, points_in_plane
 
 TRIANGLE = {"a": (0.0, 0.0), "b": (1.0, 0.0), "c": (0.0, 2.0)}
 
@@ -85,7 +84,7 @@ def test_points_are_found_from_their_distances():
     problem = city(3, 9, 1.0)
     assert spread(points_in_plane(problem)) == pytest.approx(problem.privacy.distance, rel=1e-9)
     globe = lo.MetricDP.of_points(1.0, [(45.5, -73.6), (45.6, -73.5), (45.52, -73.7), (45.45, -73.55)], "great_circle")
-    found = peers.planar_laplace(globe)
+    found = literature.planar_laplace(globe)
     assert globe.audit(found).verdict == "certified"
 
 
@@ -93,13 +92,13 @@ def test_points_go_by_label_and_may_have_another_metric():
     flat = np.array(list(TRIANGLE.values()))
     walked = lo.MetricDP.of_points(1.0, TRIANGLE, "manhattan")
     table = pd.DataFrame(flat, index=list("abc"), columns=["x", "y"]).loc[["c", "a", "b"]]
-    one, other = peers.planar_laplace(walked, TRIANGLE), peers.planar_laplace(walked, table)
+    one, other = literature.planar_laplace(walked, TRIANGLE), literature.planar_laplace(walked, table)
     assert one == other
     assert one.inputs == ("a", "b", "c")
     assert walked.audit(one).verdict == "certified"
     graph = lo.GraphDP(1.0, nx.path_graph(3))
     problem = lo.Problem([0.2, 0.3, 0.5], "absolute_error", graph)
-    assert graph.audit(peers.planar_laplace(problem, flat)).verdict == "certified"
+    assert graph.audit(literature.planar_laplace(problem, flat)).verdict == "certified"
 
 
 @pytest.mark.parametrize(
@@ -112,12 +111,12 @@ def test_points_go_by_label_and_may_have_another_metric():
         (lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]), [(0, 0), (0, 0), (1, 1)], "coincide"),
         (lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]), [(0, 0), (1, 0)], r"shape \(2, 2\)"),
         (lo.MetricDP.of_points(1.0, TRIANGLE), TRIANGLE | {"d": (3, 3)}, "'d', which is not an input"),
-        ("a city", None, "a str is not a statement"),
+        ("a city", None, "a str is not a problem"),
     ],
 )
-def test_what_has_no_plane_is_refused(problem, points, words):
+def test_problems_without_points_in_a_plane_are_refused(problem, points, words):
     with pytest.raises(LdpoptError, match=words):
-        peers.planar_laplace(problem, points)
+        literature.planar_laplace(problem, points)
 
 
 # Privacy and formulas
@@ -125,17 +124,17 @@ def test_what_has_no_plane_is_refused(problem, points, words):
 
 @cases(12)
 @given(st.integers(0, 10**6), st.integers(1, 9), st.sampled_from([0.05, 0.7, 1.0, 4.0, 30.0]))
-def test_every_peer_keeps_its_epsilon_exactly(seed, n, epsilon):
+def test_every_mechanism_keeps_its_epsilon_exactly(seed, n, epsilon):
     problem = city(seed, n, epsilon)
     best = lo.Mechanism(np.full((n, n), 1 / n))
     found = lo.compare(problem, best=best)
     assert all(row.verdict == "certified" and row.epsilon <= epsilon for row in found.rows)
-    plain = {row.name: row for row in found.literature if not row.name.endswith("remapped")}
+    plain = {row.name: row for row in found.others if not row.name.endswith("remapped")}
     if n > 2:
         assert {"planar Laplace", "exponential", "sharpened exponential"} <= set(plain)
         assert plain["sharpened exponential"].epsilon == pytest.approx(epsilon, rel=1e-3)
         assert plain["sharpened exponential"].value <= plain["exponential"].value + 1e-9
-    for row in found.literature:
+    for row in found.others:
         if row.name.endswith("remapped"):
             assert row.value <= plain[row.name.removesuffix(", remapped")].value + 1e-12
 
@@ -150,34 +149,34 @@ def test_exponential_is_its_formula(privacy):
     distance = 1.0 if ties.distance is None else ties.distance[:, None]
     sensitivity = (np.abs(gain[x] - gain[k]) / distance).max()
     weights = np.exp(float(privacy.epsilon) / (2 * sensitivity) * gain)
-    found = peers.exponential(lo.Problem([0.25] * 4, gain, privacy))
+    found = literature.exponential(lo.Problem([0.25] * 4, gain, privacy))
     assert found.channel == pytest.approx(weights / weights.sum(axis=1, keepdims=True), abs=1e-12)
 
 
 def test_equal_gains_need_no_noise():
     problem = lo.Problem([0.5, 0.5], [[1.0, 2.0], [1.0, 2.0]], lo.PureLDP(1.0))
-    assert peers.exponential(problem).channel.tolist() == [[0.0, 1.0], [0.0, 1.0]]
-    assert peers.sharpened_exponential(problem).channel.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert literature.exponential(problem).channel.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert literature.sharpened_exponential(problem).channel.tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
 def test_tight_constraints_are_tight_and_the_known_closed_forms():
-    response = peers.tight_constraints(lo.Problem([0.2, 0.3, 0.5], "identity", lo.PureLDP("log(4)")))
+    response = literature.tight_constraints(lo.Problem([0.2, 0.3, 0.5], "identity", lo.PureLDP("log(4)")))
     assert response.channel == pytest.approx((3 * np.eye(3) + 1) / 6)
     line = np.array([0.0, 1.0, 4.0])
     distance = np.abs(np.subtract.outer(line, line))
     kernel = lo.closed_forms.kernel(distance, [0.3, 0.3, 0.4], 1.0)
-    assert peers.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(kernel.channel, abs=1e-12)
+    assert literature.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(kernel.channel, abs=1e-12)
     with pytest.raises(NotRepresentableError, match="weight of 0 is -"):
-        peers.tight_constraints(lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4))))
+        literature.tight_constraints(lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4))))
 
 
-def test_parts_that_are_separate_are_told_apart():
+def test_separate_parts_never_report_each_other():
     graph = nx.Graph([("a", "b"), ("c", "d"), ("d", "e")])
     privacy = lo.GraphDP(1.0, graph, parts="separate")
     problem = lo.Problem(dict.fromkeys("abcde", 1.0), "identity", privacy)
     found = lo.compare(problem)
     assert all(row.verdict == "certified" for row in found.rows)
-    tight = next(row for row in found.literature if row.name == "tight constraints")
+    tight = next(row for row in found.others if row.name == "tight constraints")
     assert tight.mechanism.channel[0, 2] == 0
     assert tight.value == pytest.approx(found.best.value, abs=1e-9)
 
@@ -224,7 +223,7 @@ def test_comparison_has_the_optimum_first_and_says_what_does_not_apply():
     assert "planar Laplace" in repr(found)
     assert "<table" in found._repr_html_()
     event = lo.compare(lo.Problem([0.2, 0.8], "identity", lo.ApproximateLDP(1.0, 0.1)))
-    assert not event.literature
+    assert not event.others
     assert len(event.left_out) == 4
     assert "ApproximateLDP" in repr(event)
 
@@ -237,10 +236,10 @@ def test_comparison_of_gains_worst_cases_and_other_outputs():
     assert not any("remapped" in row.name for row in worst.rows)
     other = lo.compare(lo.Problem({"a": 1, "b": 1}, lo.Utility([[1, 0, 2], [0, 1, 0]]), lo.PureLDP(1.0)))
     assert "not all among the outputs" in other.left_out["tight constraints"]
-    assert "tight constraints, remapped" in {row.name for row in other.literature}
+    assert "tight constraints, remapped" in {row.name for row in other.others}
 
 
-def test_comparison_says_that_a_peer_is_better_than_a_search_that_ended_early():
+def test_comparison_says_that_another_mechanism_is_better_than_an_unfinished_search():
     problem = city(7, 8, 1.0)
     constant = lo.Mechanism(np.eye(8)[np.zeros(8, int)])
     found = lo.compare(problem, best=constant)

@@ -1,4 +1,4 @@
-"""Reports are not privatized a second time unless somebody says so, wherever a table says that they are reports."""
+"""Reports are not privatized a second time unless requested, in every table that records their origin."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_second_time_is_refused_and_leaves_nothing(reports: Path) -> None:
             path.unlink()
 
 
-def test_commands_refuse_too(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_refuse_reports_too(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(reports.parent)
     COIN.save("coin.json")
     SURVEY.save("survey.json")
@@ -152,7 +152,7 @@ def test_a_failed_run_leaves_the_old_reports_with_their_origin(reports: Path) ->
         privatize_file(reports, reports.with_name("end.csv"), {"a": Question(COIN)})
 
 
-def test_tables_of_arrow_carry_it(tmp_path: Path) -> None:
+def test_tables_of_arrow_carry_their_origin(tmp_path: Path) -> None:
     source = write(tmp_path / "in.parquet", answers())
     privatize_file(source, tmp_path / "rep.parquet", {"a": Question(COIN)}, keep=["b", "age"])
     table = pq.read_table(tmp_path / "rep.parquet")
@@ -171,7 +171,7 @@ def test_tables_of_arrow_carry_it(tmp_path: Path) -> None:
         COIN.privatize(first, "a")
 
 
-def test_sets_of_answers_carry_it(tmp_path: Path) -> None:
+def test_sets_of_answers_carry_their_origin(tmp_path: Path) -> None:
     best = design(Workload.frequencies(list("abcdef")), PureLDP(1.0))
     survey = Survey({"a": best})
     source = write(tmp_path / "in.csv", pd.DataFrame({"a": list("abcdef")}))
@@ -202,7 +202,7 @@ def test_folders(tmp_path: Path) -> None:
     assert run_cli(*command, "--again").exit_code == 0
 
 
-def test_an_origin_that_cannot_be_read_is_told(reports: Path) -> None:
+def test_an_unreadable_origin_is_refused(reports: Path) -> None:
     if reports.suffix == ".csv":
         beside = reports.with_name(reports.name + ".origin.json")
         beside.write_text(json.dumps({"format": "ldpopt reports 9"}))

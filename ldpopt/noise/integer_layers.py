@@ -1,4 +1,4 @@
-"""Neighbor sets of whole numbers: levels of the integers by search."""
+"""Layers of a neighbor set of whole numbers: levels of the integers by search."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import Int
-from ldpopt.noise.intervals import Blocks, Intervals, minkowski_sum, symmetric, to_integers
-from ldpopt.noise.neighbor_layers import Moments, NeighborLayers
+from ldpopt.noise.interval_layers import Moments, require_few_layers
+from ldpopt.noise.intervals import Blocks
 
 MAX_SEARCH_STEPS = 200_000_000
 """Largest number of (integer, step) pairs in a search."""
@@ -20,7 +20,7 @@ MAX_TABLE_SIZE = 10_000_000
 """Largest number of integers in a table of levels."""
 
 
-class IntegerLayers(NeighborLayers):
+class IntegerLayers:
     """Layers of a set of whole numbers, given by blocks of their absolute values, and a widening ``d >= 0``."""
 
     def __init__(self, blocks: Blocks, d: Fraction) -> None:
@@ -29,7 +29,7 @@ class IntegerLayers(NeighborLayers):
 
     @cached_property
     def table(self) -> Int:
-        """Int of ``0, 1, ...`` until they continue as ``L(k + c) = L(k) + 1``.
+        """Levels of ``0, 1, ...`` until they continue as ``L(k + c) = L(k) + 1``.
 
         Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c``. Steps of ``c`` can replace them, and
         at most as many are needed. So at most ``c - 1`` other steps are needed, and levels repeat from
@@ -72,7 +72,7 @@ class IntegerLayers(NeighborLayers):
 
     @cached_property
     def steps(self) -> int:
-        """See `NeighborLayers.steps`."""
+        """Number ``n``: from layer ``n`` on, each layer is the previous one moved outward by ``c``."""
         # R_{s+1} = R_s + c fails for s = L(k) and s = L(k+c) - 1 if they differ, and for s = L(k) - 1 if k < c.
         table, c = self.table, self.c
         longer = np.concatenate((table, table[len(table) - c :] + 1))
@@ -80,7 +80,7 @@ class IntegerLayers(NeighborLayers):
         broken = now + 1 != then
         return max(1, 1 + int(np.concatenate((now[broken], then[broken] - 1, longer[:c] - 1)).max()))
 
-    def level(self, size: Int) -> Int:  # type: ignore[override]
+    def level(self, size: Int) -> Int:
         """Return the layer of each whole number ``size >= 0``."""
         periods = np.maximum(-(-(size - len(self.table) + 1) // self.c), 0)
         return np.asarray(self.table[size - periods * self.c] + periods)
@@ -88,7 +88,8 @@ class IntegerLayers(NeighborLayers):
     @cached_property
     def sorted_members(self) -> tuple[Int, Int]:
         """The integers ``>= 0`` of layers ``0 .. n``, ascending by layer, and the index of the first of each layer."""
-        n = self.checked_steps
+        n = self.steps
+        require_few_layers(n)
         level = self.level(np.arange(n * self.c + self.d + 1))
         order = np.argsort(level, kind="stable")
         starts = np.searchsorted(level[order], np.arange(n + 2))
@@ -96,23 +97,18 @@ class IntegerLayers(NeighborLayers):
 
     @cached_property
     def moments(self) -> Moments:
-        """See `NeighborLayers.moments`."""
+        """Sums over the layers ``0 .. n``."""
         order, starts = self.sorted_members
         level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         table = np.array([2 * np.bincount(level, order.astype(float) ** power) for power in range(3)])
         table[0, 0] -= 1  # 0 is its own mirror image
         return Moments.of(table)
 
-    def core(self, t: int) -> tuple[Intervals, int]:
-        """Return ``t W`` in ints and their scale, 1; integers without another one between them are joined."""
-        cores, scale = to_integers(self.blocks)
-        union: Intervals = [(0, 0)]
-        for _ in range(t):
-            union = minkowski_sum(union, symmetric(cores), 2 * self.d + 1)
-        return union, scale
-
     def find_failure(self) -> str | None:
-        """Compare levels of ``k`` and ``k + v`` for all members, over the start and two periods; the rest repeats."""
+        """Return why the levels are not private, or None; exact.
+
+        Levels of ``k`` and ``k + v`` are compared for all members, over the start and two periods; the rest repeats.
+        """
         k = np.arange(-self.c, len(self.table) + 2 * self.c)
         level = self.level(np.abs(k))
         for v in self.members:

@@ -1,4 +1,4 @@
-"""The text of a model file: positions of keys, errors with file, line and key, and tables written as text."""
+"""A TOML file that is read strictly: each error names file, line and key."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.files import readable
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
 LARGEST_FILE = 64 * 2**20
 """Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it."""
 
-DEEPEST = 8
+MAX_DEPTH = 8
 """Largest nesting depth of a file; a matrix in a table has depth four."""
 
 Key = tuple[str | int, ...]
@@ -31,11 +32,11 @@ _WORDS = {
     "constraints": ("constraint", "unbiased"),
     "objective": ("objective", "worst_case"),
 }
-"""The table to which a message of `Problem` belongs, by words in it."""
+"""Words of a message of `Problem`, by which the table is found that it is about."""
 
 
 class Page:
-    """The text of a file and the positions of its keys; it builds every error."""
+    """The text and values of a file; it builds every error about them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -46,7 +47,7 @@ class Page:
             why = getattr(error, "strerror", None) or str(error)
             raise self.error((), f"cannot read the model file: {why}", "check the path") from None
         if len(raw) > LARGEST_FILE:
-            raise self.error((), f"the file is larger than {LARGEST_FILE:,} bytes", "state a smaller problem")
+            raise self.error((), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem")
         try:
             self.text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -60,17 +61,17 @@ class Page:
         dots = re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text)
         if dots:
             line = self.text.count("\n", 0, dots.start()) + 1
-            raise self.error(line, "a name of more than 32 dotted parts", "state flat tables")
+            raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
         try:
             data = tomllib.loads(self.text)
         except RecursionError:
-            raise self.error((), f"the file is nested deeper than {DEEPEST}", "state flat tables") from None
+            raise self.error((), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables") from None
         except ValueError as error:
             text = str(error)
             at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
             place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             what = text[: at.start()] if at else text.split(";")[0]
-            raise self.error(place, f"no TOML: {what[:1].lower()}{what[1:]}", "correct the line") from None
+            raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", "correct the line") from None
         self._require_plain(data)
         return data
 
@@ -79,19 +80,19 @@ class Page:
         stack: list[tuple[Key, Any]] = [((), data)]
         while stack:
             key, value = stack.pop()
-            if len(key) > DEEPEST:
-                raise self.error(key[:2], f"nested deeper than {DEEPEST}", "state flat tables")
+            if len(key) > MAX_DEPTH:
+                raise self.error(key[:2], f"nested deeper than {MAX_DEPTH}", "write flat tables")
             if isinstance(value, dict):
                 stack += [((*key, name), entry) for name, entry in value.items()]
             elif isinstance(value, list):
                 stack += [((*key, place), entry) for place, entry in enumerate(value)]
             elif isinstance(value, float) and not math.isfinite(value):
-                raise self.error(key, f"{dotted(key)} = {value} is not a finite number", "state a finite number")
+                raise self.error(key, f"{dotted(key)} = {value} is not a finite number", "give a finite number")
             elif isinstance(value, int) and abs(value) > 2**53:
-                raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "state it as a decimal or as text")
+                raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "write it as a decimal or as text")
 
     def error(self, key: Key | int, what: str, do: str = "") -> ModelFileError:
-        """Build an error with file, line and key; a syntax error has a line only."""
+        """Error with file, line and key; a syntax error has a line only."""
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
@@ -99,17 +100,18 @@ class Page:
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
-        """Add a key to errors of other classes: this key, or the key inside it that the message names first."""
+        """Add a key to errors: this key, or the key inside it that the message names first."""
         try:
             yield
         except ModelFileError:
             raise
         except (StatementError, MechanismError) as error:
             inner = error.key if isinstance(error, MisstatedError) else None
-            place = self._sharpened(key, error.what) if inner is None else (*key, *inner)
+            place = self._inner_key(key, error.what) if inner is None else (*key, *inner)
             raise self.error(place, error.what, error.do) from None
 
-    def _sharpened(self, key: Key, what: str) -> Key:
+    def _inner_key(self, key: Key, what: str) -> Key:
+        """The key inside a table that a message names first."""
         table: Any = self.data
         for part in key:
             known = isinstance(part, int) or part in table
@@ -124,16 +126,17 @@ class Page:
             if (match := re.search(rf"\b{re.escape(word)}", what))
         ]
         if places:
-            return self._sharpened((*key, min(places)[1]), what)
+            return self._inner_key((*key, min(places)[1]), what)
         # The only key of a table is meant whether or not the message names it; a kind alone lacks others.
         return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
 
 
-_PART = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
-_NAME = re.compile(_PART)
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
-_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\])*\"|'[^']*'|#.*|[\[\]{}]")
+_NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")
+_KEY = rf"{_NAME.pattern}(?:\s*\.\s*{_NAME.pattern})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
+_LONG_TEXT = re.compile(r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|#.*")
+"""Texts and comments, inside which brackets and line ends mean nothing."""
 
 
 def line_of(text: str, key: Key) -> int | None:
@@ -144,12 +147,13 @@ def line_of(text: str, key: Key) -> int | None:
     >>> line_of("[privacy]\nkind = 'pure'\nepsilon = -1", ("privacy", "epsilon"))
     3
     """
+    outside = _LONG_TEXT.sub(lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text).split("\n")
     found: int | None = None
     table: Key = ()
-    best, tables, depth, quote = 0, 0, 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
+    best, tables, depth = 0, 0, 0
+    for number, (line, plain) in enumerate(zip(text.split("\n"), outside, strict=True), start=1):
         here: Key = ()
-        if not depth and not quote:
+        if depth == 0 and plain[:1] != "\0":
             if header := _HEADER.match(line):
                 table = tuple(part.strip("\"'") for part in _NAME.findall(header[2]))
                 if header[1] == "[[" and table == key[: len(table)]:
@@ -160,26 +164,8 @@ def line_of(text: str, key: Key) -> int | None:
         shared = min(len(here), len(key))
         if shared > best and here[:shared] == key[:shared]:
             best, found = shared, number
-        depth, quote = _still_open(line, depth, quote)
+        depth += plain.count("[") + plain.count("{") - plain.count("]") - plain.count("}")
     return found
-
-
-def _still_open(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Brackets and long strings that are still open after a line."""
-    position = 0
-    while position < len(line):
-        if quote:
-            end = line.find(quote, position)
-            if end < 0:
-                break
-            position, quote = end + 3, ""
-        elif token := _TOKEN.search(line, position):
-            position = token.end()
-            quote = token[0] if token[0] in ('"""', "'''") else ""
-            depth += (token[0] in "[{") - (token[0] in "]}")
-        else:
-            break
-    return depth, quote
 
 
 def dotted(key: Key) -> str:
@@ -187,41 +173,28 @@ def dotted(key: Key) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
 
 
-def short(value: Any) -> str:
-    """Show a value of a file in at most 60 characters."""
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else text[:56] + " ..."
+def shipped(kind: Literal["models", "examples"]) -> Path:
+    """Folder of the models or examples that come with the package: inside it once installed, else beside it."""
+    package = Path(__file__).parents[2]
+    for folder in (package / kind, package.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise ModelFileError(f"the {kind} of ldpopt are not installed", where=str(package), do="install the wheel again")
 
 
-def format_tables(stated: Mapping[str, Any]) -> str:
-    """Format tables with one row of a matrix on each line."""
-    plain = {key: value for key, value in stated.items() if isinstance(value, str)}
-    lines = [f"{key} = {format_value(value)}" for key, value in plain.items()]
-    for name, value in stated.items():
-        for table in [value] if isinstance(value, Mapping) else value if name not in plain else []:
-            lines += ["", f"[{name}]" if isinstance(value, Mapping) else f"[[{name}]]"]
-            lines += [f"{key} = {format_value(entry)}" for key, entry in table.items()]
-    return "\n".join(lines).lstrip("\n") + "\n"
+def model_path(name: str | os.PathLike[str]) -> str:
+    """Path of a model: of the file, or of the model of this name that comes with the package.
 
-
-def format_value(value: Any, *, flat: bool = False) -> str:
-    """Write a value as TOML; a matrix with one row on each line, unless ``flat``."""
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda c: f"\\u{ord(c[0]):04x}", escaped) + '"'
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return _list(value, flat=flat)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return repr(value)
-    raise StatementError(f"{short_repr(value)} cannot be written to a model file")
-
-
-def _list(values: Sequence[Any], *, flat: bool) -> str:
-    """Write a list on one line, a matrix with one row on each."""
-    if not flat and values and isinstance(values[0], (list, tuple)):
-        return "[\n" + "".join(f"    {format_value(row, flat=True)},\n" for row in values) + "]"
-    return "[" + ", ".join(format_value(entry, flat=True) for entry in values) + "]"
+    Examples
+    --------
+    >>> model_path("coin").endswith("coin.toml"), model_path("my/coin.toml")
+    (True, 'my/coin.toml')
+    """
+    path = os.fspath(name)
+    if not path.replace("_", "").isalnum() or os.path.exists(path):
+        return path
+    known = {file.stem: file for file in sorted(shipped("models").glob("*.toml"))}
+    if path not in known:
+        do = f"{nearest(path, known)}; `ldpopt models` lists them, `ldpopt init {path}.toml` begins a file"
+        raise ModelFileError(f"{path!r} is neither a file nor a model that comes with ldpopt", do=do)
+    return str(known[path])

@@ -1,4 +1,4 @@
-"""Files say where they come from: mechanisms carry their notion and digest, reports the mechanism that drew them."""
+"""Files record their origin: mechanisms their notion and digest, reports the mechanism that drew them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_mechanism_file_names_title_notion_budget_and_digest(tmp_path: Path) -
     path = tmp_path / "m.json"
     COIN.save(path, title="a coin", privacy=PureLDP("log(3)"))
     data = json.loads(path.read_text())
-    told = {key: data[key] for key in ("title", "delta", "digest", "made_by")}
-    assert told == {"title": "a coin", "delta": 0.0, "digest": COIN.digest, "made_by": f"ldpopt {__version__}"}
+    found = {key: data[key] for key in ("title", "delta", "digest", "made_by")}
+    assert found == {"title": "a coin", "delta": 0.0, "digest": COIN.digest, "made_by": f"ldpopt {__version__}"}
     assert math.log(3) <= data["epsilon"] < math.log(3) + 1e-12
     assert "log(3)" in data["notion"]
     assert Mechanism.load(path) == COIN

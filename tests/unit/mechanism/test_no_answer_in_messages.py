@@ -1,4 +1,4 @@
-"""What people answered is in no message, chain of errors, log or file, whichever way their answers come in."""
+"""No message, chain of errors, log or file contains an answer, in whatever form the answers are passed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from ldpopt import (
 )
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import LdpoptError, StatementError, showing_values
-from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from ldpopt.frequencies import FrequencyProtocol
 from ldpopt.studies.resampling import Resampled
 from ldpopt.tables.files import reading
 
 CANARY, NUMBER = "Yess-kanarie", 73519.25
 """An answer near the label ``yes``, and a number that is in no domain."""
 
-TOLD = ("kanarie", "73519", "did you mean")
+SECRETS = ("kanarie", "73519", "did you mean")
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 DIGITS = Mechanism([[0.75, 0.25], [0.25, 0.75]])
@@ -57,7 +57,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 
 
 def chain(error: BaseException | None) -> Iterator[str]:
-    """All that an error and those before it tell, with what their attributes hold."""
+    """Texts and attributes of an error and of those before it."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -70,12 +70,12 @@ def chain(error: BaseException | None) -> Iterator[str]:
 
 def require_silent(*texts: str) -> None:
     for text in texts:
-        for word in TOLD:
+        for word in SECRETS:
             assert word not in text, text
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], recwarn: Any) -> Iterator[None]:
+def silent(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], recwarn: Any) -> Iterator[None]:
     with caplog.at_level(logging.DEBUG):
         yield
     require_silent(caplog.text, *capfd.readouterr(), *(str(one.message) for one in recwarn))
@@ -130,14 +130,14 @@ LISTS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_lists(name: str) -> None:
     require_refused(LISTS[name])
 
 
-@pytest.mark.parametrize("protocol", [RandomizedResponse, UnaryEncoding, SubsetSelection, LocalHashing])
+@pytest.mark.parametrize("protocol", FrequencyProtocol.PUBLISHED)
 @pytest.mark.parametrize("inputs", [4, list("abcd")])
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_frequency_protocols(protocol: Any, inputs: Any) -> None:
     found = protocol(inputs, 1.0)
     for answers in ([CANARY], np.array([CANARY]), [0, 73519], [NUMBER], CANARY, [[CANARY]]):
@@ -147,10 +147,9 @@ def test_frequency_protocols(protocol: Any, inputs: Any) -> None:
 
 
 MEANS: dict[str, Callable[[], Any]] = {
-    **{
-        name: getattr(mean, name)
-        for name in ("Duchi", "Hybrid", "Laplace", "NoPrivacy", "Piecewise", "SquareWave", "rcp_opt")
-    },
+    **{kind.__name__: kind for kind in mean.Protocol.PUBLISHED},
+    "without privacy": lambda epsilon: mean.NoPrivacy(),
+    "not private": mean.rcp_opt,
     "designed": lambda epsilon: mean.designed([0.0, 0.5, 1.0], [-2.0, 3.0], epsilon),
     "DuchiVector": lambda epsilon: mean.DuchiVector(epsilon, 2),
     "sampled": lambda epsilon: mean.sampled(mean.Duchi(epsilon), attributes=2),
@@ -159,9 +158,9 @@ MEANS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", MEANS)
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_mean_protocols(name: str) -> None:
-    protocol = MEANS[name](1.0) if name != "NoPrivacy" else mean.NoPrivacy()
+    protocol = MEANS[name](1.0)
     for answers in (
         [0.5, NUMBER],
         [0.5, CANARY],
@@ -179,7 +178,7 @@ def test_mean_protocols(name: str) -> None:
 
 
 @pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_dataframes(library: str) -> None:
     make, keyed = FRAMES[library], {"key": KEY, "id": "i"}
     frame = make({"q": COLUMN, "w": COLUMN, "i": ["a", "b", "c"]})
@@ -234,7 +233,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("name", [*TABLES, *BROKEN])
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_files_and_commands(tmp_path: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in BROKEN and ending == "parquet":
         pytest.skip("text only")
@@ -297,7 +296,7 @@ def test_files_and_commands(tmp_path: Path, name: str, ending: str, monkeypatch:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_folders(tmp_path: Path, jobs: int) -> None:
     source = tmp_path / "answers"
     source.mkdir()
@@ -312,7 +311,7 @@ def test_folders(tmp_path: Path, jobs: int) -> None:
     assert CANARY in shown.stderr
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("silent")
 def test_clusters() -> None:
     distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
     dd = pytest.importorskip("dask.dataframe")
@@ -327,7 +326,7 @@ def test_clusters() -> None:
         require_refused(lambda: SURVEY.count(table))
 
 
-def test_who_wants_to_see_them_has_to_say_so(tmp_path: Path) -> None:
+def test_answers_are_shown_on_request(tmp_path: Path) -> None:
     with showing_values(), pytest.raises(StatementError, match="Yess-kanarie") as shown:
         COIN.sample(COLUMN)
     assert "known: no, yes" in str(shown.value)
