@@ -171,7 +171,7 @@ class Design(ProvedDesign, ListedSource):
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         r, gram = self.weights / self.weights.sum(), self.workload.contrast_gram
-        # Relative to the average over the weights, where little cancels.
+        # Relative to the average over the weights, with little cancellation.
         moved = self.certificate.left_inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
         mean = gram @ r

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
+from ldpopt.errors import StatementError, shows_values
+from ldpopt.foundation.labels import check_labels, nearest
 from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
@@ -143,17 +143,7 @@ def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
 def distinct_labels(names: Any, what: str, kind: str) -> Labels:
     """Labels as a tuple of distinct hashable values; numpy scalars become plain values."""
     raw = names.tolist() if hasattr(names, "tolist") else list(names)
-    try:
-        require_labels(raw, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, where=f"the {what}", do=error.do) from None
-    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in raw)
-    duplicate = first_duplicate(labels)
-    if duplicate is not None:
-        raise StatementError(
-            f"duplicate {kind} label {short_repr(duplicate[0])}", where=f"the {what}", do="give each label once"
-        )
-    return labels
+    return check_labels(raw, len(raw), kind, StatementError, f"the {what}")
 
 
 def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:

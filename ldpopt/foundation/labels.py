@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import MechanismError, StatementError, shows_values
 from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_repr
 
+Refusal = type[MechanismError] | type[StatementError]
+
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 """A number as text, as in tables and model files."""
 
@@ -21,42 +23,43 @@ MIN_SIMILARITY = 0.65
 """Smallest ratio of `difflib` at which a known name is suggested for an unknown one."""
 
 
-def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
-    """Check an alphabet: as many distinct labels as the array has rows or columns.
+def check_labels(
+    given: Sequence[Hashable] | None, size: int | None, kind: str, error: Refusal = MechanismError, where: str = ""
+) -> tuple[Hashable, ...]:
+    """Labels of an alphabet, distinct and ``size`` of them; default: 0, 1, 2, ...
 
     Raises
     ------
     MechanismError
-        If there are too many or too few, or a duplicate.
+        If there are too many or too few, or a duplicate; or the other ``error``.
     """
     if given is None:
-        return tuple(range(size))
-    require_labels(given, kind)
+        return tuple(range(size or 0))
+    _require_labels(given, kind, error, where)
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
-    if len(names) != size:
-        raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
+    if size is not None and len(names) != size:
+        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where)
     duplicate = first_duplicate(names)
     if duplicate is not None:
-        raise MechanismError(f"duplicate {kind} label {short_repr(duplicate[0])}")
+        raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
     return names
 
 
-def require_labels(given: Any, kind: str) -> None:
+def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
     """Require a sequence of hashable labels; a set has no order."""
     do = "pass a list of labels"
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
-        raise MechanismError(f"a {type(given).__name__} is not a list of {kind} labels", do=do)
+        raise error(f"a {type(given).__name__} is not a list of {kind} labels", where=where, do=do)
     require_room(given, f"list of {kind} labels")
     for position, label in enumerate(given):
+        name = f"the {kind} label {short_repr(label)} at {position}"
         try:
             hash(label)
         except (TypeError, ValueError):
-            raise MechanismError(
-                f"the {kind} label {short_repr(label)} at {position} cannot be looked up: not hashable", do=do
-            ) from None
+            raise error(f"{name} cannot be looked up: not hashable", where=where, do=do) from None
         if not _equals_itself(label):
-            raise MechanismError(f"the {kind} label {short_repr(label)} at {position} does not equal itself", do=do)
+            raise error(f"{name} does not equal itself", where=where, do=do)
 
 
 def _equals_itself(label: Hashable) -> bool:

@@ -20,7 +20,7 @@ from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, labels, read_positions
+from ldpopt.foundation.labels import check_labels, codes, read_positions
 from ldpopt.foundation.numbers import Float, is_whole, real_array, short_repr
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
@@ -98,7 +98,7 @@ class FrequencyProtocol(ReportSource):
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
-        self.inputs = range(size) if whole else labels(inputs, size, "input")  # type: ignore[arg-type]
+        self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """Kind, number of labels and budget."""

@@ -1,4 +1,4 @@
-"""Side constraints on a channel, one function each; each returns a RowBlock for `Problem(constraints=...)`."""
+"""Side constraints on a channel: each function returns a RowBlock for `Problem(constraints=...)`."""
 
 from __future__ import annotations
 

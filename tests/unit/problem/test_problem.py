@@ -122,7 +122,7 @@ REFUSED = {
     ),
     "steps among numbers": (
         lambda: Problem([0.5, 0.3, 0.2], "absolute_error", PURE, inputs=["none", 1, 2]),
-        r"1 is a number, 'none' is none(.|\n)*utility.absolute_error",
+        r"1 is a number, 'none' is not(.|\n)*utility.absolute_error",
     ),
     "steps among numbers as text": (
         lambda: Problem([0.5, 0.5], "squared_error", PURE, inputs=["0", "1 or more"]),

@@ -77,6 +77,16 @@ def test_missing_answers_by_question():
         Survey({"a": COIN}).privatize(table)
 
 
+def test_a_question_with_a_design_keeps_its_estimator(tmp_path):
+    survey = Survey({"income": Question(BEST, "leave_out")})
+    survey.save(tmp_path / "s.json")
+    table = pd.DataFrame({"income": ["low", None, "high"] * 200})
+    reports = survey.privatize(table, rng=1)
+    for one in (survey, Survey.load(tmp_path / "s.json")):
+        found = one.estimate(reports)["income"]
+        assert (found.labels, found.n_reports) == (BEST.workload.names, 400)
+
+
 def test_weights():
     reports = SURVEY.privatize(PEOPLE, rng=1)
     weights = pd.Series(np.arange(1200.0), PEOPLE.index)

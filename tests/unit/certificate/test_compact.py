@@ -1,7 +1,8 @@
-"""Pricing of outputs and the bound of tied columns: floats, 64-bit integers and Python's say the same, safely."""
+"""Prices of outputs and the bound in the compact form: floats, 64-bit integers and Python's integers agree."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +15,9 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.certificate import bound
 from ldpopt.certificate import program_bound as duals
-from ldpopt.certificate.compact import coarse_integers
+from ldpopt.certificate.compact import coarse_integers, columns_bound
+from ldpopt.foundation.budget import Budget
+from ldpopt.privacy.ties import Ties
 from ldpopt.solving.certify import multipliers_of
 from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.solving.interior.pricing import Prices, best_bound
@@ -150,3 +153,40 @@ def test_prices_are_summed_in_chunks(monkeypatch):
     assert (whole.count == parts.count).all()
     np.testing.assert_allclose(parts.positive, np.maximum(over, 0).sum(axis=0), rtol=1e-13)
     np.testing.assert_allclose(parts.gains(0.3, 0.7), whole.gains(0.3, 0.7), rtol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 0.1, 1.0, 30.0, 800.0])
+@pytest.mark.parametrize("delta", [0.0, 0.1, 2.0**-400])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed):
+    rng = np.random.default_rng(seed)
+    n, m = 3, 4
+    costs = rng.integers(-50, 50, (n, m)).astype(object)
+    given = rng.integers(-30, 90 if seed % 2 else 10, n).astype(object)
+    budget = Budget(epsilon)
+    ties = Ties(epsilon, n, delta=delta)
+    b, beta = Fraction(budget.b), Fraction(budget.beta)
+    if not delta and epsilon == 800.0:
+        b = Fraction(0)
+
+    def feasible(shift):
+        over = costs - given[:, None] - shift
+        return all(beta * sum(v for v in column if v > 0) + b * sum(column) <= 0 for column in over.T)
+
+    least = next(shift for shift in range(0 if delta else -200, 400) if feasible(shift))
+    total = columns_bound(costs, given, ties)
+    slack = sum(v for row in costs - given[:, None] - least for v in row if v > 0)
+    if b or delta:
+        assert total == sum(given) + n * least + math.ceil(slack * Fraction(delta))
+    else:
+        assert total <= sum(given) + n * least
+
+
+def test_coarse_costs_leave_room_where_all_are_negative():
+    costs, given, bits = coarse_integers(np.full(5, 0.2), np.full((5, 2), -3.0), np.zeros(5))
+    assert 5 * 4 * int(np.abs(costs).max()) < 2**63
+    assert int(np.abs(costs).max()) > 2**50
+    assert not given.any()
+    assert Fraction(int(costs[0, 0]), 1) * Fraction(2) ** -bits >= Fraction(0.2) * -3
+    nothing = coarse_integers(np.full(2, 0.5), np.zeros((2, 2)), np.zeros(2))
+    assert (nothing[0].tolist(), nothing[1].tolist(), nothing[2]) == ([[0, 0], [0, 0]], [0, 0], 0)

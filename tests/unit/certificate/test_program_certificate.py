@@ -1,4 +1,4 @@
-"""What a certificate claims is compared to the last digit: values, gaps, residuals, and the parts that it needs."""
+"""Claims of a certificate are compared to the last digit: values, gaps, residuals, and the parts that it needs."""
 
 from __future__ import annotations
 
@@ -179,3 +179,14 @@ def test_a_residual_finer_than_the_grid_is_not_rounded_to_it(side):
     ends = ([side], [np.inf]) if side > 0 else ([-np.inf], [side])
     block = RowBlock("fine", *map(np.array, ([0], [0], [0], [0.0], *ends)))
     assert _residual(block, mechanism) == 2.0**-400
+
+
+def test_a_gap_over_nothing_is_relative_to_everyones_stake():
+    # All weight on an input that never loses proves no more than that a loss is not negative.
+    problem = lo.Problem(None, lo.utility.table([[0, 0], [1, 2]], "loss"), lo.PureLDP(1.0), objective="worst_case")
+    idle = Multipliers("pairwise", None, np.array([1.0, 0.0]), PairRows.joined([]), ())
+    proof = prove(problem, lo.solve(problem).mechanism, idle)
+    assert proof.bound == 0 < proof.gap
+    assert proof.relative_gap == 200  # a gap of 1 over a hundredth of the average spread, 1/2
+    free = lo.Problem(None, lo.utility.table([[0, 0], [0, 0]], "loss"), lo.PureLDP(1.0), objective="worst_case")
+    assert prove(free, lo.solve(free).mechanism, idle).relative_gap == 0

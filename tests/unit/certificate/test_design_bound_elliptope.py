@@ -1,4 +1,4 @@
-"""What proves a design, part by part, against definitions in rationals and every set."""
+"""The condition for all sets as a semidefinite form: against definitions in rationals and every set."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpopt.certificate import design_bound as check
 from ldpopt.certificate import design_bound_elliptope as signs
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.certificate.integers import Rationals
-from ldpopt.foundation.budget import Budget
-from ldpopt.privacy.cones.rays import Rays
-
-TINY = F(1, 10**30)
 
 
 def columns(n: int, base: F) -> list[Any]:
@@ -32,22 +27,10 @@ def rational(given: Rationals) -> Any:
     return given.whole * F(1, given.denominator)
 
 
-def scaled(given: Rationals, factor: F) -> Rationals:
-    return Rationals(given.whole * factor.numerator, given.denominator * factor.denominator)
-
-
-def worst(form: Any, line: Any, weights: Any, vs: Any) -> F:
-    """Largest ``v N v / ((y.v)(r.v))``."""
-    return max((v @ form @ v) / ((line @ v) * (weights @ v)) for v in vs)
-
-
 def drawn(rng: Any, n: int) -> tuple[Rationals, Rationals, Rationals]:
     """A positive form, a line and weights, over three denominators."""
     half = rng.integers(-5, 6, (n, n)).astype(object)
     return exactly(half @ half.T, 3), exactly(rng.integers(1, 9, n).tolist(), 5), exactly(rng.integers(1, 9, n), 7)
-
-
-# By signs.
 
 
 def inequalities_of(rng: Any, n: int) -> Inequalities:
@@ -154,58 +137,3 @@ def test_a_wrong_factor_in_floats_proves_nothing(monkeypatch: pytest.MonkeyPatch
     last = np.diag([0.0, 0.0, 0.1])
     monkeypatch.setattr(signs, "cholesky", lambda floats, lower: right(floats, lower=lower) + last)
     assert not signs.is_semidefinite(matrix)
-
-
-# By rays.
-
-
-def test_entries_are_known_from_below() -> None:
-    """To ``RELATIVE`` bits and ``ROUNDED`` units of the last one, as the proof has it."""
-    for budget, unit in ((Budget(0.3), F(1, 7)), (Budget("log(3)"), F(1)), (Budget(2**-9), F(1))):
-        table = check._Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
-        for size in (0, 1, 40, 255, 256, 257, 511, 700, 65536 // 300, 1000):
-            low, high = (1 / end for end in reversed(budget.enclosure(unit * size)))
-            found = F(int(table.of(np.array([[size]]))[0, 0]), 1 << 300)
-            assert found <= high
-            assert low <= found * (1 + F(1, 1 << check.RELATIVE)) + F(check.ROUNDED, 1 << 300)
-        assert table.of(np.array([[check.ZERO, 0], [0, 0]])).tolist() == [[0, 1 << 300], [1 << 300, 1 << 300]]
-
-
-@pytest.mark.parametrize("depth", [0, 100])
-@pytest.mark.parametrize("weights", [[0, 5], [3, 3]])
-def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One entry is as far below as it may be, the other such that the ray costs too much by a last bit."""
-    rays, r = Rays(Budget(1.0), F(1), np.array([[0, depth]])), exactly(weights, 5)
-    for form, line in (
-        (exactly([[4, 0], [0, 0]], 3), exactly([0, 3], 2)),
-        (exactly([[0, 0], [0, 0]], 1000), exactly([-3, 3], 2)),
-        (exactly([[0, 700], [700, 0]], 1000), exactly([0, 3], 2)),
-        (exactly([[10**9, -(10**9)], [-(10**9), 10**9]], 1000), exactly([0, 3], 2)),
-    ):
-
-        def spare(v: Any, form: Rationals = form, line: Rationals = line) -> F:
-            return (rational(line) @ v) * (rational(r) @ v) - v @ rational(form) @ v
-
-        def found(self: Any, below: Any, spare: Any = spare) -> Any:
-            first, low, high = F(1 << self.bits), 1 << (self.bits // 2), 1 << self.bits
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if spare(np.array([first, F(middle)])) >= 0 else (middle, high)
-            assert spare(np.array([first, F(low)])) < 0
-            least = int((first - check.ROUNDED) / (1 + F(1, 1 << check.RELATIVE)))
-            return np.array([[least + 1, low]], dtype=object)
-
-        monkeypatch.setattr(check._Exponentials, "of", found)
-        assert not check._rays_hold(form, line, r, rays)
-
-
-@pytest.mark.parametrize("budget", [Budget(0.3), Budget("log(3)"), Budget(30.0)])
-def test_rays_hold_up_to_little(budget: Budget) -> None:
-    """Entries 1 and ``exp(-epsilon)``: the cost of one, and what it may be."""
-    rays = Rays(budget, F(1), np.array([[1, 0], [0, 1], [0, 0]]))
-    form, weights, base = exactly([[1, 0], [0, 0]], 3), exactly([1, 2], 7), 1 / budget.enclosure()[0]
-    line = exactly([2, 1], 5)
-    vs = [np.array(v) for v in ((base, F(1)), (F(1), base), (F(1), F(1)))]
-    most = 1 / worst(rational(form), rational(line), rational(weights), vs)
-    for factor, holds in ((most * (1 - F(1, 1 << 150)), True), (most, False), (most * (1 + F(1, 1 << 150)), False)):
-        assert check._rays_hold(scaled(form, factor), line, weights, rays) == holds
