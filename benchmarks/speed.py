@@ -4,7 +4,7 @@
     python benchmarks/speed.py --keep run.json      # continue a run, or only rewrite the page
     python benchmarks/speed.py --keep run.json --only ldpopt      # measure one method again
 
-Other methods need `pip install ldpopt[bench]`; the page names those that are not installed. Every case runs in a
+Other methods need `pip install --group bench`; the page names those that are not installed. Every case runs in a
 separate process (speed_methods.py).
 """
 
@@ -32,25 +32,21 @@ LONG_LIMITS = {("qif", 80, "random"): 1500.0}
 def run(one: Case, limit: float, memory: float, extra: dict[str, Any]) -> dict[str, Any]:
     """Measure one case in a fresh process, which is killed with its children at the limit."""
     order = one | {"memory": memory} | extra
-    environment = dict(os.environ)
-    if one["method"] == "ldpopt, one thread":
-        order["method"] = "ldpopt"
-        environment["OPENBLAS_NUM_THREADS"] = "1"
     command = [sys.executable, str(HERE / "speed_methods.py"), json.dumps(order)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        said, complained = process.communicate(timeout=limit)
+        output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         until = so_far(process.pid)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return {"over": limit} | until
     if process.returncode:
-        last = (complained.strip() or "no message").splitlines()[-1]
+        last = (errors.strip() or "no message").splitlines()[-1]
         return {"failed": "out of memory" if "MemoryError" in last or process.returncode == -9 else last[:100]}
-    return json.loads(said.splitlines()[-1])
+    return json.loads(output.splitlines()[-1])
 
 
 def so_far(process: int) -> dict[str, float]:
@@ -70,7 +66,7 @@ def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace)
     for one in cases:
         name, method = key(one), one["method"]
         limit = LONG_LIMITS.get((method, one["n"], one["gain"]), options.limit)
-        if method.startswith("ldpopt"):
+        if method == "ldpopt":
             limit = max(limit, 300.0)
         if name not in done or (options.only and method == options.only and name not in options.fresh):
             found = {"n": one["n"]}

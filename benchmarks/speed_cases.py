@@ -33,7 +33,6 @@ def series(options: argparse.Namespace) -> Iterator[list[Case]]:
                 largest = 1000 if epsilon != 1 else 5000 if prior == "random" else 2000
                 sizes = [n for n in SIZES if every or n <= largest]
                 yield [case("ldpopt", n, gain, epsilon, prior) for n in sizes]
-    yield [case("ldpopt, one thread", n, "random", 1, "random") for n in (320, 1000, 2000)]
     for method in RIVALS:
         for gain in GAINS:
             for epsilon in EPSILONS if every else (1,):

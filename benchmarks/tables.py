@@ -61,9 +61,10 @@ def row_by_row_estimate(folder, channel):
 
 def privatize(ending):
     def run(folder, channel):
-        from ldpopt.mechanism.privatizing import Rule, privatize_file
+        from ldpopt.mechanism.privatizing import privatize_file
+        from ldpopt.mechanism.questions import Question
 
-        privatize_file(folder / f"in.{ending}", folder / f"out.{ending}", {"answer": Rule(channel)})
+        privatize_file(folder / f"in.{ending}", folder / f"out.{ending}", {"answer": Question(channel)})
 
     return run
 

@@ -31,7 +31,7 @@ print(f"value {solution.value:.12f}, relative gap {proof.relative_gap:.1e}, audi
 
 # %%
 # The closed form: k-ary randomized response among the k likeliest answers. Which k depends on the prior and epsilon.
-# The solver may return another mechanism of the same value, since those outside the k likeliest can say any of them.
+# The solver may return another mechanism of the same value: the other answers may be reported as any of these k.
 
 form = closed_forms.top_k(weights, 1.0)
 members = [form.inputs[code] for code in form.members]
@@ -40,7 +40,7 @@ low, high = form.exact_value()
 print(f"the optimum lies between two rationals {float(high - low):.0e} apart")
 
 # %%
-# Save the mechanism. Every float reads back the same, so the file is private as well: the audit says so.
+# Save the mechanism. Every float is read back unchanged, so the loaded mechanism is private too, as the audit confirms.
 
 folder = Path(tempfile.mkdtemp())
 solution.mechanism.save(folder / "smoking.json")
@@ -62,8 +62,16 @@ plotting.mechanism(solution.mechanism, right)
 right.set_title(r"pure privacy, $\varepsilon$ = 1")
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
+
+import numpy as np
+
+assert abs(solution.value - form.value) < 1e-12
+assert low <= proof.bound
+assert proof.relative_gap < 1e-12
+assert np.array_equal(again.channel, solution.mechanism.channel)
+assert again.audit(PureLDP(1.0)).verdict == "certified"
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

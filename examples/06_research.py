@@ -23,7 +23,7 @@ table = sweep(problem, np.linspace(0.1, 4, 14))
 print(table.to_frame()[["epsilon", "value", "closed_form", "relative_gap"]].iloc[::4])
 
 # %%
-# Shadow prices. With delta, the rows Q[x,y] - beta M[y] <= delta have duals: what one more unit of slack would add.
+# Shadow prices. With delta, the rows Q[x,y] - beta M[y] <= delta have duals: the gain for one more unit of slack.
 # Their sum is the slope of the value in delta, here 1 - u0 by the formula delta + (1 - delta) u0.
 
 delta = 0.05
@@ -53,17 +53,19 @@ model.solve(solver=cvxpy.CLARABEL)
 print(f"cvxpy with the row: {model.value:.9f}")
 
 # %%
-# A channel from a live model is a float array, private only up to tolerances. ``repair`` makes it exactly private. And
-# this row the library does know: as a side constraint it comes with duals and a certificate.
+# A channel from a live model is a float array, private only up to tolerances. ``repair`` makes it exactly private. The
+# library also takes this row as a side constraint, and then gives its dual and a certificate.
 
 entry = np.zeros((5, 5))
 entry[4, 4] = 1
-stated = solve(Problem(prior, "identity", PureLDP(1.0), constraints=constraints.linear(entry, lower=0.25, name="rare")))
+constrained = solve(
+    Problem(prior, "identity", PureLDP(1.0), constraints=constraints.linear(entry, lower=0.25, name="rare"))
+)
 fixed = repair(P.value.reshape(5, 5), PureLDP(1.0))
-print(f"stated: {stated.value:.9f}; price of the row {stated.duals['rare'][0]:.6f}")
+print(f"constrained: {constrained.value:.9f}; price of the row {constrained.duals['rare'][0]:.6f}")
 print(f"repaired cvxpy channel: {fixed.audit.verdict}, moved {fixed.moved:.1e}")
 ax = plotting.sweep(table)
-ax.plot(1.0, stated.value, "s", color="#cb181d")
+ax.plot(1.0, constrained.value, "s", color="#cb181d")
 names = ["linear program", "closed form", "the rarest answer true at least 1 time in 4"]
 ax.legend(ax.get_lines(), names, frameon=False, loc="upper left")
 ax.set(
@@ -71,9 +73,15 @@ ax.set(
 )
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
 from pathlib import Path
+
+assert np.abs(table.column("value") - table.column("closed_form")).max() < 1e-12
+assert abs(slope - (1 - u0)) < 1e-9
+assert abs(highs.getObjectiveValue() - constrained.value) < 1e-9
+assert abs(model.value - constrained.value) < 1e-6
+assert fixed.audit.verdict == "certified"
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

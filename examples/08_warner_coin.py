@@ -35,7 +35,7 @@ low, high = estimate.interval[1]
 print(f"between {low:.1%} and {high:.1%} are guilty: the interval is not clipped, and it contains 0")
 
 # %%
-# Were nobody guilty, 30 or more would still say "yes" in one survey of seven.
+# If nobody were guilty, there would still be 30 or more "yes" in one of seven surveys.
 
 chance = float(binom.sf(29, 100, 0.25))
 print(f"Pr(30 or more 'yes' | nobody guilty) = {chance:.3f}")
@@ -47,7 +47,7 @@ posterior = coin.mechanism.posterior({"no": 0.9, "yes": 0.1})
 print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")
 
 # %%
-# The picture: what delta the coin has at each smaller epsilon, max(0, 3/4 - e^epsilon / 4), and the estimate.
+# The picture: the delta of the coin at each smaller epsilon, max(0, 3/4 - e^epsilon / 4), and the estimate.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 plotting.delta_curve(audit, left)
@@ -55,9 +55,18 @@ plotting.estimate(estimate, right)
 right.set_title(r"The estimate at $\varepsilon$ = ln 3", fontsize=10)
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
 from pathlib import Path
+
+import numpy as np
+
+assert coin.epsilon.ratio == 3
+assert audit.verdict == "certified"
+assert best.value == 0.75
+assert np.isclose(estimate.values[1], 0.10)
+assert low < 0 < high
+assert all(np.isclose(audit.delta_at(e), max(0, 0.75 - np.exp(e) / 4)) for e in (0, 0.5, 1, 1.2))
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

@@ -60,9 +60,19 @@ for ax, ratio in zip(axes, (3, 12), strict=True):
     ax.set_title(rf"$e^\varepsilon = {ratio}$")
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
 from pathlib import Path
+
+from ldpopt import Problem, solve
+
+assert sum(region.share for region in regions) == 1
+assert regions[-1].share == Fraction(3 - 1, 3 + 2) ** 2
+assert [found.ratios[0] for found in ranges] == [1, Fraction(5, 3), 3]
+assert abs(solve(Problem(weights, "identity", PureLDP("log(2)"))).value - 2 * 0.8 / 3) < 1e-12
+assert ranges[1].ratios[0] < 2 < ranges[2].ratios[0]
+assert regimes[0.1].regime == "binary"
+assert regimes[3.0].regime == "randomized response"
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

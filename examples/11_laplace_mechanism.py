@@ -73,9 +73,17 @@ right.set(title="On whole numbers", xlabel="published count", ylabel="share", xl
 right.legend(frameon=False)
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
 from pathlib import Path
+
+from ldpopt import PureLDP
+
+assert noise.sensitivity(lambda table: table, tables) == 1
+assert noise.sensitivity(lambda table: table, replaced) == 2
+assert max(steps) <= epsilon + 1e-12
+assert pair.audit(PureLDP(11 * epsilon)).verdict == "certified"
+assert abs(draws.mean() - truth) < 5 * np.sqrt(counted.variance / len(draws))
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

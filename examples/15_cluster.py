@@ -2,8 +2,8 @@
 A survey counted on a cluster
 =============================
 
-Question: the answers of 400 000 people lie in eight files, more than one machine should read. Can two workers draw the
-reports and count them where they lie, so that nobody's answer is drawn twice and only counts travel?
+Question: the answers of 400 000 people are in eight files, too many for one machine. Can two workers draw
+the reports and count them, so that nobody's report is drawn twice and only counts are sent?
 """
 
 import tempfile
@@ -35,8 +35,8 @@ cluster = SubprocessCluster(n_workers=2, worker_kwargs={"nthreads": 1})
 client = Client(cluster)
 
 # %%
-# The design with the smallest variance for the four shares. Each worker draws with the random numbers of its own
-# system; a file appears whole and is never replaced. The second call finds all files there and draws nothing.
+# The design with the smallest variance for the four shares. Each worker uses the random numbers of its own system; a
+# file appears complete and is never replaced. The second call finds all files and draws nothing.
 
 best = design(Workload.frequencies(LABELS), PureLDP("log(3)"))
 written = privatize_folder(work / "answers", work / "reports", {"drinks": best}, executor=client)
@@ -61,7 +61,7 @@ client.close()
 cluster.close()
 
 # %%
-# The estimates beside the shares that nobody but us knows.
+# The estimates beside the true shares.
 
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 places = np.arange(len(LABELS))
@@ -77,8 +77,12 @@ axis.set(
 axis.legend(frameon=False)
 
 # sphinx_gallery_start_ignore
-# The picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
 import sys
+
+assert all(one.equals(two) for one, two in zip(first, second, strict=True))
+assert lazily[0] == lazily[1]
+assert (np.abs(found.values - SHARES) < 5 * found.std_error).all()
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,11 @@
 
 import lazy_loader
 
+from ldpopt.foundation.plugins import register
+
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+# `ldpopt.solvers` finds it by name, and must not import what stands above it.
+register("ldpopt.solvers", "interior", "ldpopt.solving.interior.compact:Interior")

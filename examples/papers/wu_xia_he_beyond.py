@@ -296,9 +296,9 @@ def statements(record):
         "W18",
         "Algorithm 2 draws the density",
         False,
-        f"a loss of {math.log((1 + x) / x**2):.3f} at epsilon 1 if the geometric law begins at 0",
+        f"a loss of {math.log((1 + x) / x**2):.3f} at epsilon 1 if the geometric distribution begins at 0",
         where=tests,
-        because="the geometric law must begin at 1",
+        because="the geometric distribution must begin at 1",
     )
     try:
         converges = noise.NeighborPartition([(0, 1), (10, 10)], 0.5).steps > 0

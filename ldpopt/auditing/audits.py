@@ -1,23 +1,30 @@
-"""Results of audits, and the objects that can audit."""
+"""What audits take and return: pairs of tied inputs, and an `Audit`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
 
+BLOCK = 1 << 17
+"""Number of entries that are compared at once; a megabyte of floats stays near the processor."""
+
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(HasFacts):
     """Result of an exact check of a channel.
 
     Attributes
@@ -43,49 +50,29 @@ class Audit:
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
 
-    def _repr_html_(self) -> str:
-        witness = "none: all rows are equal" if self.witness is None else ", ".join(map(repr, self.witness))
-        facts = [("claim", self.claim or "none"), ("verdict", self.verdict), ("epsilon", self.epsilon)]
-        return facts_html("Audit", [*facts, ("delta", self.delta), ("witness (x, x', y)", witness)])
+    def __post_init__(self) -> None:
+        """Refuse other numbers and verdicts, for audits of plug-ins."""
+        if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
+            what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
+            raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
+
+    def facts(self) -> Facts:
+        """The claim, the verdict, the numbers and the witness."""
+        witness = "none: all rows are equal"
+        if self.witness is not None:
+            x, other, y = self.witness
+            event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
+            witness = f"answers {label(x)} and {label(other)}, report {event}"
+        rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
+        return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
+
+    def numbers_text(self, digits: int = 9) -> str:
+        """Epsilon, delta and verdict on one line."""
+        return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
         return self.curve(Budget(epsilon))
-
-
-@runtime_checkable
-class Auditor(Protocol):
-    """An object that can audit a channel: every privacy notion."""
-
-    def audit(self, channel: Any) -> Audit:
-        """Recompute epsilon and delta from the numbers."""
-        ...
-
-
-def require_notion(privacy: Any) -> None:
-    """Refuse an object that is not a privacy notion.
-
-    Raises
-    ------
-    StatementError
-        If it has no ``audit``, or is a class instead of an instance.
-    """
-    if isinstance(privacy, type) or not isinstance(privacy, Auditor):
-        raise StatementError(
-            f"{short_repr(privacy)} is not a privacy notion",
-            do="pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP",
-        )
-
-
-def audit_by(privacy: Auditor, channel: Any) -> Audit:
-    """Ask a notion for its audit."""
-    found = privacy.audit(channel)
-    is_audit = isinstance(found, Audit) and found.verdict in get_args(Verdict)
-    if not is_audit or not (found.epsilon >= 0 and found.delta >= 0):
-        shown = short_repr(found)
-        what = f"{type(privacy).__name__}.audit() returned {shown}, not an Audit with a verdict and numbers >= 0"
-        raise StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
-    return found
 
 
 def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
@@ -101,7 +88,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
-    """Audit of a law whose largest ratio of two probabilities of a report is known exactly."""
+    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
@@ -109,3 +96,50 @@ def audit_by_odds(
 
     found = 0.0 if verdict == "certified" else curve(epsilon)
     return Audit(least, found, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)
+
+
+class Pairs(NamedTuple):
+    """Ordered pairs of tied inputs, and their distance: the factor of epsilon."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+    @property
+    def number(self) -> int:
+        """Number of pairs."""
+        return len(self.first)
+
+    def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield an input, some inputs that it is tied to and their distances, in parts for channels of m outputs."""
+        order = np.argsort(self.first, kind="stable")
+        first, second, distance = self.first[order], self.second[order], self.distance[order]
+        starts = np.flatnonzero(np.diff(first, prepend=-1))
+        size = max(1, BLOCK // m)
+        for start, stop in pairwise([*starts.tolist(), len(first)]):
+            for low in range(start, stop, size):
+                part = slice(low, min(low + size, stop))
+                yield int(first[start]), second[part], distance[part]
+
+
+class PairsOfTable(NamedTuple):
+    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a list of pairs 600."""
+
+    table: NDArray[np.float64]
+
+    @property
+    def number(self) -> int:
+        """Number of pairs."""
+        return int(np.count_nonzero(self.table > 0))
+
+    def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
+        """As `Pairs.by_first`."""
+        size = max(1, BLOCK // m)
+        for x, row in enumerate(self.table):
+            tied = np.flatnonzero(row > 0)
+            for low in range(0, len(tied), size):
+                others = tied[low : low + size]
+                yield x, others, row[others]
+
+
+AnyPairs = Pairs | PairsOfTable

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Audit
-from ldpopt.auditing.divergence import Pairs, decide_all, hockey_stick, least_epsilon_all
+from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.divergence import decide_all, hockey_stick, least_epsilon_all
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.foundation.budget import Budget, round_up
 
@@ -20,13 +20,9 @@ from ldpopt.foundation.budget import Budget, round_up
 def one_sided_divergence(
     channel: Any, budget: Budget, over: Sequence[int] | None = None, owners: Mapping[Hashable, int] | None = None
 ) -> Audit:
-    r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, except for outputs with owners.
+    r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``, in O(n m).
 
-    Shapes: ``channel`` (n, m).
-
-    Notes
-    -----
-    O(n m).
+    ``owners`` maps outputs to the only input that may report them; they are not compared.
     """
     matrix, foreign = _without_owned(exact(channel), owners or {})
     rows = range(matrix.shape[0]) if over is None else sorted(over)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound_elliptope import Inequalities, is_positive
 from ldpopt.certificate.design_statement import Cone, Statement
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Integers, Rationals, product
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import ZERO, Rays
 

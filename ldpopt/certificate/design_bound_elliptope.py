@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Integers, Rationals, product
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen
 
 BITS = 62

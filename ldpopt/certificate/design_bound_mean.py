@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ldpopt.certificate.design_statement import Cone, Statement
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Integers, Rationals
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 

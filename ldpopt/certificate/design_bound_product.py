@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.design_statement import Cone, Statement
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import BITS as DIGIT
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 

@@ -17,12 +17,14 @@ from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_claim import FORMAT, LARGEST_FILE, DesignClaim
 from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of
 from ldpopt.certificate.design_value import value_of, with_first_row
-from ldpopt.certificate.documents import Entry, open_document, plain_labels
+from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import OLD_FREQUENCIES, FrequencyCertificate
 from ldpopt.errors import CertificateError
+from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
+from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 OLD_FORMATS = ("ldpopt design certificate 2", "ldpopt design certificate 1")
@@ -162,7 +164,7 @@ class DesignCertificate(DesignClaim):
             "inputs": plain_labels(self.workload.inputs),
             "names": plain_labels(self.workload.names),
             "workload": self.workload.matrix.tolist(),
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "weights": self.weights.tolist(),
             "objective": self.objective,
             "masses": self.mechanism.counts.tolist(),
@@ -184,9 +186,9 @@ class DesignCertificate(DesignClaim):
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
             raise table["weights"].error("the weights are not >= 0 with a positive sum")
-        privacy = table["privacy"].privacy(inputs)
+        privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
-        mechanism = table["masses"].masses(inputs)
+        mechanism = read_masses(table["masses"], inputs)
         merged = AnswerClasses.under(privacy, workload.matrix, inputs)
         m, c = len(mechanism.outputs), len(merged.first)
         if is_old:

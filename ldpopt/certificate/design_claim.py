@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Self
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue
-from ldpopt.certificate.documents import Entry, digest_of, open_document, text_of
+from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import replacing
-from ldpopt.mechanism.files import require_digest
-from ldpopt.mechanism.origins import of_law
+from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
@@ -29,7 +30,7 @@ LARGEST_FILE = 2**31
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DesignClaim(ABC):
+class DesignClaim(HasFacts, ABC):
     """What certificates of designs have in common.
 
     Attributes
@@ -64,6 +65,15 @@ class DesignClaim(ABC):
             f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, "
             f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"
         )
+
+    def facts(self) -> Facts:
+        """Value, bound, gap and bias, the audit, and what the file cannot prove."""
+        k, n = self.workload.shape
+        numbers = {"achieved": float(self.achieved), "bound": float(self.bound), "relative_gap": self.relative_gap}
+        rows = list((numbers | {"bias": float(self.bias)}).items())
+        parts: list[Part] = [Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)]
+        parts += [("audit", self.audit.numbers_text(12)), *(("note", note) for note in self.notes)]
+        return Facts(f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts)
 
     @property
     def gap(self) -> Fraction:
@@ -125,7 +135,7 @@ class DesignClaim(ABC):
         ModelFileError
             If the file cannot be written.
         """
-        data = self.to_dict(of_law(self.digest, title, self.audit))
+        data = self.to_dict(origin_of_mechanism(self.digest, title, self.audit))
         with replacing(path) as stream:
             stream.writelines(text_of(data))
 

@@ -18,12 +18,13 @@ from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_claim import FORMAT, DesignClaim
 from ldpopt.certificate.design_statement import least_ratio
 from ldpopt.certificate.design_value import DesignValue
-from ldpopt.certificate.documents import Entry, plain_labels
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
-from ldpopt.mechanism.digest import digest
+from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy.notion import to_table
+from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 OLD_FREQUENCIES = "ldpopt frequency design 1"
@@ -173,7 +174,7 @@ class FrequencyCertificate(DesignClaim):
         return {
             "inputs": plain_labels(self.workload.inputs),
             "unit": self.workload.unit,
-            "privacy": table_of(self.privacy, self.workload.inputs),
+            "privacy": to_table(self.privacy, self.workload.inputs),
             "objective": self.objective,
             "size": self.randomizer.size,
             "mass": self.randomizer.mass,
@@ -192,7 +193,7 @@ class FrequencyCertificate(DesignClaim):
         table["objective"].text("average")
         workload = _workload(table)
         n = workload.shape[1]
-        privacy = table["privacy"].privacy(workload.inputs)
+        privacy = read_notion(table["privacy"], workload.inputs)
         if not isinstance(privacy, PureLDP):
             raise table["privacy"].error("subset selection is for pure privacy")
         table["multipliers"].part("kind").text(ProductBound.kind)

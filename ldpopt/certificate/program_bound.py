@@ -23,7 +23,6 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import definition_of
 from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
@@ -125,7 +124,7 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
     """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or large numbers."""
     prior, utility, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
-    ties = definition_of(problem.privacy, problem.inputs, problem.outputs)  # not cached: a metric has many pairs
+    ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not cached: a metric has many pairs
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
     if not np.abs(utility).max() + pairs.value.sum() < blocks.LARGEST_SUM:

@@ -16,7 +16,7 @@ from ldpopt.certificate.integers import exact_grid, integers
 from ldpopt.certificate.program_bound import Multipliers, bound, weights
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
@@ -27,7 +27,7 @@ STAKE_SHARE = 100
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(HasFacts):
     """A proof that a mechanism is private, with a bound on its distance from the best value.
 
     Attributes
@@ -65,17 +65,23 @@ class Certificate:
 
     def __repr__(self) -> str:
         """Value, bound and gap as floats; the attributes are exact."""
-        facts = ", ".join(f"{name}={text}" for name, text in self._facts())
+        facts = ", ".join(f"{name}={text}" for name, text in self._numbers())
         return f"Certificate({facts})"
 
-    def _repr_html_(self) -> str:
-        return facts_html("Certificate", [(name.replace("_", " "), text) for name, text in self._facts()])
+    def facts(self) -> Facts:
+        """Value, bound and gap, the residuals of side constraints, and the verdict of the audit."""
+        found = [(name.replace("_", " "), text) for name, text in self._numbers()]
+        return Facts("Certificate", found + self.residual_facts())
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def residual_facts(self) -> list[tuple[str, str]]:
+        """Names of the side constraints, and how far the mechanism is from them."""
+        return [(f"constraint {name}", f"off by at most {off:.1e}") for name, off in self.residuals.items()]
+
+    def _numbers(self) -> list[tuple[str, str]]:
         """Names and short values."""
-        numbers = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
-        shown = [*numbers, ("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
-        return [*shown, ("audit", self.audit.verdict)]
+        found = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
+        found += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
+        return [*found, ("audit", self.audit.verdict)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.
@@ -207,7 +213,7 @@ def _residual(block: RowBlock, mechanism: Mechanism) -> float:
 
 
 @dataclass(frozen=True)
-class Recheck:
+class Recheck(HasFacts):
     """The result of checking a certificate.
 
     Attributes
@@ -233,6 +239,29 @@ class Recheck:
     def is_same(self) -> bool:
         """Whether every number equals its claim; a claim also holds if the recomputed number is better."""
         return self.holds and self.found == self.claimed
+
+    def facts(self) -> Facts:
+        """Claimed and recomputed numbers, and whether the certificate holds."""
+        both = [self.claimed] + ([] if self.found is None else [self.found])
+        rows = []
+        for name, digits in (("achieved", 15), ("bound", 15), ("gap", 3), ("relative_gap", 3)):
+            rows.append([name, *(shown(proof.to_dict()[name], digits) for proof in both)])
+        residuals = self.claimed.residuals
+        rows += [[f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)] for name in residuals]
+        rows = [[*row, *["-"] * (3 - len(row))] for row in rows]
+        parts: list[Part] = [Table(["", "claimed", "recomputed"], rows)]
+        parts.append(("audit", self.claimed.audit.numbers_text(12)))
+        if self.holds:
+            parts.append("the certificate holds" + ("" if self.is_same else "; the recomputed numbers are better"))
+        return Facts(self._title(), parts)
+
+    def _title(self) -> str:
+        problem = self.claimed.problem
+        if problem is None:
+            return "Certificate"
+        n, m = problem.utility.shape
+        aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+        return f"{n} answers, {m} reports, {aim}, {privacy_text(problem.privacy)}"
 
 
 def recheck(certificate: Certificate) -> Recheck:

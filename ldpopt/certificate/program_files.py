@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.documents import Entry, open_document, plain_labels, text_of
+from ldpopt.certificate.documents import open_document, read_masses, text_of
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import CertificateError, StatementError
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import replacing
 from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import GraphDP, MetricDP
-from ldpopt.privacy.stated import table_of
+from ldpopt.privacy import MetricDP
+from ldpopt.problem.plain import from_plain, plain
 from ldpopt.problem.problem import Problem
-from ldpopt.problem.utility import Utility
 
 FORMAT = "ldpopt certificate 1"
 
@@ -40,7 +39,7 @@ def write(
     _require_small(problem, multipliers)
     data = {
         "format": FORMAT,
-        "statement": plain_problem(problem),
+        "statement": _plain_problem(problem),
         "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts},
         "multipliers": _plain_multipliers(multipliers, problem),
         "claim": {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}},
@@ -66,7 +65,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     whole = open_document(path, LARGEST_FILE)
     table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
     table["format"].text(FORMAT)
-    problem = read_problem(table["statement"])
+    problem = from_plain(table["statement"])
     mechanism = _mechanism(table["mechanism"], problem)
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
@@ -87,7 +86,7 @@ def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     table = entry.table("bits", "masses")
     if table["bits"].value != 53:
         raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "write them over 2**53")
-    return table["masses"].masses(problem.inputs, problem.outputs)
+    return read_masses(table["masses"], problem.inputs, problem.outputs)
 
 
 def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
@@ -137,83 +136,13 @@ def _hex(values: Float | None) -> list[str] | None:
     return None if values is None else [value.hex() for value in values.tolist()]
 
 
-def plain_problem(problem: Problem) -> dict[str, Any]:
-    """A problem as plain values; JSON writes floats as the shortest text that reads back as the same float."""
-    return {
-        "inputs": plain_labels(problem.inputs),
-        "outputs": plain_labels(problem.outputs),
-        "objective": problem.objective,
-        "prior": None if problem.prior is None else problem.prior.tolist(),
-        "sense": problem.utility.sense,
-        "utility": problem.utility.matrix.tolist(),
-        "privacy": _plain_privacy(problem),
-        "constraints": [_plain_block(block) for block in problem.constraints],
-    }
-
-
-def read_problem(entry: Entry) -> Problem:
-    """Read what `plain_problem` wrote."""
-    table = entry.table("inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints")
-    inputs, outputs = table["inputs"].labels(), table["outputs"].labels()
-    n, m = len(inputs), len(outputs)
-    objective: Any = table["objective"].text("expected", "worst_case")
-    prior = None if table["prior"].value is None else table["prior"].numbers(n)
-    sense: Any = table["sense"].text("gain", "loss")
-    matrix = table["utility"].numbers(n, m)
-    try:
-        privacy = table["privacy"].privacy(inputs)
-        blocks = [_block(block, n, m) for block in table["constraints"].list()]
-        utility = Utility(matrix, sense)
-        return Problem(prior, utility, privacy, inputs=inputs, outputs=outputs, objective=objective, constraints=blocks)
-    except StatementError as error:
-        if error.where:
-            raise
-        raise entry.error(error.what, error.do) from None
-
-
-def _plain_privacy(problem: Problem) -> dict[str, Any]:
-    """The notion as a table; it must have ties, because multipliers of other rows cannot be written to a file."""
-    name = type(problem.privacy).__name__
-    ties = problem.ties()
-    if ties is None:
+def _plain_problem(problem: Problem) -> dict[str, Any]:
+    """The statement; its notion must have ties, since multipliers of other rows cannot be written to a file."""
+    if problem.ties() is None:
+        what = f"the privacy notion {type(problem.privacy).__name__} cannot be written to a certificate file"
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
-        raise CertificateError(f"the privacy notion {name} cannot be written to a certificate file", do=do)
+        raise CertificateError(what, do=do)
     try:
-        table = table_of(problem.privacy, problem.inputs)
+        return plain(problem)
     except StatementError as error:
         raise CertificateError(error.what, do=error.do) from None
-    if isinstance(problem.privacy, GraphDP):  # edges, so that a reader need not know the family of graphs
-        del table["neighbors"]
-        table["edges"] = [[i, k] for i, k in zip(*(part.tolist() for part in ties.pairs()), strict=True) if i < k]
-    return table
-
-
-def _plain_block(block: RowBlock) -> dict[str, Any]:
-    rows: list[list[list[float]]] = [[] for _ in range(len(block))]
-    for r, x, y, a in zip(*(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True):
-        rows[r].append([x, y, a])
-    return {
-        "name": block.name,
-        "rows": rows,
-        "lower": [side if np.isfinite(side) else None for side in block.lower.tolist()],
-        "upper": [side if np.isfinite(side) else None for side in block.upper.tolist()],
-    }
-
-
-def _block(entry: Entry, n: int, m: int) -> RowBlock:
-    table = entry.table("name", "rows", "lower", "upper")
-    rows = table["rows"].list()
-    terms = [(r, term.list(3)) for r, row in enumerate(rows) for term in row.list()]
-    lower, upper = (
-        np.array([none if side.value is None else side.number() for side in table[key].list(len(rows))], float)
-        for key, none in (("lower", -np.inf), ("upper", np.inf))
-    )
-    return RowBlock(
-        table["name"].text(),
-        np.array([r for r, _ in terms], np.int64),
-        np.array([parts[0].whole(n) for _, parts in terms], np.int64),
-        np.array([parts[1].whole(m) for _, parts in terms], np.int64),
-        np.array([parts[2].number() for _, parts in terms], float),
-        lower,
-        upper,
-    )

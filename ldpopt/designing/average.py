@@ -29,7 +29,7 @@ from ldpopt.designing.symmetry import Permutations, all_images, representatives,
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
-from ldpopt.solving.interior.steps import follow_path
+from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100
 """Limit on Newton steps; 10 to 30 are usual."""

@@ -16,6 +16,7 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.literature import SetProtocol
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
+from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
@@ -76,7 +77,7 @@ class OtherMechanism:
 
 
 @dataclass(frozen=True, eq=False)
-class DesignComparison:
+class DesignComparison(HasFacts):
     """A design and mechanisms of the literature.
 
     Attributes
@@ -97,6 +98,18 @@ class DesignComparison:
         """Ratios, one a line."""
         lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
         return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
+
+    def facts(self) -> Facts:
+        """The variance of each mechanism and its ratio to the optimum, the bound, and what is left out."""
+        best = self.best
+        kind = "largest variance" if best.objective == "worst_case" else "average variance"
+        rows = [["optimum", shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}"]]
+        rows += [[other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note] for other in self.others]
+        rows.append(["certified bound", shown(best.bound, 9), "", ""])
+        reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        k, n = best.workload.shape
+        table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
+        return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""

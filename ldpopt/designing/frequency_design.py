@@ -25,7 +25,7 @@ from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import ProvedDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
@@ -63,8 +63,8 @@ class FrequencyDesign(ProvedDesign):
         """
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
-        if found.set_law != claim.randomizer:
-            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.set_law.mass}"
+        if found.distribution != claim.randomizer:
+            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.distribution.mass}"
             raise StatementError(what, do="design again")
         return found
 
@@ -120,21 +120,21 @@ class FrequencyDesign(ProvedDesign):
         return self.protocol.privatize(x, rng=rng)
 
     @property
-    def law(self) -> SubsetSelection:
+    def randomizer(self) -> SubsetSelection:
         """The protocol."""
         return self.protocol
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of the sets that contain each answer."""
-        return self.protocol.tally(reports, weights, missing)
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of the sets that have each answer."""
+        return self.protocol.counts_of(reports, weights, missing)
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
 
-    def fits(self, counts: Counts) -> float:
-        """p-value of the protocol."""
-        return self.protocol.fits(counts)
+    def p_value(self, counts: Counts) -> float:
+        """That of the protocol."""
+        return self.protocol.p_value(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dtrtri
 
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.steps import NewtonSystem, Point
+from ldpopt.solving.interior.path_following import NewtonSystem, Point
 
 STALLED = 20
 """Steps without a smaller gap before the iteration ends."""
@@ -57,7 +57,7 @@ class CurvedSystem(NewtonSystem[P]):
         at, share = self.at, self.residual() / self.at.products
         if share > CURVED:
             mean = at.products / sum(part.size for part in at.slacks)
-            return self.moved(self.direction(tuple(mean - x * u for x, u in at.partners)))
+            return self.moved(self.direction(tuple(mean - x * u for x, u in at.complementary_pairs)))
         self.centering = CENTERING[share > STRAIGHT]
         return super().step()
 

@@ -13,11 +13,13 @@ from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
 from ldpopt.estimation.counts import ListedSource, ReportSource
-from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, frozen, require_memory
+from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
@@ -28,12 +30,31 @@ LOST = 2.0**-10
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedDesign(ReportSource):
+class ProvedDesign(ReportSource, HasFacts):
     """A design with its certificate, from which all but the estimator follows; see `Design`."""
 
     certificate: DesignClaim
     notes: tuple[str, ...] = ()
     steps: tuple[Step[Any], ...] = ()
+
+    def facts(self) -> Facts:
+        """The mechanism if it is small, the variances, the certificate and the audit."""
+        k, n = self.workload.shape
+        design: Any = self
+        parts: list[Part] = []
+        if self.codec.form == "labels" and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+            parts += design.mechanism.facts().parts
+        kind = "largest" if self.objective == "worst_case" else "average"
+        parts += [
+            ("privacy", privacy_text(self.privacy)),
+            ("average variance", shown(design.average_variance, 9)),
+            ("largest variance", shown(design.worst_variance, 9)),
+            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}"),
+            ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
+            ("audit", self.certificate.audit.numbers_text()),
+            "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
+        ]
+        return Facts(f"{k:,} numbers of {n:,} answers", parts)
 
     @property
     def workload(self) -> Workload:

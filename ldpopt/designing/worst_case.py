@@ -25,7 +25,7 @@ from ldpopt.designing.private_columns import Cone
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
-from ldpopt.solving.interior.steps import follow_path
+from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 150
 """Limit on Newton steps; 10 to 30 are usual."""

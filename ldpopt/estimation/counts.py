@@ -1,4 +1,4 @@
-r"""Counts of reports: what estimates need of them. Shards are counted where they lie; counts add up."""
+r"""Counts of reports, from which estimates are computed, and the sources that draw them; counts of shards add up."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
 from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
+from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, frozen, short_repr
-from ldpopt.mechanism.codec import LabelCodec, Law
+from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -33,22 +34,22 @@ FORMAT = "ldpopt counts 1"
 MAX_FILE_BYTES = 2**30
 
 STREAM = 1 << 16
-"""Reports of a stream that are counted at a time."""
+"""Reports of a stream that are counted together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
     r"""How often each report was seen, or for a protocol how many reports support each label.
 
-    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so parts of a survey are
-    counted where they lie. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
+    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so shards of a survey need
+    not be gathered. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
 
     Attributes
     ----------
     source : str
         Digest of the mechanism or protocol; only counts of the same one add up.
     labels : tuple of hashable
-        What is counted: reports, or the labels that they support.
+        The reports, or the labels that they support.
     values : ndarray, shape (m,)
         Number of reports for each label, or the sum of their weights.
     squares : ndarray, shape (m,)
@@ -94,17 +95,17 @@ class Counts:
         Parameters
         ----------
         source : Mechanism, design or frequency protocol
-            What drew the reports.
+            The source of the reports.
         reports : sequence of labels, mapping or Series label -> count, table, or iterator
-            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, in what
-            ``value_counts()`` gives in these libraries, or in `Counts`; a dataframe or a file, CSV or Parquet, with
-            ``column``; an iterator of labels, which is counted as it comes. For a protocol: what ``privatize`` gives.
+            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, a result
+            of ``value_counts()`` in these libraries, or `Counts`; a dataframe or a file, CSV or Parquet, with
+            ``column``; an iterator of labels, which is read in parts. For a protocol: what ``privatize`` returned.
         column : str, optional
             Column of a table.
         weights : array_like, shape (N,), or Series or column name, optional
             Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
         missing : {"refuse", "leave_out"}
-            What is done where a table has no report. Default: ``"refuse"``.
+            What is done with a missing report of a table. Default: ``"refuse"``.
 
         Returns
         -------
@@ -114,7 +115,7 @@ class Counts:
         Raises
         ------
         StatementError
-            If a report is none of this source, what is given could be read in two ways, or a weight does not fit.
+            If a report cannot come from the source, ``reports`` is ambiguous, or a weight does not fit.
         """
         source = source_of(source, "Counts.of")
         if isinstance(reports, Counts):
@@ -122,14 +123,14 @@ class Counts:
                 raise StatementError("counts take no weights", do="pass the reports, with their weights")
             return reports.require(source.digest)
         if column is None:
-            return source.tally(reports, weights, missing)
+            return source.counts_of(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
             return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
         return count_frame(source, reports, column, weights, missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
-        if isinstance(other, int) and other == 0:  # where sum() begins
+        if isinstance(other, int) and other == 0:  # the start of sum()
             return self
         if not isinstance(other, Counts):
             return NotImplemented
@@ -172,7 +173,7 @@ class Counts:
 
     @property
     def scale(self) -> float:
-        """One over the number of reports; with weights, over the number of equal ones that tell as much (Kish)."""
+        """One over the number of reports; with weights, over the effective number of reports (Kish)."""
         return self.total_squares / self.total**2
 
     def to_dict(self) -> dict[Hashable, Any]:
@@ -180,13 +181,7 @@ class Counts:
         return dict(zip(self.labels, self.values.tolist(), strict=True))
 
     def require(self, source: str) -> Counts:
-        """Return the counts, if they are of this source.
-
-        Raises
-        ------
-        StatementError
-            If they are of another one; both digests are named.
-        """
+        """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
             raise StatementError(
                 f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
@@ -195,13 +190,7 @@ class Counts:
         return self
 
     def require_some(self) -> Counts:
-        """Return the counts, if there are any.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or all weights are 0.
-        """
+        """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
             raise StatementError("there are no reports", do="pass at least one, of a positive weight")
         return self
@@ -229,15 +218,14 @@ class Counts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
-        """Read what `save` wrote. Labels that are neither texts nor numbers come back as texts.
+        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts.
 
         Raises
         ------
         ModelFileError
             If the file is missing, or does not contain counts.
         """
-        name = os.fspath(path)
-        try:
+        with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_json(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
@@ -245,15 +233,10 @@ class Counts:
             total, total_squares = (_numbers([data[key]], 1).tolist()[0] for key in ("total", "total_squares"))
             n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
             return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
-        except OSError as error:
-            what = f"cannot read the counts: {error.strerror or error}"
-            raise ModelFileError(what, where=name, do="check the path") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelFileError(f"not counts in JSON: {error}", where=name, do="pass what Counts.save wrote") from None
 
 
 class ReportSource(ABC):
-    """What draws reports, and what estimation needs of it: a frequency protocol, a design, or a mechanism's `Drawn`."""
+    """Draws reports, and defines the numbers that are estimated from them: a protocol, a design, or a mechanism."""
 
     @property
     @abstractmethod
@@ -262,38 +245,38 @@ class ReportSource(ABC):
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """What draws the reports of a column of a table."""
 
     @property
     def digest(self) -> str:
-        """Digest of the law of the reports."""
-        return self.law.digest
+        """Digest of the randomizer."""
+        return self.randomizer.digest
 
     @property
     def codec(self) -> LabelCodec:
-        """What reports look like in a column of a table."""
-        return self.law.codec
+        """How reports are written in a column of a table."""
+        return self.randomizer.codec
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
         return Counts.of(self, reports, weights=weights)
 
     @abstractmethod
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of reports in the forms that users have, but for tables."""
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Count reports in any form but a table; see `Counts.of`."""
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
-        return self.tally(reports, weights)
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Count reports in an array, as `codec` reads them, with weights of shape (N,)."""
+        return self.counts_of(reports, weights)
 
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
     @abstractmethod
-    def fits(self, counts: Counts) -> float:
-        """p-value of unweighted counts, whatever the answers are; see `goodness_of_fit`."""
+    def p_value(self, counts: Counts) -> float:
+        """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
 
 
 class ListedSource(ReportSource):
@@ -302,16 +285,16 @@ class ListedSource(ReportSource):
     Attributes
     ----------
     mechanism : Mechanism
-        What is sampled.
+        Draws the reports.
     estimator : ndarray, shape (k, m)
-        What each report counts for.
+        Value of each report in each number.
     """
 
     mechanism: Mechanism
     estimator: Float
 
     @property
-    def law(self) -> Law:
+    def randomizer(self) -> Randomizer:
         """The mechanism."""
         return self.mechanism
 
@@ -320,16 +303,18 @@ class ListedSource(ReportSource):
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
-    def tally(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of labels, of a stream of them, or of counts by label."""
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Count labels, a stream of them, or counts by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum((self.tally(part, None, missing) for part in parts), self.tally_read(self.codec.none))
+            return sum(
+                (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
+            )
         if is_partitioned(reports):
-            do = "state column=, and weights= by name"
+            do = "pass column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
         seen = counted(reports, self.mechanism.outputs)
         if seen is not None:
@@ -338,10 +323,10 @@ class ListedSource(ReportSource):
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
-        return self.tally_read(found, None if numbers is None else numbers[there])
+        return self.counts_of_array(found, None if numbers is None else numbers[there])
 
-    def tally_read(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of positions of outputs."""
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Count positions of outputs."""
         size = len(self.mechanism.outputs)
         if weights is None:
             seen = np.bincount(reports, minlength=size).astype(np.int64)
@@ -355,8 +340,8 @@ class ListedSource(ReportSource):
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
 
-    def fits(self, counts: Counts) -> float:
-        """Distance of the shares from the nearest law that some answers give."""
+    def p_value(self, counts: Counts) -> float:
+        """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
 
@@ -365,8 +350,8 @@ class ListedSource(ReportSource):
         return Counts(self.digest, self.mechanism.outputs, values, squares, total, total_squares, n_reports)
 
 
-class Drawn(ListedSource):
-    """A mechanism, of whose inputs the frequencies are estimated."""
+class MechanismSource(ListedSource):
+    """A mechanism; the frequencies of its inputs are estimated."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -388,17 +373,17 @@ class Drawn(ListedSource):
 
 
 def source_of(given: Any, where: str) -> ReportSource:
-    """A mechanism, protocol or design as a source of reports; anything else is refused."""
+    """Return a mechanism, protocol or design as a source of reports; anything else is refused."""
     if isinstance(given, ReportSource):
         return given
     if not isinstance(given, Mechanism):
         what = f"a {type(given).__name__} cannot draw reports"
         raise StatementError(what, where=where, do="pass a mechanism, a design or a frequency protocol")
-    return Drawn(given)
+    return MechanismSource(given)
 
 
 def _numbers(values: Any, size: int) -> Any:
-    """Numbers of a file: whole ones as integers."""
+    """Read numbers of a file; whole ones become integers."""
     if not isinstance(values, list) or len(values) != size or not all(type(value) in (int, float) for value in values):
         raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
     if not all(value >= 0 and math.isfinite(value) for value in values):

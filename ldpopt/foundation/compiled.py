@@ -1,33 +1,107 @@
-"""Loops compiled to machine code: for algorithms that walk trees and sparse factors entry by entry."""
+"""Loops compiled to machine code, and a product of matrices with the largest term in place of the sum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import cached_property, update_wrapper
+from threading import Lock
+from typing import Any, TypeVar
 
-import numba
+import numpy as np
+
+from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.threads import in_threads
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+ROWS, COLUMNS, TERMS = 64, 512, 64
+"""Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile."""
+
 
 def compiled(function: Function) -> Function:
-    """Compile a function of arrays and numbers when it is first called.
+    """Let numba compile a function of arrays and numbers when it is first called.
 
-    The machine code is kept beside the source, or in the user's cache folder, for the next process; where neither
-    can be written it is compiled anew. Import a module that uses this inside the function that needs it: numba
-    takes half a second to import.
+    The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
+    written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
 
     Examples
     --------
     >>> @compiled
     ... def total(values):
     ...     return values.sum()
-    >>> import numpy as np
     >>> total(np.arange(4.0))
     6.0
     """
-    try:
-        fast = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder in which code may be kept
-        fast = numba.njit(nogil=True)(function)
-    return fast  # type: ignore[no-any-return]
+    return _Compiled(function)  # type: ignore[return-value]
+
+
+class _Compiled:
+    """A function with machine code, which other compiled functions may call."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function, self._lock = function, Lock()
+
+    @property
+    def _machine_code(self) -> Any:
+        with self._lock:  # several threads may call it first
+            return self._dispatcher
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        import numba
+
+        try:
+            return numba.njit(cache=True, nogil=True)(self._function)
+        except RuntimeError:  # no folder in which code may be kept
+            return numba.njit(nogil=True)(self._function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Type by which numba knows this object when it compiles a function that calls it."""
+        return self._machine_code._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self._machine_code(*args)
+
+
+def max_product(left: Float, right: Float) -> Float:
+    r"""Largest terms :math:`\max_k a_{ik} b_{kj}` of the product of two matrices, at least 0; nan does not count.
+
+    Takes about a tenth of a nanosecond for each term, on all cores.
+    """
+    found = np.zeros((len(left), right.shape[1]))
+
+    def work(begin: int) -> None:
+        raise_to_products(left[begin : begin + ROWS], right, found[begin : begin + ROWS])
+
+    in_threads(work, range(0, len(left), ROWS))
+    return found
+
+
+@compiled
+def raise_to_products(left: Float, right: Float, found: Float) -> None:
+    """Raise ``found[i, j]`` to the largest ``left[i, k] * right[k, j]``; a product that is nan does not count.
+
+    ``found`` may be some rows of ``right``. Tiles of the matrices stay near the processor.
+    """
+    (rows, terms), columns = left.shape, right.shape[1]
+    for begin in range(0, columns, COLUMNS):
+        part = slice(begin, min(begin + COLUMNS, columns))
+        for first in range(0, terms, TERMS):
+            last = min(first + TERMS, terms)
+            for i in range(rows):
+                best = found[i, part]
+                for k in range(first, last - last % 4, 4):
+                    a, b, c, d = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
+                    p, q, r, s = right[k, part], right[k + 1, part], right[k + 2, part], right[k + 3, part]
+                    for j in range(len(best)):  # without a branch, so that several are compared at once
+                        most = best[j]
+                        most = a * p[j] if a * p[j] > most else most
+                        most = b * q[j] if b * q[j] > most else most
+                        most = c * r[j] if c * r[j] > most else most
+                        best[j] = d * s[j] if d * s[j] > most else most
+                for k in range(last - last % 4, last):
+                    a, p = left[i, k], right[k, part]
+                    for j in range(len(best)):
+                        best[j] = a * p[j] if a * p[j] > best[j] else best[j]

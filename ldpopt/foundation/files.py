@@ -6,10 +6,8 @@ import errno
 import json
 import os
 import stat
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,18 +15,14 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.numbers import short_repr
 
 _SUFFIX = ".ldpopt-part"
-"""Suffix of a temporary file; its writer holds a lock on it, which the system releases if the writer dies."""
-
-MIN_ORPHAN_AGE = 60.0
-"""Seconds without change after which an unlocked temporary file is removed; its writer locks it much earlier."""
+"""Suffix of the hidden temporary file beside a file that is written; a killed writer leaves it."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
     """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
 
-    A killed writer leaves a hidden temporary file beside the target, which the next writer removes. A ``new`` file
-    replaces nothing, and its owner alone may read it.
+    A ``new`` file replaces nothing, and its owner alone may read it.
     """
     require_path(path)
     if new and os.path.lexists(path):
@@ -52,12 +46,10 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool =
 
 @contextmanager
 def _temporary(target: Path, mode: str, options: dict[str, Any], new: bool) -> Iterator[IO[Any]]:
-    """Open a locked temporary file in the target's folder; it becomes the target when the block ends."""
+    """Open a temporary file in the target's folder; it becomes the target when the block ends."""
     import tempfile
 
-    _remove_orphans(target)
     handle, temporary = tempfile.mkstemp(_SUFFIX, f".{target.name[:64]}.", target.parent)
-    lock = _locked(handle)
     try:
         with os.fdopen(handle, mode, **options) as stream:
             yield stream
@@ -73,9 +65,6 @@ def _temporary(target: Path, mode: str, options: dict[str, Any], new: bool) -> I
     except BaseException:
         os.unlink(temporary)
         raise
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 def _name_new(temporary: str, target: Path) -> None:
@@ -120,7 +109,7 @@ def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except RecursionError:
         why = "the file is nested too deep"
-    except ValueError as error:  # of which some kinds hold the whole text, which may be a key or a table of answers
+    except ValueError as error:  # not chained: some kinds hold the whole text, which may be a key or a table of answers
         why = str(error)
     raise ValueError(why)
 
@@ -136,34 +125,3 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
-
-
-def _locked(handle: int) -> int | None:
-    """Lock a temporary file; return the handle to close at the end, or None if the platform has no such locks."""
-    if sys.platform == "win32":  # pragma: no cover - files of killed writers stay there
-        return None
-    import fcntl
-
-    lock = os.dup(handle)
-    with suppress(OSError):  # a file system without locks: other writers cannot lock and remove the file, either
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return lock
-
-
-def _remove_orphans(target: Path) -> None:
-    """Remove temporary files of killed writers of the same target: a minute old and not locked."""
-    if sys.platform == "win32":  # pragma: no cover
-        return
-    import fcntl
-    import glob
-
-    for part in target.parent.glob(f".{glob.escape(target.name[:64])}.*{_SUFFIX}"):
-        with suppress(OSError):
-            if time.time() - part.stat().st_mtime < MIN_ORPHAN_AGE:
-                continue
-            handle = os.open(part, os.O_RDWR)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                part.unlink()
-            finally:
-                os.close(handle)

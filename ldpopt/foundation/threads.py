@@ -1,26 +1,84 @@
-"""How many threads the linear algebra may use: for small matrices, one thread is fastest.
-
-Threads of OpenBLAS wait for each other by spinning, which costs small matrices up to seventeen times the work itself.
-"""
+"""Threads: for compiled loops over the rows of an array, and those that the linear algebra may use."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+MAX_PARTS = 8
+"""Largest number of parts into which rows are split; a sum over all rows is kept for each of them."""
+
+PART_OPERATIONS = 2e6
+"""Smallest number of operations of a part, a millisecond or two: less does not pay for a thread."""
 
 THREADED = 1500
 """Smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)."""
 
 
+def cores() -> int:
+    """Number of cores that this process may use; the variable ``OMP_NUM_THREADS`` may allow fewer.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed
+
+
+def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Apply a function that releases the interpreter's lock to each part, on all cores.
+
+    Examples
+    --------
+    >>> in_threads(abs, [-1, 2])
+    [1, 2]
+    """
+    if len(parts) == 1 or cores() == 1:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(pool.map(work, parts))
+
+
+def parts_of(rows: int, operations: float) -> list[slice]:
+    """Split rows of so many operations each into parts for threads; the parts do not depend on the machine.
+
+    Examples
+    --------
+    >>> parts_of(4, 1e6)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    count = max(1, min(MAX_PARTS, rows, int(rows * operations / PART_OPERATIONS)))
+    ends = [rows * k // count for k in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
+    """Call a compiled loop with parts of the arrays' rows, of so many operations each, on all cores."""
+    in_threads(lambda part: loop(*fixed, *(array[part] for array in arrays)), parts_of(len(arrays[0]), operations))
+
+
 def few_threads(order: int) -> Any:
-    """Limit BLAS to one thread if matrices are of a lower order than `THREADED`; used in a ``with`` statement."""
+    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`.
+
+    Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
+    """
     return _libraries("scipy.linalg" in sys.modules).limit(limits=1 if order < THREADED else None, user_api="blas")
 
 
 @cache
 def _libraries(with_scipy: bool) -> ThreadpoolController:
-    """The loaded linear algebra libraries, of which scipy has its own; the search takes milliseconds."""
+    """Loaded linear algebra libraries, of which scipy has its own; finding them takes milliseconds."""
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-r"""Laws with two probabilities: likely reports and others; on a grid, in a band around the answer (Wang et al.)."""
+r"""Randomizers with two probabilities: likely reports and others; on a grid, in a band around the answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Verdict, verdict_of_ratio
-from ldpopt.closed_forms.samplers import Source, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import TOTAL, below, uniforms
+from ldpopt.mean.protocol import Privacy, Protocol, uniform_floats
+from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
 
@@ -28,8 +27,8 @@ class TwoLevel:
     .. math:: \frac{P(\text{likely report})}{P(\text{other report})} = 1 + \frac{p}{(1 - p) f} \le e^\epsilon, \qquad
               \delta(e) = p - (e^e - 1) (1 - p) f
 
-    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. Delta is attained by two answers with
-    disjoint likely sets; it is the maximum over all pairs. The share ``f`` is at most 1/2, the same for every answer.
+    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. The share ``f`` of likely reports is the
+    same for every answer, at most 1/2. Two answers with disjoint likely sets attain delta, the maximum over all pairs.
     """
 
     budget: Budget
@@ -83,18 +82,20 @@ class Banded(Protocol):
     cell_bits: int = 40
     """Binary digits of ``N``."""
 
-    _is_ternary = True
+    _has_three_losses = True
 
     def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:
         super().__init__(epsilon, domain)
         self.cells = 1 << self.cell_bits
         self.band_cells = min(max(round(fraction * self.cells), 1), self.cells // 2)
-        self.law = TwoLevel(self.epsilon, Fraction(self.band_cells, self.cells))
-        self.band, self.rest = self.law.likely, self.law.rest
+        self.levels = TwoLevel(self.epsilon, Fraction(self.band_cells, self.cells))
+        self.band, self.rest = self.levels.likely, self.levels.rest
         self.steps = self.cells - self.band_cells
+        low, high = self.natural_domain
+        self._natural_bias = (high - low) / (2 * self.steps)
 
     def _scale(self, gain: float) -> None:
-        """Place the cells' centers: answers scaled by ``gain`` around the middle of the domain."""
+        """Place the centers of the cells: answers are scaled by ``gain`` around the middle of the domain."""
         low, high = self.natural_domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
@@ -102,22 +103,17 @@ class Banded(Protocol):
         reach = (self.cells - 1) * self.half_cell
         self.report_range = (self.middle - reach, self.middle + reach)
 
-    @property
-    def _bias(self) -> float:
-        """Half the distance between two adjacent points to which answers are rounded."""
-        return (self.natural_domain[1] - self.natural_domain[0]) / (2 * self.steps)
-
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         low, high = self.natural_domain
         start = np.rint((x - low) * (self.steps / (high - low))).astype(np.int64)
         start += uniform_below(self.band_cells, x.size, source)
         anywhere = (source(x.size) >> np.uint64(BITS - self.cell_bits)).view(np.int64)
-        cell = np.where(below(self.law.mass, x.size, source), start, anywhere)
+        cell = np.where(coin_tosses(self.levels.mass, x.size, source), start, anywhere)
         return np.asarray(self.middle + (2 * cell - (self.cells - 1)) * self.half_cell)
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
         low, high = self.natural_domain
-        position, in_band = uniforms(source, x.size), below(self.law.mass, x.size, source)
+        position, in_band = uniform_floats(source, x.size), coin_tosses(self.levels.mass, x.size, source)
         fraction = self.band_cells / self.cells
         start = (x - low) / (high - low) * (1 - fraction)
         position = np.where(in_band, start + fraction * position, position)
@@ -129,17 +125,17 @@ class Banded(Protocol):
         noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (3 * (band * self.steps) ** 2)
         return (x - self.middle) ** 2 * (rest / band) + half**2 * noise
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         low, high = self.natural_domain
-        epsilon, verdict = self.law.privacy()
+        epsilon, verdict = self.levels.privacy()
         return epsilon, (high, low, "the largest reports"), verdict
 
     def _delta(self, epsilon: float) -> float:
         # The bands of the least and the largest answer are disjoint.
-        return self.law.delta(epsilon)
+        return self.levels.delta(epsilon)
 
 
-class Piecewise(Banded):
+class Piecewise(Banded, published=True):
     r"""Report a number in ``[-C, C]`` for a number in [-1, 1]: with probability ``s / (s + 1)`` from a band.
 
     .. math:: C = \coth\frac{\epsilon}{4}, \quad s = e^{\epsilon/2}, \quad
@@ -156,7 +152,7 @@ class Piecewise(Banded):
     Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the bands of the answers
     -1 and 1 are disjoint, so delta at a smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn
     exactly on a grid, see `Banded`. Above about 25 nats the band is only a few cells wide, and the variance is larger
-    than the formula says. O(1) per report.
+    than in the formula. O(1) per report.
 
     References
     ----------

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
-from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.protocol import Privacy, Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 
 
-class Duchi(Protocol):
+class Duchi(Protocol, published=True):
     r"""Report ``C`` or ``-C`` for a number in [-1, 1].
 
     .. math:: \Pr(C \mid t) = \frac12 + \frac{t}{2C}, \qquad C = \coth\frac{\epsilon}{2}, \qquad V(t) = C^2 - t^2
@@ -48,18 +46,14 @@ class Duchi(Protocol):
     4.682694377
     """
 
-    _is_ternary = True
+    _has_three_losses = True
 
     def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
         super().__init__(epsilon, domain)
         self.bit = RandomCensoring(self.epsilon)
         self.size = 1 / self.bit.slope
         self.report_range = (-self.size, self.size)
-
-    @property
-    def _bias(self) -> float:
-        """Half the distance between two adjacent points to which answers are rounded."""
-        return 2 * self.bit.bias
+        self._report_values, self._natural_bias = np.array(self.report_range), 2 * self.bit.bias
 
     @property
     def mechanism(self) -> Mechanism:
@@ -69,16 +63,10 @@ class Duchi(Protocol):
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         return np.where(self.bit._randomize((x + 1) / 2, source), self.size, -self.size)
 
-    def _reports(self, reports: Any) -> Float:
-        array = super()._reports(reports)
-        if not (np.abs(np.abs(array) - self.size) <= 1e-9 * self.size).all():
-            raise StatementError(f"a report is neither {self.size!r} nor its negative")
-        return array
-
     def _variance(self, x: Any) -> Any:
         return (self.size - x) * (self.size + x)
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         epsilon, _, verdict = self.bit._privacy()
         return epsilon, (1.0, -1.0, self.size), verdict
 

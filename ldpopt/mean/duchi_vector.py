@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
-from ldpopt.mean.randomizer import TOTAL, VectorProtocol, below, fair_bits
+from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
 MAX_ATTRIBUTES = 100_000
-"""Largest number of attributes; the law is computed with integers of as many bits."""
+"""Largest number of attributes; probabilities are computed with integers of as many bits."""
 
 
 class DuchiVector(VectorProtocol):
@@ -54,9 +54,9 @@ class DuchiVector(VectorProtocol):
 
     Notes
     -----
-    With one attribute it is `Duchi`. Two opposite corners are the worst pair; the law is `TwoLevel`. For even ``m`` the
-    mechanism as first published is **not** epsilon-LDP, because of the corners on the border. This is the correction of
-    Nguyen et al. Theory: docs, "Means".
+    With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the mechanism as first
+    published is **not** epsilon-LDP, because of the corners on the border. This is the correction of Nguyen et al.
+    Theory: docs, "Means".
 
     `privatize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
 
@@ -77,8 +77,8 @@ class DuchiVector(VectorProtocol):
         # m / E|sum of m fair signs| as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))
         border = 0 if m % 2 else math.comb(m, m // 2)
-        self.epsilon, self.law = budget, TwoLevel(budget, Fraction((1 << m) - border, 2 << m))
-        self.size = 2 * float(self.law.fraction) * growth / self.law.likely
+        self.epsilon, self.levels = budget, TwoLevel(budget, Fraction((1 << m) - border, 2 << m))
+        self.size = 2 * float(self.levels.fraction) * growth / self.levels.likely
 
     def __repr__(self) -> str:
         """Budget and number of attributes."""
@@ -115,14 +115,14 @@ class DuchiVector(VectorProtocol):
         means = signs.sum(axis=0, dtype=np.float64) / n
         spread = (1 - means) * (1 + means) * n / max(1, n - 1)
         variance = np.where(spread > 0, spread * (self._unit * self.size) ** 2, self.worst_case_variance)
-        return Estimate(self._in_units(means * self.size), np.sqrt(variance / n), n, float(confidence), repr(self))
+        return Estimate(self._to_data_unit(means * self.size), np.sqrt(variance / n), n, float(confidence), repr(self))
 
     def audit(self) -> Audit:
         """Return the true privacy of the whole report, in closed form."""
-        epsilon, verdict = self.law.privacy()
+        epsilon, verdict = self.levels.privacy()
         ones, (low, high) = (1.0,) * self.attributes, self.domain
         witness, claim = ((high,) * self.attributes, (low,) * self.attributes, ones), f"{float(self.epsilon):.6g}-LDP"
-        return Audit(epsilon, 0.0, witness, verdict, claim, curve=lambda budget: self.law.delta(float(budget)))
+        return Audit(epsilon, 0.0, witness, verdict, claim, curve=lambda budget: self.levels.delta(float(budget)))
 
     @property
     def _rows_at_a_time(self) -> int:
@@ -132,11 +132,11 @@ class DuchiVector(VectorProtocol):
         return np.empty((users, self.attributes), dtype=np.int8)
 
     def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
-        answers = self._answers(x)
+        answers = self._read_answers(x)
         threshold = np.rint((answers + 1) * (TOTAL / 2)).astype(np.int64)
         rounded = source(x.size).view(np.int64).reshape(x.shape) < threshold
         agrees = fair_bits(x.size, source).reshape(x.shape).astype(bool)
-        wanted = np.flatnonzero(below(self.law.mass, len(x), source))
+        wanted = np.flatnonzero(coin_tosses(self.levels.mass, len(x), source))
         while len(wanted):
             twice = 2 * np.count_nonzero(agrees[wanted], axis=1)
             # A corner on the wrong side is negated; one on the border is drawn again.

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import TOTAL, below
+from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses
 
 THRESHOLD = math.log(
     (-5 + 2 * (6353 - 405 * math.sqrt(241)) ** (1 / 3) + 2 * (6353 + 405 * math.sqrt(241)) ** (1 / 3)) / 27
@@ -23,7 +21,7 @@ THRESHOLD = math.log(
 """Budget below which the two-point mechanism alone has the least worst case: about 0.6093525."""
 
 
-class Hybrid(Protocol):
+class Hybrid(Protocol, published=True):
     r"""Report by the piecewise mechanism with probability ``1 - exp(-epsilon / 2)``, else by Duchi's, on [-1, 1].
 
     .. math:: V(t) = \frac{s + 3}{3 s (s - 1)} + \frac{1}{s} \coth^2 \frac{\epsilon}{2}, \qquad s = e^{\epsilon/2}
@@ -57,16 +55,12 @@ class Hybrid(Protocol):
         self.weight, self._duchi_weight = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
         size = self.piecewise.size if self.mass else self.duchi.size
         self.report_range = (-size, size)
+        self._natural_bias = max(self.piecewise.bias, self.duchi.bias)
 
     @property
-    def _is_ternary(self) -> bool:  # type: ignore[override]
+    def _has_three_losses(self) -> bool:  # type: ignore[override]
         # Above 36 nats the two parts have different epsilons, since masses are multiples of 2**-53.
         return math.isclose(self.piecewise._privacy()[0], self.duchi._privacy()[0], rel_tol=1e-12)
-
-    @property
-    def _bias(self) -> float:
-        """The larger of the two biases."""
-        return max(self.piecewise.bias, self.duchi.bias)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         return self._mix(x, source, self.piecewise._randomize)
@@ -75,7 +69,7 @@ class Hybrid(Protocol):
         return self._mix(x, source, self.piecewise._simulate)
 
     def _mix(self, x: Float, source: Source, piecewise: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
-        coin = below(self.mass, x.size, source)
+        coin = coin_tosses(self.mass, x.size, source)
         reports, first, second = np.empty(x.size), np.flatnonzero(coin), np.flatnonzero(~coin)
         reports[first] = piecewise(x[first], source)
         reports[second] = self.duchi._randomize(x[second], source)
@@ -84,7 +78,7 @@ class Hybrid(Protocol):
     def _variance(self, x: Any) -> Any:
         return self.weight * self.piecewise._variance(x) + self._duchi_weight * self.duchi._variance(x)
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         # The two parts have different reports, so the larger epsilon of the parts with positive probability is
         # attained.
         parts = [part for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Protocol, lower_nats
-from ldpopt.mean.randomizer import TOTAL, fair_bits, uniforms
+from ldpopt.mean.protocol import Privacy, Protocol, uniform_floats
+from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
 from ldpopt.mechanism.sampling import BITS
 
 
-class Laplace(Protocol):
+class Laplace(Protocol, published=True):
     r"""Mean protocol: add Laplace noise of scale ``2 / epsilon`` to a number in [-1, 1].
 
     For noise on the answer of a query see `ldpopt.noise.Laplace`.
@@ -41,11 +39,11 @@ class Laplace(Protocol):
     .. math:: P(z) = \frac{b^z}{2T} \; (z \ge 0), \quad P(-1 - z) = P(z), \quad b = 1 - \frac1T, \quad
               K = \lfloor \epsilon / \ln \tfrac1b \rfloor, \quad V = \frac{4}{K^2} \Bigl( 2 T^2 - 2 T + \frac14 \Bigr)
 
-    with ``T`` a power of two, about ``2**53``. The true epsilon is ``K ln(1/b)``. About 5 random words per report.
+    with ``T`` a power of two, about ``2**53``. The true epsilon is ``K ln(1/b)``. About 10 random words per report.
 
     References
     ----------
-    Dwork, McSherry, Nissim and Smith 2006; Liu and Zhou 2023, section 2; von Neumann 1951, for `geometric`.
+    Dwork, McSherry, Nissim and Smith 2006; Liu and Zhou 2023, section 2.
 
     Examples
     --------
@@ -61,19 +59,15 @@ class Laplace(Protocol):
         self.bits = min(self.bits, 61 - math.ceil(math.log2(max(self.epsilon, 1.0))))
         self.scale = 1 << self.bits
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
-        self.points = int(lower_nats(self.epsilon) / self._step)
+        self.points = int(self.epsilon.lower_nats / self._step)
         if not self.points:
             raise StatementError(f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits")
-
-    @property
-    def _bias(self) -> float:
-        """Half the distance between two adjacent points to which answers are rounded."""
-        return 1 / self.points
+        self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         point = self._nearest_point(x)
         minus = fair_bits(x.size, source).astype(np.int64)
-        point += geometric(self.bits, x.size, source) ^ -minus  # z, or its complement -1 - z
+        point += geometric_draws(TOTAL - (TOTAL >> self.bits), x.size, source) ^ -minus  # z, or its complement -1 - z
         return np.asarray((point + 0.5) * (2 / self.points) - 1)
 
     def _nearest_point(self, x: Float) -> NDArray[np.int64]:
@@ -83,14 +77,14 @@ class Laplace(Protocol):
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
         # The middle of a word's interval is never 0, so the logarithm is finite.
-        uniform = uniforms(source, x.size) + 0.5 / TOTAL
+        uniform = uniform_floats(source, x.size) + 0.5 / TOTAL
         tail = -np.log(np.minimum(uniform, 1 - uniform) * 2)
         return np.asarray(x + 2 / float(self.epsilon) * np.where(uniform < 0.5, -tail, tail))
 
     def _variance(self, x: Any) -> Any:
         return np.full(np.shape(x), (2 * self.scale * (self.scale - 1) + 0.25) * 4 / self.points**2)
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         # The number of points is the largest that is private, so the verdict is always the same.
         epsilon = round_up(self.points * self._step)
         return epsilon, (1.0, -1.0, "the largest reports"), "certified"
@@ -102,40 +96,3 @@ class Laplace(Protocol):
         from_high = math.expm1(-step * (self.points - start)) / 2
         from_low = math.expm1(min(epsilon - step * start, 0.0)) / 2
         return max(0.0, -from_high - from_low)
-
-
-def geometric(bits: int, size: int, source: Source) -> NDArray[np.int64]:
-    r"""Draw whole numbers ``k >= 0`` of probability exactly :math:`b^k / T`, with ``T = 2**bits`` and ``b = 1 - 1/T``.
-
-    A proposal is a word ``u`` below ``T``, followed by words as long as they decrease: ``u > u_1 > u_2 > ...``. It is
-    accepted if the first word that does not decrease is ``u_1``, ``u_3``, ... The probability of ``j`` decreases is
-    :math:`\binom{u}{j} T^{-j}`, so that of acceptance is :math:`\sum_j (-1)^j \binom uj T^{-j} = b^u`. An accepted
-    ``u`` is geometric below ``T``; a proposal is rejected with probability :math:`b^T`. Each earlier rejection adds
-    ``T``.
-    """
-    shift, firsts, decisions, found = np.uint64(BITS - bits), [], [], 0
-    while found < size:
-        missing = size - found
-        first, accepted = _proposals(int(1.6 * missing + 10 * math.sqrt(missing)), shift, source)
-        firsts.append(first)
-        decisions.append(accepted)
-        found += int(np.count_nonzero(accepted))
-    if not size:
-        return np.zeros(0, dtype=np.int64)
-    index = np.flatnonzero(np.concatenate(decisions))[:size]
-    rejected = np.diff(index, prepend=-1) - 1
-    drawn: NDArray[np.int64] = np.concatenate(firsts)[index] + (rejected << bits)
-    return drawn
-
-
-def _proposals(size: int, shift: np.uint64, source: Source) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    first = (source(size) >> shift).view(np.int64)
-    accepted, odd = np.ones(size, dtype=bool), False
-    last, running = first, np.arange(size)
-    while len(running):
-        word = (source(len(last)) >> shift).view(np.int64)
-        decreasing = np.flatnonzero(word < last)
-        last, running = word[decreasing], running[decreasing]
-        accepted[running] = odd
-        odd = not odd
-    return first, accepted

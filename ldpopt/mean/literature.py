@@ -11,7 +11,6 @@ from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.hybrid import Hybrid
-from ldpopt.mean.protocol import lower_nats
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mean.sampled import Sampled
 
@@ -52,7 +51,7 @@ RETURNED = """
 
 
 def _published(source: str, call: str, found: str) -> Callable[[Maker], Maker]:
-    """Complete the docstring of a function by what all have, its source, and an example."""
+    """Complete the docstring of a function by its parameters, source and example."""
 
     def complete(maker: Maker) -> Maker:
         is_vector = "attributes" in maker.__annotations__
@@ -78,7 +77,7 @@ def rcp_multiple(epsilon: float | str, attributes: int) -> Sampled:
 
 @_published("Liu and Zhou 2023, Algorithm 8.", "rcp_multiple_opt(1.0, 36).audit().verdict", "'violated'")
 def rcp_multiple_opt(epsilon: float | str, attributes: int) -> Sampled:
-    """Make RCP_Multiple_Opt: **not** epsilon-LDP, as `rcp_opt`."""
+    """Make RCP_Multiple_Opt: like `rcp_opt` **not** epsilon-LDP."""
     return Sampled(rcp_opt(epsilon), attributes, "horvitz_thompson")
 
 
@@ -101,8 +100,8 @@ def hybrid_vector(epsilon: float | str, attributes: int) -> Sampled:
 
 
 def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes: int) -> Sampled:
-    """Report ``k`` sampled attributes with ``epsilon / k`` each (Wang et al. 2019, section IV)."""
+    """Return the protocol that reports ``k`` sampled attributes, each with ``epsilon / k`` (Wang et al. 2019)."""
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    protocol = kind(budget if k == 1 else Budget(lower_nats(budget) / k))
+    protocol = kind(budget if k == 1 else Budget(budget.lower_nats / k))
     return Sampled(protocol, attributes, "horvitz_thompson", k)

@@ -1,30 +1,129 @@
-r"""The interface of protocols for one mean: a domain, reports whose mean is affine in the answer, and an audit."""
+r"""Protocols for a mean: the domain of the answers, unbiased estimates, exact variance and privacy."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
-from ldpopt.foundation.budget import Budget, log_enclosure
+from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array
-from ldpopt.mean.randomizer import Random, Randomizer, chunks, read_domain
-from ldpopt.mechanism.sampling import bit_source
+from ldpopt.mechanism.exact_draws import Source
+from ldpopt.mechanism.sampling import BITS, bit_source, chunks
+
+Random = np.random.Generator | int | None
+
+Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
+"""True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget."""
 
 MAX_REPORT = 1e150
 """Largest report; its square does not overflow."""
 
 
-class Protocol(Randomizer):
+class MeanProtocol(ABC):
+    """Draws reports of bounded answers, and estimates their mean: a `Protocol` of numbers, `VectorProtocol` of vectors.
+
+    Attributes
+    ----------
+    domain : tuple of float
+        Least and largest answer, in the unit of the data.
+    natural_domain : tuple of float
+        The same on the protocol's own scale, which its reports have; equal to the domain unless another one is given.
+    """
+
+    natural_domain: tuple[float, float] = (-1.0, 1.0)
+    _data_domain: tuple[float, float] | None = None
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Least and largest answer, in the unit of the data."""
+        return self._data_domain or self.natural_domain
+
+    @property
+    def _unit(self) -> float:
+        """Length of the domain in units of the data, over its length on the natural scale."""
+        if self._data_domain is None:
+            return 1.0
+        (low, high), (least, most) = self._data_domain, self.natural_domain
+        return (high - low) / (most - least)
+
+    def _to_data_unit(self, x: Any) -> Any:
+        """Convert numbers of the natural scale to the unit of the data."""
+        return x if self._data_domain is None else self.domain[0] + self._unit * (x - self.natural_domain[0])
+
+    def _to_natural(self, x: Any) -> Any:
+        """Convert numbers within the domain to the natural scale."""
+        if self._data_domain is None:
+            return x
+        least, most = self.natural_domain
+        return np.clip(least + (x - self.domain[0]) / self._unit, least, most)
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Answers between which the variance is a quadratic."""
+        return self.domain
+
+    @abstractmethod
+    def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+        """Draw the reports of all users."""
+
+    @abstractmethod
+    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+        """Estimate the mean of the answers."""
+
+    @abstractmethod
+    def audit(self) -> Audit:
+        """Return the true privacy of one user's report."""
+
+    def variance(self, x: ArrayLike) -> Any:
+        """Variance of one user's unbiased contribution to the mean, in the squared unit of the answers.
+
+        Parameters
+        ----------
+        x : array_like
+            Answers within the domain.
+
+        Returns
+        -------
+        float or ndarray
+            In the shape of ``x``.
+        """
+        array = self._read_answers(x)
+        found = self._unit**2 * self._variance(array)
+        return found if array.ndim else float(found)
+
+    @property
+    def worst_case_variance(self) -> float:
+        """Largest `variance` over the whole domain."""
+        return self._unit**2 * quadratic_maximum(self._variance, tuple(self._to_natural(x) for x in self.knots))
+
+    @abstractmethod
+    def _variance(self, x: Any) -> Any:
+        """Variance at answers of the natural domain, in its unit; see `variance`."""
+
+    def _read_answers(self, x: ArrayLike) -> Float:
+        """Read answers within the domain, and convert them to the natural scale."""
+        array = real_array(x, "list of answers")
+        low, high = self.domain
+        # Two reductions without temporaries; nan fails both comparisons.
+        if array.size and not (array.min() >= low and array.max() <= high):
+            bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
+            raise StatementError(
+                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]",
+                where=f"entry {bad}",
+                do="pass domain=(low, high) that contains all answers; nothing is clipped",
+            )
+        return np.asarray(self._to_natural(array))
+
+
+class Protocol(MeanProtocol):
     r"""A randomizer of one bounded number per user, and the unbiased estimate of the users' mean.
 
     The mean of a report is affine in the answer, so the inverse map is unbiased:
@@ -62,39 +161,48 @@ class Protocol(Randomizer):
     Notes
     -----
     Every report is drawn exactly by comparing random words with integers: bits and two-point reports from integer
-    masses, real reports on a public grid of about ``2**40`` points. `variance` and `audit` describe this discrete law.
-    It differs from the continuous law by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of continuous
-    floats would reveal answers; `simulate` draws them for comparison. Theory: docs, "Means".
+    masses, real reports on a public grid of about ``2**40`` points. `variance` and `audit` describe this discrete
+    distribution. It differs from the continuous one by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of
+    continuous floats would reveal answers; `simulate` draws them for comparison. Theory: docs, "Means".
 
     References
     ----------
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
+    PUBLISHED: ClassVar[list[type[Protocol]]] = []
+    """Protocols of the literature, each of which is constructed from a budget."""
+
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
 
-    _is_ternary = False
+    _report_values: Float | None = None
+    """The possible reports, increasing; None if they are real numbers."""
+
+    _natural_bias: float
+    """Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded."""
+
+    _has_three_losses = False
     """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
 
+    def __init_subclass__(cls, *, published: bool = False) -> None:
+        super().__init_subclass__()
+        if published:
+            cls.PUBLISHED.append(cls)
+
     def __init__(self, epsilon: float | str, domain: tuple[float, float] | None = None) -> None:
-        self.epsilon, self._stated_domain = Budget.positive(epsilon), read_domain(domain)
+        self.epsilon, self._data_domain = Budget.positive(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
-        """Kind, budget, and the domain if one was stated."""
-        domain = "" if self._stated_domain is None else f", domain={self._stated_domain}"
+        """Kind, budget, and the domain if it is not the natural one."""
+        domain = "" if self._data_domain is None else f", domain={self._data_domain}"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{domain})"
 
     @property
     def bias(self) -> float:
         """Bound on the bias that rounding answers to the grid causes, in the unit of the data."""
-        return self._unit * self._bias
-
-    @property
-    @abstractmethod
-    def _bias(self) -> float:
-        """The same on the natural scale."""
+        return self._unit * self._natural_bias
 
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
@@ -119,7 +227,7 @@ class Protocol(Randomizer):
         return self._draw(x, rng, self._randomize)
 
     def simulate(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
-        """Draw from the continuous law of the literature, in floats: **for simulation only**.
+        """Draw from the continuous distribution of the literature, in floats: **for simulation only**.
 
         The low bits of its floats reveal the answers. Arguments and reports are those of `privatize`; the draws differ
         only if reports are real numbers.
@@ -155,15 +263,15 @@ class Protocol(Randomizer):
         all reports are equal, the worst case is used.
         """
         normal_quantile(confidence)
-        array = self._reports(reports)
+        array = self._read_reports(reports)
         scale = self._unit / self.slope
         sample_variance = float(array.var(ddof=1)) * scale**2 if len(array) > 1 else 0.0
         error = math.sqrt((sample_variance if sample_variance > 0 else self.worst_case_variance) / len(array))
-        value = self._in_units((float(array.mean()) - self.offset) / self.slope)
+        value = self._to_data_unit((float(array.mean()) - self.offset) / self.slope)
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
     def audit(self) -> Audit:
-        """Return the true two-sided privacy of the law, in closed form.
+        """Return the true two-sided privacy of the draws, in closed form.
 
         Returns
         -------
@@ -172,13 +280,14 @@ class Protocol(Randomizer):
             the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
         """
         epsilon, witness, verdict = self._privacy()
-        if witness is not None and self._stated_domain is not None:
-            witness = (float(self._in_units(witness[0])), float(self._in_units(witness[1])), witness[2])
+        if witness is not None and self._data_domain is not None:
+            witness = (float(self._to_data_unit(witness[0])), float(self._to_data_unit(witness[1])), witness[2])
         delta = 0.0 if verdict == "certified" else self._delta(float(self.epsilon))
         claim = f"{float(self.epsilon):.6g}-LDP"
         return Audit(epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget)))
 
-    def _reports(self, reports: ArrayLike) -> Float:
+    def _read_reports(self, reports: ArrayLike) -> Float:
+        """Read reports, refusing those that the protocol cannot produce."""
         kind = getattr(getattr(reports, "dtype", None), "kind", "")
         bits = kind == "b" and not np.ma.is_masked(reports)
         if bits or (isinstance(reports, (list, tuple)) and set(map(type, reports)) <= {bool, np.bool_}):
@@ -189,44 +298,74 @@ class Protocol(Randomizer):
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
-        smallest, largest = array.min(), array.max()
+        smallest, largest, do = array.min(), array.max(), "pass the reports of this protocol, at this epsilon"
         # Two reductions without temporaries; nan fails every comparison.
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
                 f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
                 where=f"entry {bad}",
-                do="pass the reports of this protocol, at this epsilon",
+                do=do,
             )
+        if self._report_values is not None:
+            values = self._report_values
+            right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
+            distance = np.minimum(np.abs(array - values[right - 1]), np.abs(array - values[right]))
+            if not (distance <= slack).all():
+                what = f"a report is not one of the {len(values)} values that {self!r} reports"
+                raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
         return array
 
-    def _draw(self, x: ArrayLike, rng: Random, law: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
-        source, answers = bit_source(rng), self._answers(x)
+    def _draw(self, x: ArrayLike, rng: Random, draw: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
+        """Read answers, and draw their reports in parts that fit in the cache."""
+        source, answers = bit_source(rng), self._read_answers(x)
         if answers.ndim != 1:
             raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
         if not answers.size:
-            return law(answers, source)
-        return np.concatenate([law(answers[part], source) for part in chunks(len(answers))])
+            return draw(answers, source)
+        return np.concatenate([draw(answers[part], source) for part in chunks(len(answers))])
 
     @abstractmethod
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        """Reports of some users, drawn exactly."""
+        """Draw reports exactly."""
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
+        """Draw reports of the continuous distribution."""
         return self._randomize(x, source)
 
     @abstractmethod
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
-        """True epsilon, witness (x, x', event) and the verdict on the nominal epsilon."""
+    def _privacy(self) -> Privacy:
+        """Return the true privacy, its witness on the natural scale."""
 
     @abstractmethod
     def _delta(self, epsilon: float) -> float:
-        """Largest delta over all pairs of answers, at a budget ``>= 0``."""
+        """Return the largest delta over all pairs of answers, at a budget ``>= 0``."""
 
 
-def lower_nats(budget: Budget) -> Fraction:
-    """Return the budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
-    if budget.nats is not None:
-        return budget.nats
-    assert budget.ratio is not None
-    return log_enclosure(budget.ratio)[0]
+def read_domain(domain: Any) -> tuple[float, float] | None:
+    """Read the domain of the data; None if there is none."""
+    if domain is None:
+        return None
+    ends = real_array(domain, "domain")
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1] or not np.isfinite(ends[1] - ends[0]):
+        raise StatementError(
+            f"the domain {domain!r} is not an interval", do="pass domain=(least answer, largest answer)"
+        )
+    return float(ends[0]), float(ends[1])
+
+
+def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:
+    """Return the exact maximum of a function that is a quadratic between neighboring knots: at an end or a vertex."""
+    grid = np.asarray(knots, float)
+    left, right = grid[:-1], grid[1:]
+    start, middle, stop = (np.asarray(function(x), float) for x in (left, (left + right) / 2, right))
+    bend = 2 * (start + stop - 2 * middle)
+    rise = stop - start - bend
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertex = np.where(bend < 0, np.clip(-rise / (2 * bend), 0.0, 1.0), 0.0)
+    return float(max(start.max(), stop.max(), (start + rise * vertex + bend * vertex**2).max()))
+
+
+def uniform_floats(source: Source, size: int) -> Float:
+    """Draw floats in [0, 1) from whole words."""
+    return np.asarray(source(size) * 2.0**-BITS, np.float64)

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Verdict, verdict_of_ratio
-from ldpopt.closed_forms.samplers import Source
+from ldpopt.auditing.audits import verdict_of_ratio
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import TOTAL
+from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mechanism.exact_draws import TOTAL, Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
 
-class RandomCensoring(Protocol):
+class RandomCensoring(Protocol, published=True):
     r"""Report whether a number in [0, 1] exceeds a random threshold: RCP_Single, and the paper's other intervals.
 
     .. math:: \Pr(1 \mid x) = c + d x, \quad c = \frac{1 + \delta_2}{E + 1}, \quad c + d = \frac{E + \delta_1}{E + 1},
@@ -49,7 +48,7 @@ class RandomCensoring(Protocol):
 
     The true epsilon is :math:`\max(\ln\frac{E + \delta_1}{1 + \delta_2}, \ln\frac{E - \delta_2}{1 - \delta_1})`.
     O(1) per report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so it is
-    exactly private. All properties describe the rounded law.
+    exactly private. All properties describe the rounded probabilities.
 
     Attributes
     ----------
@@ -72,6 +71,7 @@ class RandomCensoring(Protocol):
 
     natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
+    _report_values = np.array([0.0, 1.0])
 
     def __init__(
         self,
@@ -90,11 +90,15 @@ class RandomCensoring(Protocol):
             raise StatementError(
                 f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the interval "
                 f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
-                do="state delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
+                do="pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
             )
+        self._set_masses(lower, upper)
+
+    def _set_masses(self, lower: int, upper: int) -> None:
+        """Set the masses of report 1 at both ends of the domain."""
         self.counts = lower, upper
         self.lower, self.above, self.slope = lower / TOTAL, (TOTAL - upper) / TOTAL, (upper - lower) / TOTAL
-        self.offset = self.lower
+        self.offset, self._natural_bias = self.lower, 0.5 / (upper - lower)
 
     def __repr__(self) -> str:
         """Budget, shifts, and a warning if the budget does not hold."""
@@ -103,13 +107,8 @@ class RandomCensoring(Protocol):
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{shifts}{flag})"
 
     @property
-    def _is_ternary(self) -> bool:  # type: ignore[override]
+    def _has_three_losses(self) -> bool:  # type: ignore[override]
         return self.counts[0] + self.counts[1] == TOTAL
-
-    @property
-    def _bias(self) -> float:
-        """Half the distance between two adjacent points to which answers are rounded."""
-        return 0.5 / (self.counts[1] - self.counts[0])
 
     @property
     def mechanism(self) -> Mechanism:
@@ -138,16 +137,10 @@ class RandomCensoring(Protocol):
         reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
         return reports
 
-    def _reports(self, reports: Any) -> Float:
-        array = super()._reports(reports)
-        if not ((array == 0) | (array == 1)).all():
-            raise StatementError("a report is neither 0 nor 1", do="pass the bits that privatize returned")
-        return array
-
     def _variance(self, x: Any) -> Any:
         return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)
 
-    def _privacy(self) -> tuple[float, tuple[Any, Any, Any] | None, Verdict]:
+    def _privacy(self) -> Privacy:
         lower, upper = self.counts
         one = Fraction(upper, lower) if lower else math.inf
         zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.closed_forms.samplers import Source, uniform_below
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
 from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.randomizer import VectorProtocol
+from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]
 
@@ -45,9 +45,9 @@ class Sampled(VectorProtocol):
 
     Notes
     -----
-    The names of the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
-    choice does not depend on the answers, so the privacy is that of ``k`` reports of ``protocol``, whatever the number
-    of attributes in which two users differ.
+    Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
+    choice does not depend on the answers, so the privacy is that of ``k`` reports of ``protocol``, for users who differ
+    in any number of attributes.
 
     The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s`` for
     Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for the ratio, to first
@@ -75,7 +75,7 @@ class Sampled(VectorProtocol):
         if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
             raise StatementError(f"method {short_repr(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
         self.protocol, self.method = protocol, method
-        self.natural_domain, self._stated_domain = protocol.natural_domain, protocol._stated_domain
+        self.natural_domain, self._data_domain = protocol.natural_domain, protocol._data_domain
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Sampled(VectorProtocol):
 
     @property
     def knots(self) -> tuple[float, ...]:
-        """Those of the protocol."""
+        """The knots of the protocol."""
         return self.protocol.knots
 
     def _empty(self, users: int) -> NDArray[Any]:
@@ -99,7 +99,7 @@ class Sampled(VectorProtocol):
         else:
             read = np.take_along_axis(x, attributes, axis=1)
         reports["attribute"] = attributes.reshape(reports.shape)
-        drawn = self.protocol._randomize(self._answers(read.ravel()), source)
+        drawn = self.protocol._randomize(self._read_answers(read.ravel()), source)
         reports["report"] = drawn.reshape(reports.shape)
 
     def _choose(self, users: int, source: Source) -> NDArray[np.int64]:
@@ -139,7 +139,7 @@ class Sampled(VectorProtocol):
             raise StatementError(
                 "the reports have no fields 'attribute' and 'report'", do="pass what privatize returned"
             )
-        values = self.protocol._reports(array["report"].reshape(-1))
+        values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:
             raise StatementError(f"a report names an attribute outside 0 .. {self.attributes - 1}")
@@ -159,7 +159,7 @@ class Sampled(VectorProtocol):
             means = sums / (n * share)
             spread = ((squares + counts * alone**2) / (n * share**2) - means**2) / max(1, n - 1) / slope**2
             error = np.sqrt(np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2)))
-        values, error = self._in_units((means - offset) / slope), self._unit * error
+        values, error = self._to_data_unit((means - offset) / slope), self._unit * error
         return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
 
     def audit(self) -> Audit:
@@ -179,7 +179,7 @@ class Sampled(VectorProtocol):
 
     def _delta(self, alone: Audit, epsilon: float) -> float:
         k = self.chosen
-        if not self.protocol._is_ternary:
+        if not self.protocol._has_three_losses:
             return -math.expm1(k * math.log1p(-alone.delta_at(epsilon / k)))
         likely = alone.delta_at(0.0) / -math.expm1(-alone.epsilon)
         rare = likely * math.exp(-alone.epsilon)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import Banded
@@ -17,7 +18,7 @@ SERIES_BELOW = 0.005
 """Below this budget the half-width is computed by a series, since differences of order ``epsilon**2`` cancel."""
 
 
-class SquareWave(Banded):
+class SquareWave(Banded, published=True):
     r"""Report a number in ``[-w, 1 + w]`` for a number in [0, 1], likely within ``w`` of it.
 
     .. math:: w = \frac{\epsilon E - E + 1}{2 E (E - 1 - \epsilon)}, \quad
@@ -104,8 +105,8 @@ class SquareWave(Banded):
         ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
         likely = np.diff((ramp[:-1] - ramp[1:]) * bins, axis=1)
         channel = np.maximum(q * np.diff(edges) + self.slope * likely, 0.0)
-        centers = self._in_units((cuts[:-1] + cuts[1:]) / 2)
-        bin_of_report = np.clip(np.searchsorted(edges, self._reports(reports), side="right") - 1, 0, 2 * bins - 1)
+        centers = self._to_data_unit((cuts[:-1] + cuts[1:]) / 2)
+        bin_of_report = np.clip(np.searchsorted(edges, self._read_reports(reports), side="right") - 1, 0, 2 * bins - 1)
         counts = dict(enumerate(np.bincount(bin_of_report, minlength=2 * bins).tolist()))
         model = Mechanism(channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins))
         return estimate_frequencies(model, counts, method="maximum_likelihood", confidence=confidence)

@@ -1,4 +1,4 @@
-"""Measures of a mechanism: what someone who knows the prior learns from a report."""
+"""How much an adversary who knows the prior learns from a report: leakage, inference error, mutual information."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels
-from ldpopt.foundation.numbers import Float, real_number
-from ldpopt.mechanism.capacity import ShannonCapacity, divergences, shannon_capacity
+from ldpopt.foundation.numbers import Float, frozen, real_number
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
+
+MAX_ITERATIONS = 20_000
+"""Steps of `shannon_capacity` after which the gap that is reached is returned."""
+
+GROWTH, SHRINKAGE = 1.3, 0.3
+"""Factors of the step length after a step that raised the information, and after one that did not."""
+
+ROUNDING = 1e-15
+"""Nats by which rounding may lower the information that a step has raised."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,32 @@ class Leakage:
             return float(np.float64(self.posterior_vulnerability) / self.prior_vulnerability)
 
 
+@dataclass(frozen=True, eq=False)
+class ShannonCapacity:
+    """Largest mutual information of answer and report over all priors.
+
+    Attributes
+    ----------
+    value : float
+        Mutual information at `prior`, in nats: at most the capacity.
+    bound : float
+        Upper bound on the capacity, with a margin for rounding.
+    prior : ndarray, shape (n,)
+        In the order of the inputs.
+    """
+
+    value: float
+    bound: float
+    prior: Float = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Bound minus value, in nats."""
+        return self.bound - self.value
+
+
 class AdversaryMeasures(ABC):
-    """Methods of a `Mechanism` that look at its reports with the eyes of an adversary, or of a good guesser."""
+    """Methods of a `Mechanism` that measure how well the answer can be guessed from the report."""
 
     channel: Float
     inputs: Labels
@@ -77,7 +109,7 @@ class AdversaryMeasures(ABC):
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping or Series label -> weight
-            What the adversary knows before.
+            The adversary's knowledge before the report.
         gain : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
             ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
             Bayes vulnerabilities, the probabilities of a correct guess.
@@ -103,18 +135,18 @@ class AdversaryMeasures(ABC):
         >>> coin.leakage({"no": 0.6, "yes": 0.4}).posterior_vulnerability
         0.75
         """
-        worth, targets = _read_worth(self.inputs, gain)
-        if worth.sense != "gain":
+        payoff, guesses = _read_utility(self.inputs, gain)
+        if payoff.sense != "gain":
             raise StatementError("vulnerability is a gain, and a loss is given", do="use inference_error(prior, loss)")
         weights = read_prior(prior, self.inputs)[0]
-        before = weights @ worth.matrix
-        after = (weights[:, None] * self.channel).T @ worth.matrix
+        before = weights @ payoff.matrix
+        after = (weights[:, None] * self.channel).T @ payoff.matrix
         best = after.argmax(axis=1).tolist()
         return Leakage(
             float(before.max()),
             math.fsum(after.max(axis=1).tolist()),
-            targets[int(before.argmax())],
-            {report: targets[guess] for report, guess in zip(self.outputs, best, strict=True)},
+            guesses[int(before.argmax())],
+            {report: guesses[guess] for report, guess in zip(self.outputs, best, strict=True)},
         )
 
     def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
@@ -125,7 +157,7 @@ class AdversaryMeasures(ABC):
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping or Series label -> weight
-            What the adversary knows before.
+            The adversary's knowledge before the report.
         loss : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
             Loss of every estimate ``z``, such as the distance; a plain matrix is a loss here.
 
@@ -150,11 +182,11 @@ class AdversaryMeasures(ABC):
         0.75
         """
         given: Any = loss
-        worth, _ = _read_worth(self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss"))
-        if worth.sense != "loss":
+        payoff, _ = _read_utility(self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss"))
+        if payoff.sense != "loss":
             raise StatementError("the inference error is a loss, and a gain is given", do="use leakage(prior, gain)")
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
-        return math.fsum((joint.T @ worth.matrix).min(axis=1).tolist())
+        return math.fsum((joint.T @ payoff.matrix).min(axis=1).tolist())
 
     @property
     def bayes_capacity(self) -> float:
@@ -249,21 +281,56 @@ class AdversaryMeasures(ABC):
         >>> coin.remapped({"no": 0.9, "yes": 0.1}).channel.tolist()
         [[1.0, 0.0], [1.0, 0.0]]
         """
-        worth, targets = _read_worth(self.inputs, utility, outputs)
+        payoff, guesses = _read_utility(self.inputs, utility, outputs)
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
-        best = np.argmax(joint.T @ worth.gain, axis=1)  # of equal ones the first
-        merged = np.zeros((len(self.inputs), len(targets)), np.int64)
+        best = np.argmax(joint.T @ payoff.gain, axis=1)  # the first of equal ones
+        merged = np.zeros((len(self.inputs), len(guesses)), np.int64)
         np.add.at(merged.T, best, self.counts.T)
         made: Any = type(self)
-        mechanism: Self = made(merged / self.denominator, self.inputs, targets)
+        mechanism: Self = made(merged / self.denominator, self.inputs, guesses)
         return mechanism
 
 
-def _read_worth(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:
-    """Read what guesses are worth, and their labels: those given, the utility's own, the inputs, or positions."""
+def _read_utility(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:
+    """Return a utility of guesses and their labels: those given, the utility's own, the inputs, or positions."""
     given = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
-    targets = inputs if outputs is None else tuple(outputs)
+    guesses = inputs if outputs is None else tuple(outputs)
     if outputs is None and isinstance(given, Utility):
         own = given.outputs if given.outputs is None or set(given.outputs) != set(inputs) else inputs
-        targets = own or (inputs if given.shape[1] == len(inputs) else tuple(range(given.shape[1])))
-    return resolve(given, inputs, targets), targets
+        guesses = own or (inputs if given.shape[1] == len(inputs) else tuple(range(given.shape[1])))
+    return resolve(given, inputs, guesses), guesses
+
+
+def divergences(channel: Float, prior: Float) -> Float:
+    """Kullback-Leibler divergence of every row from the distribution of the reports, shape (n,), in nats."""
+    reports = prior @ channel
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = channel * np.log(channel / reports)
+    return np.asarray(np.where(channel > 0, terms, 0.0).sum(axis=1))
+
+
+def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
+    r"""Maximize the information over priors by the Blahut-Arimoto iteration with growing steps.
+
+    .. math:: \pi_x \leftarrow \pi_x e^{s D_x} / Z, \quad D_x = D(P_x \| \pi P), \qquad
+              \sum_x \pi_x D_x \le C \le \max_x D_x
+
+    ``channel`` has shape (n, m); ``gap`` are the nats at which to stop.
+    """
+    prior = np.full(len(channel), 1.0 / len(channel))
+    rows = divergences(channel, prior)
+    value, bound, step = float(prior @ rows), float(rows.max()), 1.0
+    for _ in range(MAX_ITERATIONS):
+        if bound - value <= gap / 2:
+            break
+        raised = prior * np.exp(step * (rows - rows.max()))
+        raised /= raised.sum()
+        after = divergences(channel, raised)
+        if raised @ after < value - ROUNDING and step > 1.0:  # the plain step never lowers the information
+            step = max(1.0, SHRINKAGE * step)
+            continue
+        prior, rows, step = raised, after, GROWTH * step
+        value = float(prior @ rows)
+        bound = min(bound, float(rows.max()))
+    margin = sum(channel.shape) * 2.0**-52 * (1.0 + bound)
+    return ShannonCapacity(value, bound + margin, frozen(prior))

@@ -1,4 +1,4 @@
-"""What reports look like in the column of a table: labels, one for each answer; other laws have codecs of their own."""
+"""How reports are written in a column of a table, and read back: as labels. Other reports have their own codec."""
 
 from __future__ import annotations
 
@@ -19,66 +19,66 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
 
 Reader = Callable[[Any, str, int], tuple[NDArray[Any], NDArray[np.bool_]]]
-"""From a column, its name in messages and its first row to the reports in it, and which entries are reports."""
+"""Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing."""
 
 
-class Law(Protocol):
-    """What draws the reports of a column: a `Mechanism`, or a protocol whose reports have a form in tables."""
+class Randomizer(Protocol):
+    """Draws the reports of a column: a `Mechanism`, or a protocol whose reports can be written in a table."""
 
     @property
     def inputs(self) -> Sequence[Hashable]:
-        """The answers."""
+        """The possible answers."""
 
     @property
     def digest(self) -> str:
-        """What files of reports and counts are checked against."""
+        """Hash by which files of reports and counts are recognized."""
 
     @property
     def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two answers, exactly; None where it is unbounded."""
+        """Largest ratio of the probabilities of a report under two answers, exactly; None if it is unbounded."""
 
     @property
     def codec(self) -> LabelCodec:
-        """What its reports look like in a column."""
+        """How its reports are written in a column."""
 
     def audit(self) -> Audit:
-        """Exact privacy of what is drawn."""
+        """Return the exact privacy of the draws."""
 
 
 class LabelCodec:
-    """Reports that are labels: the outputs of a mechanism, as positions in arrays, shape (N,).
+    """Reports that are outputs of a mechanism: labels in tables, positions of outputs in arrays, shape (N,).
 
-    Laws with other reports have a codec that is derived from this one.
+    Randomizers with other reports have a subclass of it.
     """
 
     form: ClassVar[str] = "labels"
 
-    def __init__(self, mechanism: Any) -> None:
-        self.mechanism = mechanism
+    def __init__(self, randomizer: Any) -> None:
+        self.randomizer = randomizer
 
     @property
-    def none(self) -> NDArray[np.int64]:
-        """No reports at all."""
+    def no_reports(self) -> NDArray[np.int64]:
+        """An empty array of reports."""
         return np.empty(0, dtype=np.int64)
 
     def labels(self, as_text: bool) -> pa.Array:
-        """What reports are made of: the outputs."""
-        return label_column(self.mechanism.outputs, as_text)
+        """Return the entries that reports are composed of: the outputs."""
+        return label_column(self.randomizer.outputs, as_text)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
-        """Reports of answers as a column, dictionary-encoded; what is missing stays missing."""
+        """Draw the reports of answers as a dictionary-encoded column; missing answers stay missing."""
         import pyarrow as pa
 
-        drawn = self._draw(codes, source).astype(np.int32)
+        drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """Reports of answers for a dataframe: labels, and the code of each entry; what is missing stays missing."""
-        return self.mechanism.outputs, self._draw(codes, source)
+        """Draw the reports of answers for a dataframe: labels, and the position of each entry among them."""
+        return self.randomizer.outputs, self.draw(codes, source)
 
     def reader(self, as_text: bool) -> Reader:
-        """What reads reports back, from columns or batches of them; an entry that is no report is refused."""
-        coder = Coder(self.mechanism.outputs, "report", as_text=as_text)
+        """Return the function that reads reports in columns or batches of them; it refuses all other entries."""
+        coder = Coder(self.randomizer.outputs, "report", as_text=as_text)
 
         def read(column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             codes = codes_of(column, coder, where, first_row)
@@ -87,17 +87,17 @@ class LabelCodec:
 
         return read
 
-    def _draw(self, codes: Codes, source: Draws) -> Codes:
-        """Positions of reports, shape (N,); `MISSING` where there is no answer."""
+    def draw(self, codes: Codes, source: Draws) -> Codes:
+        """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""
         answered = codes != MISSING
         if not answered.all():
             reports = np.full(len(codes), MISSING)
             some = source.where(answered) if isinstance(source, KeyedDraws) else source
-            reports[answered] = self._draw(codes[answered], some)
+            reports[answered] = self.draw(codes[answered], some)
             return reports
         if isinstance(source, KeyedDraws):
-            words = source.words(self.mechanism.digest, codes)
-            drawn: Codes = self.mechanism.sampler.choose(codes, words)
+            words = source.words(self.randomizer.digest, codes)
+            drawn: Codes = self.randomizer.sampler.choose(codes, words)
         else:
-            drawn = self.mechanism.sampler.draw(codes, rng=source)
+            drawn = self.randomizer.sampler.draw(codes, rng=source)
         return drawn

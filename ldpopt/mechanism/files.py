@@ -1,181 +1,181 @@
-"""How a mechanism leaves Python: as JSON, labels in their plain form; as a table; as a picture."""
+"""Files of mechanisms in JSON, and what files of mechanisms and reports record about their origin."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_json
-from ldpopt.foundation.numbers import Float, short_repr
-from ldpopt.mechanism.origins import of_law
+from ldpopt.foundation.labels import nearest
+from ldpopt.mechanism.keyed import Keyed
+from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.tables.origin import merged, read_origin
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
 MAX_FILE_BYTES = 2**30
 """Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
 
-PLAIN = (str, int, float)
-"""Labels with a JSON form of their own; a tuple of them is a list in JSON."""
+FORM = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
+UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 
 
-def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
-    """Labels as JSON has them: text, numbers, and lists of both."""
-    found: list[Any] = []
-    for label in labels:
-        value = label.item() if isinstance(label, np.generic) else label
-        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, tuple) else (value,))):
-            raise MechanismError(
-                f"label {short_repr(label)} is neither text nor a number nor a tuple of them: "
-                "it cannot be written as JSON"
-            )
-        found.append(list(value) if isinstance(value, tuple) else value)
-    return found
-
-
-class Written:
-    """A channel with labels, written as others read it.
-
-    Attributes
-    ----------
-    channel : ndarray, shape (n, m)
-        Probabilities.
-    inputs, outputs : tuple
-        Labels.
-    """
-
-    channel: Float
-    inputs: tuple[Hashable, ...]
-    outputs: tuple[Hashable, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """The channel as a labelled table: inputs as rows, outputs as columns."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            self.channel,
-            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
-
-    def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
-        return html
-
-    def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
-        """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
-
-        Parameters
-        ----------
-        path : path-like
-            A JSON file.
-        title : str
-            What the mechanism is for; default: ``""``.
-        privacy : privacy notion, optional
-            Audited and named in the file; default: none, the smallest pure epsilon is.
-
-        Raises
-        ------
-        MechanismError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written; an existing file stays unchanged.
-        """
-        mechanism: Any = self
-        save(mechanism, path, title, mechanism.audit(privacy))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the keys inputs, outputs and channel, with plain Python values."""
-        return {
-            "inputs": plain_labels(self.inputs),
-            "outputs": plain_labels(self.outputs),
-            "channel": self.channel.tolist(),
-        }
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read what `save` wrote (or ``ldpopt solve MODEL --json -``), or a file of ``ldpopt design MODEL -o FILE``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, or does not contain a mechanism.
-        """
-        try:
-            channel, inputs, outputs, stated = read(path)
-            found: Any = cls(channel, inputs, outputs)  # type: ignore[call-arg]
-        except (MechanismError, StatementError) as error:
-            raise ModelFileError(error.what, where=str(path), do=error.do) from None
-        require_digest(stated, found.digest, str(path))
-        mechanism: Mechanism = found
-        return mechanism
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
-        import ldpopt
-
-        return ldpopt.plotting.mechanism(self, ax)  # type: ignore[arg-type]
-
-
-def save(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
-    """Write a mechanism and where it comes from; see `Mechanism.save`."""
-    data = {**mechanism.to_dict(), **of_law(mechanism.digest, title, audit)}
+def write_mechanism(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
+    """Write a mechanism and its origin, with an audit that was made before; see `Mechanism.save`."""
+    data = {**mechanism.to_dict(), **origin_of_mechanism(mechanism.digest, title, audit)}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def require_digest(stated: Any, found: str, where: str) -> None:
-    """Refuse a file whose stated digest, if there is one, is not that of what it draws."""
-    if stated not in (None, found):
-        do = "take the file as it was written, or write it again"
-        raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
-
-
-def read(path: str | os.PathLike[str]) -> tuple[Any, list[Hashable], list[Hashable], Any]:
-    """Channel, inputs, outputs and stated digest of a file."""
+def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, Sequence[Hashable], Sequence[Hashable], Any]:
+    """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism or design."""
     require_path(path)
-    try:
+    with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
         data = strict_json(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
         inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
-            masses = _of_masses(data["masses"])
-            return masses, inputs, list(range(masses.shape[1])), data.get("about", {}).get("digest")
+            channel = _channel_of_masses(data["masses"])
+            return channel, inputs, range(channel.shape[1]), data.get("about", {}).get("digest")
         return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
-    except OSError as error:
-        what = f"cannot read the mechanism: {error.strerror or error}"
-        raise ModelFileError(what, where=str(path), do="check the path") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        missing = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-        asked = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
-        if os.fspath(path).endswith(".toml"):
-            asked = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
-        raise ModelFileError(f"not a mechanism in JSON: {missing}", where=str(path), do=asked) from None
 
 
-def labels_of(values: Any) -> list[Hashable]:
-    """Labels of a file: what `plain_labels` wrote."""
-    for value in values:
-        if not all(isinstance(part, PLAIN) for part in (value if isinstance(value, list) else [value])):
-            raise ValueError(f"the label {short_repr(value)} is neither text nor a number nor a list of them")
-    return [tuple(value) if isinstance(value, list) else value for value in values]
+def labels_of(values: Any) -> Sequence[Hashable]:
+    """Return the labels of a mechanism in a file."""
+    try:
+        return Entry(values, "labels").labels()
+    except ModelFileError as error:
+        raise ValueError(error.what) from None
 
 
-def _of_masses(masses: Any) -> Any:
-    """Channel of integer masses over ``2**53``, exactly."""
+def _channel_of_masses(masses: Any) -> Any:
+    """Return the channel of integer masses over ``2**53``, exactly."""
     total, rows = 1 << BITS, [list(row) for row in masses]
     if not all(type(mass) is int and 0 <= mass <= total for row in rows for mass in row):
         raise ValueError(f"masses are integers from 0 to {total}")
     if any(sum(row) != total for row in rows):
         raise ValueError(f"a row of the masses does not sum to {total}")
     return np.array(rows, dtype=np.float64) / total
+
+
+def require_digest(written: Any, actual: str, where: str) -> None:
+    """Refuse a file whose written digest, if there is one, is not that of its mechanism."""
+    if written not in (None, actual):
+        do = "take the file as it was written, or write it again"
+        raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
+
+
+def made_by() -> str:
+    """Return name and version of the program."""
+    from ldpopt import __version__
+
+    return f"ldpopt {__version__}"
+
+
+def finite_or_none(number: float) -> float | None:
+    """Return a number, or None if it is infinite: JSON has no infinity."""
+    return float(number) if math.isfinite(number) else None
+
+
+def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]:
+    """Return the origin of a mechanism or design: digest of its randomizer, title of the model, privacy."""
+    return {
+        "title": title,
+        "notion": audit.claim or "the smallest epsilon of its masses",
+        "epsilon": finite_or_none(audit.epsilon),
+        "delta": audit.delta,
+        "digest": digest,
+        "made_by": made_by(),
+    }
+
+
+def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
+    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn.
+
+    Examples
+    --------
+    >>> epsilon_of_person([1.0, 0.5])
+    1.5
+    """
+    found = list(epsilons)
+    if one_question is not None or not all(map(math.isfinite, found)):
+        return max(found)
+    return round_up(sum(map(Fraction, found), Fraction(0)))
+
+
+def origin_of_reports(
+    questions: Mapping[str, Question],
+    keep: Sequence[str],
+    keyed: Keyed | None,
+    one_question: OneQuestion | None = None,
+    before: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person.
+
+    ``keep`` are the columns that are copied unprotected; ``before`` is the origin of the table of answers, if any.
+    """
+    epsilons = {name: question.epsilon for name, question in questions.items()}
+    drawn = {name: question.randomizer for name, question in questions.items()}
+    scheme = "all"
+    if one_question is not None:
+        drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
+        scheme = "one, with fake data for the others" if one_question.fake_data else "one"
+    origin = {
+        "made_by": made_by(),
+        "epsilon": finite_or_none(epsilon_of_person(epsilons.values(), one_question)),
+        "asked": scheme,
+        "questions": {
+            name: {
+                "digest": drawn[name].digest,
+                "epsilon": finite_or_none(epsilons[name]),
+                "missing": "answer" if question.missing_answer is not None else question.missing,
+            }
+            for name, question in questions.items()
+        },
+        "unprotected": list(keep),
+        "key": None if keyed is None else keyed.key.name,
+    }
+    return merged(origin, before)
+
+
+def require_drawn_by(path: str, column: str, digest: str) -> None:
+    """Refuse a file whose recorded origin is another mechanism; a file without an origin is accepted."""
+    origin = read_origin(path)
+    if origin is None:
+        return
+    questions = origin["questions"]
+    where = f"{path}, column {column}"
+    if column not in questions:
+        raise ModelFileError(
+            "this column was copied unprotected, or added later: it has no reports",
+            where=where,
+            do=f"the reports of this file: {nearest(column, questions)}",
+        )
+    drawn = str(questions[column].get("digest"))
+    layers = drawn.split("+")
+    if len(layers) > 1 and digest not in layers:
+        return  # privatized again; the digest of the composition is not known
+    if len(layers) > 1:
+        raise ModelFileError(
+            f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})",
+            where=where,
+            do="estimate with first.then(second), saved as a mechanism",
+        )
+    if drawn != digest:
+        raise ModelFileError(
+            f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})",
+            where=where,
+            do="estimate with the file that privatize was given",
+        )

@@ -1,14 +1,14 @@
-r"""Draws that repeat per person: a secret key and a record's id give the same report for the same answer.
+r"""Draws that repeat per person: with a secret key, the same id and answer give the same report.
 
 The word that decides a report is a keyed hash (BLAKE2b, RFC 7693) of the question, the digest of the mechanism, the
 position of the answer and the id,
 
 .. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
 
-and is mapped to a report by the exact masses. To whom does not know the key, words of different questions, mechanisms,
-answers or ids look independent and uniform. A report that changes proves that its answer changed: who is asked more
-than once needs a second layer without a key (see "What is promised, and what is not"). Memoization in this sense is
-the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
+and is mapped to a report by the exact masses. Without the key, words of different questions, mechanisms, answers or ids
+look independent and uniform. A report that changes proves that its answer changed: in a repeated survey, a second layer
+without a key hides it (see "What is promised, and what is not"). This memoization is the permanent response of RAPPOR
+(Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from ldpopt.tables.ids import ids_of
 FORMAT = "ldpopt key 1"
 
 SIZE = 32
-"""Bytes of a new key."""
+"""Bytes of a new key, and of the secret of a stream."""
 
 LEAST, MOST = 16, 64
-"""Bytes that a key may have; BLAKE2b takes at most 64."""
+"""Smallest and largest number of bytes of a key; BLAKE2b takes at most 64."""
 
 MAX_FILE_BYTES = 4096
 
 DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
-"""What a hash is for: each use has hashes of its own."""
+"""Purpose of a hash: hashes for different purposes are independent."""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Permissions of others than the owner of a file."""
 
 
 class SecretKey:
     """A secret key from which the draws of all persons are derived; with it, reports can be traced back to answers.
 
-    Of a person who is asked more than once, everybody sees *that* the answer changed when the report does, also without
-    the key; a second layer of fresh draws hides it.
+    A report that changes from one survey to the next shows *that* the answer changed, also without the key; a second
+    layer of fresh draws hides it.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class SecretKey:
         return key if isinstance(key, SecretKey) else cls(key)
 
     def __repr__(self) -> str:
-        """The name, which does not tell the secret."""
+        """The name, which does not reveal the secret."""
         return f"SecretKey(name={self.name!r})"
 
     def __eq__(self, other: object) -> bool:
@@ -105,16 +106,16 @@ class SecretKey:
 
     @property
     def name(self) -> str:
-        """Sixteen hexadecimal digits by which a key is recognized, and which may be known to all."""
+        """Sixteen hexadecimal digits that identify the key, and may be public."""
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that its owner alone may read; the file appears whole or not at all.
+        """Write the key to a new file that only its owner may read; the file appears whole or not at all.
 
         Raises
         ------
         ModelFileError
-            If there is a file of this name, which may be the only copy of a key, or it cannot be written.
+            If the file exists, since it may be the only copy of a key, or cannot be written.
         """
         try:
             with replacing(path, new=True) as stream:
@@ -129,12 +130,12 @@ class SecretKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
         Raises
         ------
         ModelFileError
-            If the file is missing, has no key, or not the one of its name, or others may read it.
+            If the file is missing, has no key or a changed one, or others than its owner may read it.
         """
         where = os.fspath(path)
         try:
@@ -144,7 +145,7 @@ class SecretKey:
                 raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
             data = strict_json(path, MAX_FILE_BYTES)
             found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
-            stated = data["name"]
+            name = data["name"]
         except OSError as error:
             what = f"cannot read the key: {error.strerror or error}"
             raise ModelFileError(what, where=where, do="check the path") from None
@@ -152,51 +153,60 @@ class SecretKey:
             if isinstance(error, ModelFileError):
                 raise
             found = None
-        if found is None:  # neither message nor chain of the error has what may be a secret
+        if found is None:  # raised outside the block, so that neither message nor chain can contain a secret
             raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
-        if stated != found.name:
-            what = f"the key was changed: its name is {found.name} now, and {short_repr(stated)} is stated"
+        if name != found.name:
+            what = f"the key was changed: its name is {found.name} now, not {short_repr(name)} as written"
             do = "take the file as it was written: another key draws all reports anew, and budgets add up"
             raise ModelFileError(what, where=where, do=do)
         return found
 
-    def words(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Words:
-        """Words of 53 bits that decide the reports.
+    def hasher(self, purpose: bytes, size: int) -> Any:
+        """Return a keyed BLAKE2b hash of ``size`` bytes, to which nothing has been added yet."""
+        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=size)
 
-        Parameters
-        ----------
-        question : str
-            Name of the question.
-        digest : str
-            Digest of the mechanism, in hexadecimal digits.
-        codes : ndarray of int64, shape (N,)
-            Positions of the answers among the inputs.
-        ids : list of bytes, length N
-            Id of each record.
 
-        Returns
-        -------
-        ndarray of uint64, shape (N,)
-            Each a function of its own answer and id.
+class Streams:
+    """Endless streams of 53-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
 
-        Notes
-        -----
-        About a microsecond a word.
-        """
-        found = self._hashes(DRAW, 8, question, digest, codes, ids)
-        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
+    def __init__(self, secrets: list[bytes]) -> None:
+        self._secrets, self._requests = secrets, [0] * len(secrets)
 
-    def streams(self, question: str, digest: str, codes: Counts, ids: list[bytes]) -> Streams:
-        """Streams of words, one for each record, for reports that take more than a word; see `words`."""
-        return Streams(self._hashes(STREAM, SIZE, question, digest, codes, ids))
+    def __call__(self, rows: NDArray[np.int64], count: int) -> Words:
+        """Return the next ``count`` words of some records, shape ``(rows, count)``."""
+        found = []
+        for row in rows.tolist():
+            request = self._requests[row].to_bytes(8, "little")
+            found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
+            self._requests[row] += 1
+        return _words(found).reshape(len(rows), count)
 
-    def _hashes(
-        self, use: bytes, size: int, question: str, digest: str, codes: Counts, ids: list[bytes]
-    ) -> list[bytes]:
-        """Keyed hashes of question, mechanism, answer and id."""
-        text = question.encode("utf-8", "surrogatepass")
-        # The parts before the id have a length that is fixed or stated, so no two inputs are hashed as the same bytes.
-        start = hashlib.blake2b(key=self._secret, person=use, digest_size=size)
+
+@dataclass(frozen=True)
+class KeyedDraws:
+    """Source of words for the records of a column, or of a batch of it: each word depends on its own answer and id."""
+
+    key: SecretKey
+    question: str
+    ids: list[bytes]
+
+    def where(self, chosen: Any) -> KeyedDraws:
+        """Return the draws of some records, given by a mask."""
+        return KeyedDraws(self.key, self.question, [self.ids[row] for row in np.flatnonzero(chosen).tolist()])
+
+    def words(self, digest: str, codes: Counts) -> Words:
+        """Return one 53-bit word per answer, shape (N,), for the digest of the mechanism; a microsecond a word."""
+        return _words(self._hashes(DRAW, 8, digest, codes))
+
+    def streams(self, digest: str, codes: Counts) -> Streams:
+        """Return a stream of words per answer, for reports that take more than one word."""
+        return Streams(self._hashes(STREAM, SIZE, digest, codes))
+
+    def _hashes(self, purpose: bytes, size: int, digest: str, codes: Counts) -> list[bytes]:
+        """Return keyed hashes of question, mechanism, answer and id."""
+        text = self.question.encode("utf-8", "surrogatepass")
+        # The length of every part before the id is fixed or hashed too: different inputs are never the same bytes.
+        start = self.key.hasher(purpose, size)
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = []
         for code in range(int(codes.max()) + 1 if len(codes) else 0):
@@ -204,40 +214,32 @@ class SecretKey:
             own.update(code.to_bytes(8, "little"))
             copies.append(own.copy)
         found = []
-        for code, name in zip(codes.tolist(), ids, strict=True):
+        for code, name in zip(codes.tolist(), self.ids, strict=True):
             record = copies[code]()
             record.update(name)
             found.append(record.digest())
         return found
 
 
-class Streams:
-    """Words of 53 bits without end for each record: SHAKE-256 of its 32 secret bytes and the number of the request."""
+def _words(hashes: list[bytes]) -> Words:
+    """Return the first 53 of every 64 bits."""
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
-    def __init__(self, secrets: list[bytes]) -> None:
-        self._secrets, self._requests = secrets, [0] * len(secrets)
 
-    def __call__(self, rows: NDArray[np.int64], count: int) -> Words:
-        """Next words, shape ``(rows, count)``: a function of the record and of how often it was asked before."""
-        found = []
-        for row in rows.tolist():
-            request = self._requests[row].to_bytes(8, "little")
-            found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
-            self._requests[row] += 1
-        words = np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
-        return words.reshape(len(rows), count)
+Draws = Random | KeyedDraws
+"""Source of the draws of a column."""
 
 
 @dataclass(frozen=True)
 class Keyed:
-    """A key, and the column that has the ids of the records."""
+    """A key, and the ids of the records: a column of a table, or a vector."""
 
     key: SecretKey
     id: Any
 
     @classmethod
     def read(cls, key: Any, id: Any, rng: Random) -> Keyed | None:
-        """Read the arguments of a call; None where draws are not keyed."""
+        """Read the arguments of a call; None if draws are not keyed."""
         if key is None and id is None:
             return None
         if key is None or id is None:
@@ -248,34 +250,9 @@ class Keyed:
             raise StatementError("draws come from a key or from rng, not from both", do="leave rng out")
         return cls(SecretKey.read(key), id)
 
-    def words(self, question: str, digest: str, codes: Counts) -> Words:
-        """Words for answers whose ids are given as a vector; see `SecretKey.words`."""
+    def draws(self, question: str, size: int) -> KeyedDraws:
+        """Return the draws for answers whose ids are a vector of this size."""
         ids = ids_of(self.id, "the ids")
-        if len(ids) != len(codes):
-            raise StatementError(f"{len(ids)} ids for {len(codes)} answers")
-        return self.key.words(question, digest, codes, ids)
-
-
-@dataclass(frozen=True)
-class KeyedDraws:
-    """Words for the records of a column, or of a batch of one."""
-
-    key: SecretKey
-    question: str
-    ids: list[bytes]
-
-    def where(self, chosen: Any) -> KeyedDraws:
-        """Those of some records, by a mask."""
-        return KeyedDraws(self.key, self.question, [self.ids[place] for place in np.flatnonzero(chosen).tolist()])
-
-    def words(self, digest: str, codes: Counts) -> Words:
-        """See `SecretKey.words`."""
-        return self.key.words(self.question, digest, codes, self.ids)
-
-    def streams(self, digest: str, codes: Counts) -> Streams:
-        """See `SecretKey.streams`."""
-        return self.key.streams(self.question, digest, codes, self.ids)
-
-
-Draws = Random | KeyedDraws
-"""Where the reports of a column come from."""
+        if len(ids) != size:
+            raise StatementError(f"{len(ids)} ids for {size} answers")
+        return KeyedDraws(self.key, question, ids)

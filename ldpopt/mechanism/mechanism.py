@@ -1,34 +1,41 @@
-"""Mechanism: a row-stochastic channel with names, and the integer masses that realise it exactly."""
+"""The mechanism: a row-stochastic channel with labels, and the integer masses by which it is sampled exactly."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.display import Facts, HasFacts
+from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import codes, label_array, labels, listed
+from ldpopt.foundation.labels import check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import read_channel, require_stochastic
+from ldpopt.mechanism.channels import channel_table, digest, read_channel, require_stochastic
 from ldpopt.mechanism.codec import LabelCodec
-from ldpopt.mechanism.digest import digest
-from ldpopt.mechanism.files import Written
+from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.privatizing import Rule, privatize_frame
+from ldpopt.mechanism.privatizing import privatize_frame
+from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
-class Mechanism(AdversaryMeasures, Written):
+
+class Mechanism(AdversaryMeasures, HasFacts):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
     A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
@@ -72,11 +79,11 @@ class Mechanism(AdversaryMeasures, Written):
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         n, m = values.shape
-        names = labels(rows, n, "input")
+        names = check_labels(rows, n, "input")
         for name, value in (
             ("channel", frozen(values)),
             ("inputs", names),
-            ("outputs", labels(columns if columns is not None or m != n else names, m, "output")),
+            ("outputs", check_labels(columns if columns is not None or m != n else names, m, "output")),
         ):
             object.__setattr__(self, name, value)
 
@@ -131,7 +138,7 @@ class Mechanism(AdversaryMeasures, Written):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of labels and masses: what files of reports and counts are checked against."""
+        """SHA-256 of labels and masses, by which files of reports and counts are recognized."""
         return digest("mechanism", (self.inputs, self.outputs), (self.counts,))
 
     @cached_property
@@ -141,13 +148,18 @@ class Mechanism(AdversaryMeasures, Written):
 
     @property
     def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two inputs, exactly; None where it is unbounded."""
+        """Largest ratio of the probabilities of a report under two inputs, exactly; None if it is unbounded."""
         ratios = [(int(column.max()), int(column.min())) for column in self.counts.T if column.any()]
-        return None if not all(least for _, least in ratios) else max(Fraction(*pair) for pair in ratios)
+        return max(Fraction(*pair) for pair in ratios) if all(least for _, least in ratios) else None
+
+    @property
+    def randomizer(self) -> Mechanism:
+        """The mechanism itself, which draws its reports in tables."""
+        return self
 
     @property
     def codec(self) -> LabelCodec:
-        """What reports look like in a table: labels."""
+        """How reports are written in a table: as labels."""
         return LabelCodec(self)
 
     def audit(self, privacy: Any = None) -> Audit:
@@ -180,9 +192,9 @@ class Mechanism(AdversaryMeasures, Written):
             Makes the draws repeatable person by person: the same key, id, question and answer give the same report.
             Default: none.
         id : sequence of str or int, shape (N,), optional
-            Id of each person, with ``key``; none twice.
+            Distinct id of each person, with ``key``.
         question : str
-            Name of the question, with ``key``: other questions have other draws. Default: ``""``.
+            Name of the question, with ``key``: each question has its own draws. Default: ``""``.
 
         Returns
         -------
@@ -198,12 +210,9 @@ class Mechanism(AdversaryMeasures, Written):
         -----
         O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
-        places, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
-        if keyed is None:
-            drawn = self.sampler.draw(places, rng=rng)
-        else:
-            drawn = self.sampler.choose(places, keyed.words(question, self.digest, places))
-        reports: NDArray[Any] = label_array(self.outputs)[drawn]
+        answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
+        source = rng if keyed is None else keyed.draws(question, len(answers))
+        reports: NDArray[Any] = label_array(self.outputs)[self.codec.draw(answers, source)]
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
 
     def privatize(
@@ -218,15 +227,16 @@ class Mechanism(AdversaryMeasures, Written):
         missing_answer: Hashable | None = None,
         again: bool = False,
     ) -> Any:
-        """Replace the answers in columns of a dataframe by reports; all other columns stay as they are, unprotected.
+        """Replace the answers in columns of a dataframe by reports; all other columns are copied unprotected.
 
         Parameters
         ----------
         table : dataframe of pandas, polars, pyarrow or Dask, or sequence of labels
-            One row for each person. One of Dask gives a lazy one, and needs a key or a seed: whenever it is computed,
-            the reports are the same. A list or Series of answers, without ``columns``, gives what `sample` does.
+            One row for each person. A table of Dask is replaced lazily and needs a key or a seed, so that the reports
+            are the same whenever it is computed. A list or Series of answers, without ``columns``, is passed to
+            `sample`.
         columns : label or list of labels, optional
-            Columns of answers of a dataframe. Each is drawn by itself: for several, a person's budgets add up.
+            Columns of answers of a dataframe. They are drawn independently: a person's budgets add up.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; several columns, and the partitions of Dask, draw from spawned generators.
             Default: the operating system's generator.
@@ -235,14 +245,15 @@ class Mechanism(AdversaryMeasures, Written):
             every table and on every machine. The key must stay secret. A report that changes from one survey to
             another proves that the answer changed; a second layer without a key (``again``) hides it. Default: none.
         id : label, optional
-            Column of the ids, texts or whole numbers, with ``key``; none comes twice.
+            Column of the ids, distinct texts or whole numbers, with ``key``.
         missing : {"refuse", "leave_out"}
-            What is done where there is no answer. Left out, it stays missing in the reports, for all to see. Default:
-            ``"refuse"``.
+            What is done with a missing answer: refused, or left missing in the reports, which shows who did not answer.
+            Default: ``"refuse"``.
         missing_answer : hashable, optional
-            The input that stands for a missing answer; default: none does.
+            The input that stands for a missing answer; default: none.
         again : bool
-            Whether columns whose table says that they are reports may be privatized once more; default: ``False``.
+            Whether columns that are reports already, by the origin of their table, may be privatized once more;
+            default: ``False``.
 
         Returns
         -------
@@ -252,8 +263,8 @@ class Mechanism(AdversaryMeasures, Written):
         Raises
         ------
         StatementError
-            If a column is unknown or has reports already (a table of pyarrow from a Parquet file says so), an entry is
-            not among the inputs, or an answer is missing and must not be.
+            If a column is unknown or has reports already (a table of pyarrow from a Parquet file records it), an entry
+            is not among the inputs, or an answer is missing and ``missing="refuse"``.
 
         Notes
         -----
@@ -262,15 +273,15 @@ class Mechanism(AdversaryMeasures, Written):
         if columns is None:
             return self._privatize_list(table, rng, key, id, missing, missing_answer)
         names = list(columns) if isinstance(columns, list) else [columns]
-        rules = dict.fromkeys(names, Rule(self, missing, missing_answer))
-        return privatize_frame(table, rules, rng, Keyed.read(key, id, rng), again=again)
+        questions = dict.fromkeys(names, Question(self, missing, missing_answer))
+        return privatize_frame(table, questions, rng, Keyed.read(key, id, rng), again=again)
 
     def _privatize_list(
         self, answers: Any, rng: sampling.Random, key: Any, id: Any, missing: str, missing_answer: Any
     ) -> Any:
-        """Draw reports for answers that are no table."""
+        """Draw reports for a list or Series of answers."""
         if hasattr(answers, "columns"):
-            raise StatementError("no column of the table is named", do='name them: privatize(table, "question")')
+            raise StatementError("the columns of the answers are missing", do='name them: privatize(table, "question")')
         if missing != "refuse" or missing_answer is not None:
             raise StatementError("missing answers are for columns of a table", do='pass a table, and "question"')
         return self.sample(answers, rng=rng, key=key, id=id)
@@ -322,3 +333,67 @@ class Mechanism(AdversaryMeasures, Written):
         counts = counts + lost
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The channel as a labelled table: inputs as rows, outputs as columns."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.channel,
+            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+        )
+
+    def facts(self) -> Facts:
+        """The channel as a table; of a large one the likeliest reports of the first answers."""
+        return Facts("", [channel_table(self.channel, self.inputs, self.outputs)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys inputs, outputs and channel, with plain Python values."""
+        return {
+            "inputs": plain_labels(self.inputs),
+            "outputs": plain_labels(self.outputs),
+            "channel": self.channel.tolist(),
+        }
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
+        """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
+
+        Parameters
+        ----------
+        path : path-like
+            A JSON file.
+        title : str
+            What the mechanism is for; default: ``""``.
+        privacy : privacy notion, optional
+            Audited and named in the file; default: the smallest pure epsilon.
+
+        Raises
+        ------
+        StatementError
+            If a label is neither text nor a number nor a tuple of them.
+        ModelFileError
+            If the file cannot be written; an existing file stays unchanged.
+        """
+        write_mechanism(self, path, title, self.audit(privacy))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Mechanism:
+        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain a mechanism.
+        """
+        channel, inputs, outputs, written = read_mechanism(path)
+        with reading_json(path, "a mechanism", ""):
+            mechanism = cls(channel, inputs, outputs)
+        require_digest(written, mechanism.digest, str(path))
+        return mechanism
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
+        import ldpopt
+
+        return ldpopt.plotting.mechanism(self, ax)

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.cores import in_threads
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy import Ties
 
 COMPILED_ENTRIES = 2e7
-"""Number of entries, in all pairs, from which compiled loops are worth the time in which they are loaded."""
+"""Number of entries, over all pairs, from which compiled loops save more time than loading them takes."""
 
 COLUMNS = 64
-"""Number of columns that are raised together: few enough to stay near the processor."""
+"""Number of columns that are raised together: few enough to fit in the processor's cache."""
 
 DENSE_SHARE = 0.02
-"""Share of all pairs from which whole rows are compared by products of matrices."""
+"""Share of all pairs above which whole rows are compared by max-products of matrices."""
 
 DENSE_COLUMNS = 512
-"""Number of columns that are raised together then."""
+"""Number of columns that are raised together by matrix products."""
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
@@ -76,7 +76,7 @@ def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
 
 def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
     """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
-    from ldpopt.foundation.max_product import ROWS, raise_to_products
+    from ldpopt.foundation.compiled import ROWS, raise_to_products
 
     n, found = ties.n, values.copy()
     table = np.zeros((n, n))

@@ -1,4 +1,4 @@
-"""Compiled loops that raise columns into the cone of their ties; numpy does the same for few of them."""
+"""Compiled loops that raise columns into the cone of their ties, as `raising` does with numpy for small channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ldpopt.foundation.rows import Int
 
 @compiled
 def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> bool:
-    """Raise one input's entries to what its ties ask for; returns whether any was below."""
+    """Raise the entries of one input to the bounds of its ties; return whether any was below."""
     row, changed = block[x], 0
     for k in range(ends[x], ends[x + 1]):
         other, factor = block[partner[k]], ratio[k]
@@ -28,8 +28,8 @@ def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room
 def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
     """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``.
 
-    ``block`` has shape (n, few outputs), so that its entries stay near the processor; ``ends, partner, ratio`` are the
-    tied inputs of each input, as compressed rows. Rows are raised in order and in reverse, at most ``2 n + 2`` times.
+    ``block`` has shape (n, few outputs), so that it fits in the cache; ``ends, partner, ratio`` are the tied inputs of
+    each input, as compressed rows. Rows are raised in order and in reverse, at most ``2 n + 2`` times.
     """
     n = len(block)
     for sweep in range(2 * n + 2):

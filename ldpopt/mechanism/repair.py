@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.auditing.audits import Audit, audit_by, require_notion
+from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, summed
 from ldpopt.mechanism import sampling
@@ -22,16 +22,16 @@ from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.raising import raised
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import ties_of
+from ldpopt.privacy.notion import require_notion
 
 MAX_NOISE = 1e-12
-"""A column whose largest entry is below this is treated as a solver's noise: its mass moves to the other outputs."""
+"""A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs."""
 
 SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
-"""Channels of at most this many entries are also repaired with the smaller threshold; the nearer result counts."""
+"""Channels of at most this many entries are also repaired with the smaller threshold; the nearer result is kept."""
 
 ACCEPTED_MOVE = 1e-12
-"""If a repair moves at most this mass, no other way is tried."""
+"""If a repair moves at most this mass, no other method is tried."""
 
 LARGE_ACCEPTED_MOVE = 1e-6
 """The same for larger channels. On 72 channels of 120 and 200 inputs with the errors of solvers, mixing moved less than
@@ -39,10 +39,10 @@ the cone repair did on 8, at best half as much (1e-9 in place of 2e-9), in ten t
 and the certificate's gap counts all that moved."""
 
 SAMPLED = 64
-"""Number of outputs that are looked at first: most roundings that are not private are so at nearly all of them."""
+"""Number of outputs that are compared first: a rounding that violates the claim does so at nearly all outputs."""
 
 SURELY = 1e-9
-"""A rounding with an entry so much below its bound, as a share, is not audited: the audit would refuse it."""
+"""Relative excess of an entry over its bound from which a rounding is rejected without an audit."""
 
 ROW_TOTAL = float(1 << sampling.BITS)
 """Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require."""
@@ -84,7 +84,7 @@ def repair(
     privacy : privacy notion
         The notion to satisfy.
     inputs, outputs : sequence of hashable, optional
-        Labels; default: those of a labelled channel, else 0, 1, 2, ..., outputs as the inputs where there are as many.
+        Labels; default: those of a labelled channel, else 0, 1, 2, ..., the outputs are the inputs if ``m == n``.
     ties : Ties, optional
         The notion's ties, if they are known; default: computed from the notion.
 
@@ -102,7 +102,7 @@ def repair(
 
     Notes
     -----
-    Four ways are tried in order, until one moves almost nothing: plain rounding; using a little of a positive delta;
+    Four methods are tried in order, until one moves almost nothing: plain rounding; using a little of a positive delta;
     for notions with `Ties` the cone repair, which raises every entry to ``e**-epsilon d`` times its column and uses
     ``O(m / (e**epsilon - 1))`` units of constant mass to make the rows sum to one; mixing with the mean row.
     ``privacy.audit`` checks each result; the nearest private one is returned. Theory: docs, "Repair".
@@ -116,7 +116,7 @@ def repair(
     """
     require_notion(privacy)
     values, labels = _read(channel, inputs, outputs)
-    ties = ties_of(privacy, labels.inputs, labels.outputs) if ties is None else ties
+    ties = privacy.ties(labels.inputs, labels.outputs) if ties is None else ties
     given = _normalize(values, None)
     values = _normalize(values, ties)
     used = np.flatnonzero(
@@ -145,7 +145,7 @@ def repair(
 
 
 def _no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
-    """Error for a notion whose audit rejects every rounding."""
+    """Return the error for a notion whose audit rejects every rounding."""
     do = f"check the notion {privacy!r}: constant channels must satisfy it"
     if audit is None:
         return PrivacyViolationError("no channel near the given one is private", do=do)
@@ -162,7 +162,7 @@ class _Labels:
 
 
 def _read(channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None) -> tuple[Float, _Labels]:
-    """Numbers of a channel and its labels: those given, its own, or positions."""
+    """Return the numbers of a channel and its labels: those given, its own, or positions."""
     values, rows, columns = read_channel(channel, inputs, outputs)
     if values.ndim != 2:
         raise MechanismError(f"an array of shape {values.shape} is not a channel")
@@ -174,7 +174,7 @@ def _read(channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Has
 def _nearest(
     values: Float, privacy: Any, ties: Ties | None, labels: _Labels, threshold: float
 ) -> tuple[Repaired | None, Audit | None]:
-    """Nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become zeros."""
+    """Return the nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become 0."""
     best: Repaired | None = None
     audit: Audit | None = None
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
@@ -183,7 +183,7 @@ def _nearest(
             if ties is not None and _is_rejected(counts, ties):
                 continue
             mechanism = Mechanism(counts / ROW_TOTAL, labels.inputs, labels.outputs)
-            audit = audit_by(privacy, mechanism)
+            audit = privacy.audit(mechanism)
             if audit.verdict == "certified":
                 moved = _moved(mechanism, values)
                 if best is None or moved < best.moved:
@@ -195,7 +195,7 @@ def _nearest(
 
 
 def _moved(mechanism: Mechanism, values: Float) -> float:
-    """Largest mass of a row that the mechanism has elsewhere than ``values``."""
+    """Return the largest probability mass that moved in a row."""
     return float(np.maximum(mechanism.channel - values, 0).sum(axis=1).max())
 
 
@@ -224,7 +224,7 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
 
 
 def _is_rejected(counts: Float, ties: Ties) -> bool:
-    """Cheap rejection: whether the counts surely violate a claim without delta."""
+    """Whether the counts violate a claim without delta by so much that no audit is needed."""
     if ties.delta:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
@@ -240,7 +240,7 @@ def _is_rejected(counts: Float, ties: Ties) -> bool:
 
 
 def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> Iterator[Iterable[Float]]:
-    """Ways to round; each is a sequence of integer channels, more private from one to the next."""
+    """Yield methods to round; each is a sequence of integer channels, every one more private than the one before."""
     cleaned = values.copy()
     cleaned[:, values.max(axis=0) < threshold] = 0.0
     cone = None if ties is None else _Cone.of(ties, cleaned)
@@ -248,7 +248,7 @@ def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> It
         cleaned = cone.raised(cleaned)
     cleaned /= cleaned.sum(axis=1, keepdims=True)
     yield [sampling.round_rows(cleaned).astype(float)]
-    # The row that others are mixed with or filled up from: outputs without an owner only.
+    # The row that is mixed in or fills up the others: it has only outputs without an owner.
     mean = cleaned.mean(axis=0) * (True if ties is None else ties.tied_outputs(cleaned.shape[1]))
     if not mean.any():
         return
@@ -297,7 +297,7 @@ class _Cone:
         return np.ndim(self.slack) == 0
 
     def raised(self, values: Float, total: float = 0.0) -> Float:
-        """Smallest array above ``values`` in the cone, in floats, or in integers if rows sum to ``total``."""
+        """Return the least array above ``values`` in the cone, of floats, or of integers if rows sum to ``total``."""
         round_up = np.ceil if total else np.asarray
         ratio = self.ratio * (1 + 2.0**-51 if total else 1.0)
         slack = self._integer_slack(total, values.shape[1]) if total else self.slack
@@ -309,7 +309,7 @@ class _Cone:
         return raised(values, self.ties, ratio, slack, is_whole=bool(total))
 
     def _integer_slack(self, total: float, m: int) -> Any:
-        """Slack in units of the grid; rounded up, which keeps zeros, if the scaling leaves enough of delta."""
+        """Return the slack in units of the grid; rounded up, which keeps zeros, if enough of delta is left."""
         units = self.slack * total
         if self.ties.delta * (ROW_TOTAL - total) >= 3 * m:
             return np.ceil(units) + 1
@@ -317,7 +317,7 @@ class _Cone:
 
 
 def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
-    """Scale down by a few units over ``delta``, round up every positive entry, and fill one column in all rows.
+    """Scale down by a few units over ``delta``, round up every positive entry, and fill up the rows in one column.
 
     The rounding adds at most ``2 m`` units of excess to a pair; the scaling frees ``delta`` times the share.
     """

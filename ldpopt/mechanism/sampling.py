@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
+from ldpopt.mechanism.channels import require_stochastic
 
 BITS = 53
 """Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
@@ -23,10 +26,13 @@ CHUNK = 1 << 15
 BLOCK = 1 << 20
 """Entries of rows that are rounded at once: other memory does not depend on the number of rows."""
 
+MAX_ROW_SUM_ERROR = 1e-6
+"""Largest distance of a row sum from 1 that `round_rows` distributes."""
+
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Random = np.random.Generator | np.random.SeedSequence | int | None
-"""Where random bits come from: None is the operating system's generator; all others make draws repeatable."""
+"""Source of random bits: None is the operating system's generator; all others make draws repeatable."""
 
 
 def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
@@ -65,18 +71,9 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     """
     total = _total(bits)
     array = np.asarray(channel, dtype=np.float64)
-    if array.ndim != 2 or 0 in array.shape:
-        raise MechanismError(f"the channel has shape {array.shape}; expected (inputs, outputs)")
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        x, y = map(int, np.argwhere(~(np.isfinite(array) & (array >= 0)))[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
+    require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > 1e-6:
-        raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1", do="normalize the rows")
-
-    size = max(1, BLOCK // array.shape[1])
-    parts = [slice(start, start + size) for start in range(0, len(array), size)]
+    parts = chunks(len(array), max(1, BLOCK // array.shape[1]))
     return np.concatenate([_rounded(array[part], sums[part], total) for part in parts])
 
 
@@ -183,19 +180,9 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Map uniform words to outputs; a pure function, so tests can try all ``2**bits`` words.
+        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,).
 
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Rows to draw from, ``0 <= code < n``.
-        words : ndarray of uint64, shape (N,)
-            Words, ``0 <= word < 2**bits``.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes, ``0 <= output < m``.
+        A pure function, so that tests can try all ``2**bits`` words.
         """
         word = words.astype(np.int64)
         cell = word >> self._low_bits
@@ -206,61 +193,23 @@ class AliasTable:
         return chosen
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
-        """Draw one output for each input.
-
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Input codes, ``0 <= code < n``.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; default: the operating system's generator.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes; other memory does not depend on ``N``.
-
-        Raises
-        ------
-        StatementError
-            If a code is not a row of the table, or ``rng`` has another type.
+        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``.
 
         Examples
         --------
         >>> AliasTable(np.array([[0, 16], [16, 0]]), bits=4).draw(np.array([0, 1, 0]), rng=1)
         array([1, 0, 1])
         """
-        source = bit_source(rng, self.bits)
-        rows = np.asarray(codes)
-        if rows.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise StatementError(
-                f"input codes are {rows.dtype} of shape {rows.shape}; expected a vector of whole numbers",
-                do="pass row numbers here, or labels to Mechanism.sample",
-            )
-        if int(rows.min()) < 0 or int(rows.max()) >= self.inputs:
-            index = int(np.argmax((rows < 0) | (rows >= self.inputs)))
-            raise StatementError(
-                f"input code {rows[index]} is not in 0 .. {self.inputs - 1}",
-                where=f"entry {index}",
-                do="pass row numbers of the table",
-            )
+        source, rows = bit_source(rng, self.bits), read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int64)
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK].astype(np.int64, copy=False)
-            drawn[start : start + len(chunk)] = self.choose(chunk, source(len(chunk)))
+        for part in chunks(len(rows), CHUNK):
+            drawn[part] = self.choose(rows[part], source(part.stop - part.start))
         return drawn
 
     def realized(self) -> Counts:
-        r"""Recompute the masses from the finished table: the number of the ``2**bits`` words that map to each output.
+        r"""Recompute the masses from the finished table: the number of words that map to each output, shape (n, m).
 
         .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
-
-        Returns
-        -------
-        ndarray of int64, shape (n, m)
-            Equal to the counts of the constructor.
         """
         masses = self.threshold.copy()
         rows = np.arange(self.inputs)[:, None]
@@ -268,28 +217,14 @@ class AliasTable:
         return masses[:, : self.outputs]
 
 
+def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
+    """Cut ``range(size)`` into slices of at most ``length``; by default they fit in the cache."""
+    return (slice(start, min(start + length, size)) for start in range(0, size, length))
+
+
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words below 2**bits``.
+    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator, SeedSequence, int or None
-        A generator (its state advances), a seed ``>= 0``, or None for the operating system's generator.
-    bits : int
-        Length of a word, ``1 <= bits <= 62``; default: ``53``.
-
-    Returns
-    -------
-    callable
-        ``size -> ndarray of uint64, shape (size,)``.
-
-    Raises
-    ------
-    StatementError
-        If ``rng`` has another type.
-
-    Notes
-    -----
     A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
 
     Examples
@@ -306,13 +241,7 @@ def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
 
 
 def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
-    """Return the generator of a seed, or the one that is given.
-
-    Raises
-    ------
-    StatementError
-        If it is neither.
-    """
+    """Return the generator of a seed, or the generator that is passed."""
     if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
         return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
@@ -324,14 +253,28 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
 
 
 def generators(rng: Random, count: int) -> list[Random]:
-    """Independent sources for as many columns: one column has the generator itself, several have spawned ones.
+    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several.
 
-    A seed becomes a generator here, once: a column that is drawn in batches must not begin again with each.
+    A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
     """
     if rng is None:
         return [None] * count
     source = generator_of(rng)
     return [source] if count == 1 else list(source.spawn(count))
+
+
+def seed_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.SeedSequence:
+    """Return the seed from which those of the parts of a table are derived; a generator spawns a new one."""
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    bits: Any = generator_of(rng).bit_generator
+    found: np.random.SeedSequence = bits.seed_seq.spawn(1)[0]
+    return found
+
+
+def child_seed(seed: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    """Return the seed of a part of a table, a function of both arguments and independent of those of other parts."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
@@ -360,6 +303,6 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
 def _total(bits: int) -> int:
     if not is_whole(bits, 1, MAX_BITS):
         raise StatementError(
-            f"bits = {short_repr(bits)} is not a word length", do=f"state a whole number from 1 to {MAX_BITS}"
+            f"bits = {short_repr(bits)} is not a word length", do=f"pass a whole number from 1 to {MAX_BITS}"
         )
     return 1 << int(bits)

@@ -1,4 +1,4 @@
-"""Additive noise for queries: the classical laws, and noise by the partition of a neighbor set.
+"""Additive noise for queries: Laplace, geometric and staircase noise, and noise by the partition of a neighbor set.
 
 In: the sensitivity of a query (or the set of its possible changes) and a budget. Out: a `Noise` with its density,
 moments and sampler. `layers` does the same for neighbor graphs that are not a line.
@@ -10,7 +10,7 @@ from ldpopt.noise.laplace import Laplace
 from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
 from ldpopt.noise.noise import Noise
 from ldpopt.noise.partition import NeighborPartition
-from ldpopt.noise.queries import sensitivity
+from ldpopt.noise.sensitivity import sensitivity
 from ldpopt.noise.staircase import Staircase
 from ldpopt.noise.widening import optimal_widening
 

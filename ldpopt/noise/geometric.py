@@ -8,14 +8,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import geometric_draws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, read_size, require_memory, short_repr, whole_number
+from ldpopt.mechanism.exact_draws import two_sided_geometric_draws
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
-from ldpopt.noise.noise import Random, read_points
+from ldpopt.noise.noise import IntegerNoise, Random, exact_power, read_integer, read_points
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.neighbors import within
 
@@ -58,17 +57,14 @@ class Geometric(IntegerNoise):
             raise StatementError(
                 f"sensitivity = {short_repr(sensitivity)} is not a whole number", do="use Laplace(...).on_grid(step)"
             )
+        self._budget_share = Fraction(1, int(self.sensitivity))
 
     @property
     def _rate(self) -> float:
         return float(self.epsilon) / self.sensitivity
 
-    @property
-    def _change_per_epsilon(self) -> Fraction:  # type: ignore[override]
-        return Fraction(self.sensitivity)
-
     def mass(self, k: int) -> Fraction:
-        """Exact probability of ``k`` in what `sample` draws."""
+        """Return the exact probability that `sample` draws ``k``."""
         b = self.decay
         return (1 - b) / (1 + b) * exact_power(b, abs(read_integer(k)))
 
@@ -88,7 +84,7 @@ class Geometric(IntegerNoise):
         return (1 + math.exp(-self._rate)) / -math.expm1(-self._rate)
 
     def pdf(self, r: ArrayLike) -> Float:
-        """Probability of each ``r``, 0 off the integers."""
+        """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
         with np.errstate(over="ignore"):  # the probability there is 0 anyway
             return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
@@ -102,15 +98,7 @@ class Geometric(IntegerNoise):
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
         """Draw exactly, with the masses of `mass`; see `Noise.sample`."""
-        source, weight = bit_source(rng), self._decay_numerator
-        drawn = np.zeros(read_size(size), dtype=np.int64)
-        waiting = np.arange(size)
-        while len(waiting):
-            magnitude = geometric_draws(weight, len(waiting), source)
-            minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
-            drawn[waiting] = np.where(minus, -magnitude, magnitude)
-            waiting = waiting[minus & (magnitude == 0)]  # -0 is drawn again: else 0 would count twice
-        return drawn
+        return two_sided_geometric_draws(self._decay_numerator, read_size(size), bit_source(rng))
 
     def truncated(self, n: int) -> Mechanism:
         """Clamp answer plus noise to ``0 .. n-1``, as an exactly private mechanism on the path.

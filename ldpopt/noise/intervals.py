@@ -1,7 +1,7 @@
-"""Unions of closed intervals, exactly: sorted lists of pairs of ints (or Fractions).
+"""Exact arithmetic with unions of closed intervals: sorted lists of pairs of ints (or Fractions).
 
-A set is stored as its *core*: the real set is the core widened by ``d`` on both sides. Intervals of a core whose gap is
-at most ``2 d`` are joined. Inclusion of cores is then the same as inclusion of the widened sets.
+A widened set is stored as its *core*, the set before it is widened by ``d`` on both sides. Intervals of a core whose
+gap is at most ``2 d`` are joined. Then one core includes another if and only if the widened sets do.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import is_whole, real_number, require_room, short_repr
 
 Intervals = list[tuple[int, int]]
+Blocks = list[tuple[Fraction, Fraction]]
 
 
 def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Intervals:
     """Sort intervals and join those that are at most ``gap`` apart.
-
-    Shapes: ``pairs`` (int, int); result (int, int).
 
     Examples
     --------
@@ -74,14 +73,12 @@ def is_inside(first: Intervals, second: Intervals) -> bool:
 
 
 def symmetric(pairs: Intervals) -> Intervals:
-    """Return the union of a set of non-negative numbers, its mirror image and 0."""
+    """Return the union of a set of numbers, its mirror image and 0."""
     return merge([(0, 0), *pairs, *((-b, -a) for a, b in pairs)])
 
 
-def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fraction]], bool]:
-    """Read a neighbor set as absolute values: exact intervals, and whether it is a set of whole numbers.
-
-    Shapes: ``intervals`` (low, high).
+def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
+    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers.
 
     Examples
     --------
@@ -99,7 +96,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[list[tuple[Fraction, Fract
 
 
 def to_integers(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> tuple[Intervals, int]:
-    """Multiply by the common denominator of all pairs and of ``more``: exact arithmetic in ints; and that factor."""
+    """Return the pairs in units of ``1 / scale``, and the scale: the common denominator of all pairs and ``more``."""
     scale = math.lcm(*(v.denominator for pair in pairs for v in pair), *(v.denominator for v in more))
     return [(int(a * scale), int(b * scale)) for a, b in pairs], scale
 
@@ -116,12 +113,12 @@ def _read_entries(intervals: Any) -> list[Any]:
 
 
 def _read_integer(entry: Any) -> tuple[Fraction, Fraction]:
-    """Absolute value of a whole number, as an interval of length zero."""
+    """Return the absolute value of a whole number, as an interval of length zero."""
     return (Fraction(abs(int(entry))),) * 2
 
 
 def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
-    """Absolute values of the numbers in an interval ``(low, high)``."""
+    """Return the absolute values of the numbers in an interval ``(low, high)``."""
     try:
         low, high = (
             Fraction(v)

@@ -2,63 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.closed_forms.runs import geometric_draws
-from ldpopt.closed_forms.samplers import TOTAL, uniform_below
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, read_size
+from ldpopt.foundation.rows import Int
+from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integers import IntegerNoise, exact_power, read_integer
-from ldpopt.noise.noise import Noise, Random, read_points, uniforms
+from ldpopt.noise.integer_layers import IntegerLayers
+from ldpopt.noise.interval_layers import IntervalLayers
+from ldpopt.noise.noise import IntegerNoise, Noise, Random, exact_power, read_integer, read_points, uniforms
 
-Levels = NDArray[np.int64]
-
-
-class Moments(NamedTuple):
-    """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; from ``n`` on they move outward by ``c``."""
-
-    measure: Float
-    first: Float
-    second: Float
-
-
-class Partition(Protocol):
-    """What noise needs of a partition into layers; see `NeighborPartition`, which provides it."""
-
-    sensitivity: float
-    widening: Fraction
-
-    @property
-    def steps(self) -> int:
-        """Number ``n`` of the layer from which each layer is the previous one moved outward by `sensitivity`."""
-
-    @property
-    def unit(self) -> float:
-        """Power of two in which no sum of moments overflows."""
-
-    @property
-    def moments(self) -> Moments:
-        """Integrals over both halves of the layers ``0 .. n``."""
-
-    @property
-    def pieces(self) -> tuple[Float, Float, Levels]:
-        """Positive half, ascending: left ends, lengths and levels of its intervals, up to layer ``n``."""
-
-    @property
-    def integer_table(self) -> Levels:
-        """Levels of ``0, 1, ...`` until they repeat; for discrete sets."""
-
-    def level(self, r: ArrayLike) -> Levels:
-        """Return the level of each ``r``."""
-
-    def on_grid(self, step: float) -> Partition:
-        """Return the partition of the integers that covers rounding to multiples of ``step``."""
+if TYPE_CHECKING:
+    from ldpopt.noise.partition import NeighborPartition
 
 
 class LevelNoise(Noise):
@@ -69,8 +31,8 @@ class LevelNoise(Noise):
 
     Parameters
     ----------
-    partition : Partition
-        Layers and their moments, such as a `NeighborPartition`.
+    partition : NeighborPartition
+        Its layers and their moments.
     epsilon : float or str
         Nats, positive.
 
@@ -92,29 +54,34 @@ class LevelNoise(Noise):
     (1.2727, True)
     """
 
-    def __init__(self, partition: Partition, epsilon: float | str) -> None:
+    def __init__(self, partition: NeighborPartition, epsilon: float | str) -> None:
         super().__init__(partition.sensitivity, epsilon)
         self.partition = partition
 
     @property
     def normalizer(self) -> float:
         """``Z``: the sum of the layers' measures, each times its density relative to the peak."""
-        return self.partition.unit * self._sums[0]
+        return self._unit * self._sums[0]
 
     @property
     def expected_abs(self) -> float:
         """Expected absolute noise in closed form, tail included."""
-        return self.partition.unit * self._sums[1] / self._sums[0]
+        return self._unit * self._sums[1] / self._sums[0]
 
     @property
     def variance(self) -> float:
         """Variance in closed form, tail included."""
-        return self.partition.unit**2 * (self._sums[2] / self._sums[0])
+        return self._unit**2 * (self._sums[2] / self._sums[0])
+
+    @property
+    def _unit(self) -> float:
+        """Power of two near the farthest end of layers 0 and 1; in this unit no sum overflows."""
+        return math.ldexp(1.0, math.frexp(self.sensitivity + float(self.partition.widening))[1])
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        """Integrals of 1, ``|r|`` and ``r**2`` times the density scaled to peak 1, in the partition's unit."""
-        unit = self.partition.unit
+        """Integrals of 1, ``|r|`` and ``r**2`` times the density scaled to peak 1, in `_unit`."""
+        unit = self._unit
         m, q, s = (row / unit**power for power, row in enumerate(self.partition.moments, 1))
         eps, c, n = float(self.epsilon), self.sensitivity / unit, len(m) - 1
         x, y = float(np.exp(-eps)), float(-np.expm1(-eps))
@@ -131,13 +98,13 @@ class LevelNoise(Noise):
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`; O(log n) each, after one pass over the layers."""
-        left, length, level = self.partition.pieces
+        left, length, level = self._pieces
         before, end = self._cumulative_half_mass
         r = read_points(r)
         size = np.minimum(np.abs(r), end + self.sensitivity * 2.0**60)  # beyond, the mass is 0
-        place = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
-        density = np.exp(-float(self.epsilon) * level[place]) / self.normalizer
-        half = before[place] + np.clip(size - left[place], 0, length[place]) * density
+        piece = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
+        density = np.exp(-float(self.epsilon) * level[piece]) / self.normalizer
+        half = before[piece] + np.clip(size - left[piece], 0, length[piece]) * density
         blocks, rest = np.divmod(np.maximum(size - end, 0.0), self.sensitivity)
         n, eps = self.partition.steps, float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
@@ -145,24 +112,31 @@ class LevelNoise(Noise):
         half = np.where(size >= end, 0.5 - beyond, half)
         return np.asarray(0.5 + np.sign(r) * half)
 
+    @property
+    def _pieces(self) -> tuple[Float, Float, Int]:
+        """See `IntervalLayers.pieces`."""
+        layers = self.partition.neighbor_layers
+        assert isinstance(layers, IntervalLayers)
+        return layers.pieces
+
     @cached_property
     def _cumulative_half_mass(self) -> tuple[Float, float]:
-        """Mass left of each piece, from 0 outward, and where layer ``n`` ends."""
-        left, length, level = self.partition.pieces
+        """Mass between 0 and each piece, and the end of layer ``n``."""
+        left, length, level = self._pieces
         mass = length * np.exp(-float(self.epsilon) * level) / self.normalizer
         return np.concatenate(([0.0], np.cumsum(mass))), float(left[-1] + length[-1])
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
         """Draw for simulation: a piece or the tail, then a uniform point of it; see `Noise.sample`."""
-        left, length, _ = self.partition.pieces
+        left, length, _ = self._pieces
         before, end = self._cumulative_half_mass
         u, point, sign, tail = uniforms(4 * read_size(size), rng).reshape(4, -1)
-        place = np.searchsorted(before, u / 2, side="right") - 1
-        in_tail = place >= len(left)
-        place = np.minimum(place, len(left) - 1)
+        piece = np.searchsorted(before, u / 2, side="right") - 1
+        in_tail = piece >= len(left)
+        piece = np.minimum(piece, len(left) - 1)
         jumps = np.floor(np.log(tail) / -float(self.epsilon))
         far = end + self.sensitivity * (jumps + point)
-        inner = left[place] + point * length[place]
+        inner = left[piece] + point * length[piece]
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
     def on_grid(self, step: float) -> IntegerLevelNoise:
@@ -181,19 +155,21 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
     numbers. Then a member of the layer is chosen uniformly. The answer must be a whole number.
     """
 
+    @property
+    def _layers(self) -> IntegerLayers:
+        layers = self.partition.neighbor_layers
+        assert isinstance(layers, IntegerLayers)
+        return layers
+
     def mass(self, k: int) -> Fraction:
-        """Exact probability of ``k`` in what `sample` draws."""
-        x, n, level = (
-            Fraction(self._decay_numerator, TOTAL),
-            self.partition.steps,
-            int(self.partition.level(read_integer(k))),
-        )
+        """Return the exact probability that `sample` draws ``k``."""
+        x, n, level = self.decay, self.partition.steps, int(self.partition.level(read_integer(k)))
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
         return Fraction(exact_power(x, level)) / total
 
     def pdf(self, r: ArrayLike) -> Float:
-        """Probability of each ``r``, 0 off the integers."""
+        """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
         whole = r == np.floor(r)
         level = self.partition.level(np.where(whole, r, 0.0))
@@ -201,7 +177,7 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
-        table = self.partition.integer_table
+        table = self._layers.table
         c, eps = int(self.sensitivity), float(self.epsilon)
         mass = np.exp(-eps * table) / self.normalizer
         period = mass[len(table) - c :]
@@ -210,11 +186,11 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         k = np.floor(read_points(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
         size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # beyond, the mass is 0
-        place = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
-        value = tail[place.astype(np.int64)] * np.exp(-eps * np.rint((size - place) / c))
+        reduced = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
+        value = tail[reduced.astype(np.int64)] * np.exp(-eps * np.rint((size - reduced) / c))
         return np.asarray(np.where(k >= 0, 1 - value, value))
 
-    def sample(self, size: int, *, rng: Random = None) -> NDArray[np.int64]:
+    def sample(self, size: int, *, rng: Random = None) -> Int:
         """Draw exactly, with the masses of `mass`; see `Noise.sample`.
 
         Returns
@@ -222,8 +198,8 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         ndarray of int64, shape (size,)
             In units of the grid.
         """
-        source, part = bit_source(rng), self.partition
-        order, starts, n, c = *self._members, part.steps, int(part.sensitivity)
+        source, n, c = bit_source(rng), self.partition.steps, int(self.sensitivity)
+        order, starts = self._layers.sorted_members
         counts = np.diff(starts)
         sizes = 2 * counts - (np.arange(n + 1) == 0)
         numerator, largest = self._decay_numerator, int(sizes.max())
@@ -234,21 +210,13 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         while len(waiting):
             level = geometric_draws(numerator, len(waiting), source)
             layer = np.minimum(level, n)
-            place = uniform_below(largest, len(waiting), source)
-            kept = place < sizes[layer]
-            layer, place, level = layer[kept], place[kept], level[kept]
-            # Numbers 0 .. count-1 are the members >= 0, later numbers their mirror images; 0 has none.
-            right = place < counts[layer]
-            index = np.where(right, place, place - counts[layer] + (layer == 0))
+            number = uniform_below(largest, len(waiting), source)
+            kept = number < sizes[layer]
+            layer, number, level = layer[kept], number[kept], level[kept]
+            # Numbers 0 .. count-1 are the members >= 0 of the layer, later ones their mirror images; 0 has none.
+            right = number < counts[layer]
+            index = np.where(right, number, number - counts[layer] + (layer == 0))
             value = order[starts[layer] + index] + c * (level - layer)
             drawn[waiting[kept]] = np.where(right, value, -value)
             waiting = waiting[~kept]
         return drawn
-
-    @cached_property
-    def _members(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Non-negative integers of layers ``0 .. n`` sorted by level, and the start of each layer."""
-        n = self.partition.steps
-        level = self.partition.level(np.arange(n * int(self.sensitivity) + int(self.partition.widening) + 1))
-        order = np.argsort(level, kind="stable")
-        return order, np.searchsorted(level[order], np.arange(n + 2))

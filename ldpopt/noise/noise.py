@@ -1,17 +1,19 @@
-"""The interface of all additive noise: density, distribution, moments, sampler."""
+"""The interface of additive noise: density, distribution, moments and sampler; and of noise on the integers."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, read_size, real_array, real_number
+from ldpopt.foundation.numbers import Float, is_whole, read_size, real_array, real_number, short_repr
+from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
@@ -42,11 +44,7 @@ class Noise(ABC):
 
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         self.sensitivity = read_positive(sensitivity, "sensitivity")
-        self.epsilon = Budget(epsilon)
-        if not self.epsilon >= MIN_EPSILON:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
-            )
+        self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
         """Kind, sensitivity and budget."""
@@ -54,15 +52,15 @@ class Noise(ABC):
 
     @abstractmethod
     def pdf(self, r: ArrayLike) -> Float:
-        """Density at each ``r``; for noise on a grid the probability, 0 off the grid."""
+        """Return the density at each ``r``; for noise on a grid the probability, 0 off the grid."""
 
     @abstractmethod
     def cdf(self, r: ArrayLike) -> Float:
-        """Probability of noise at most ``r``."""
+        """Return the probability of noise at most ``r``."""
 
     @abstractmethod
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
-        """Draw ``size`` independent values; the class says whether they may be published.
+        """Draw ``size`` independent values; those of continuous noise are for simulation only.
 
         Parameters
         ----------
@@ -109,14 +107,48 @@ class Noise(ABC):
         return self.expected_abs / least
 
 
+class IntegerNoise(Noise):
+    """Noise with integer values, drawn exactly."""
+
+    _budget_share = Fraction(1)
+    """Share of epsilon: per unit step a probability falls at most by ``exp(-share * epsilon)``."""
+
+    @property
+    def decay(self) -> Fraction:
+        """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of ``2**-53``."""
+        return Fraction(round_decay_up(self.epsilon, self._budget_share), TOTAL)
+
+    @property
+    def _decay_numerator(self) -> int:
+        """Numerator of `decay` over ``2**53``."""
+        weight = int(self.decay * TOTAL)
+        if weight == TOTAL:
+            raise StatementError(
+                "epsilon is below 2**-53 per unit step: no finite noise exists", do="state a larger epsilon"
+            )
+        return weight
+
+    def on_grid(self, step: float) -> Self:
+        """Return itself for ``step = 1``, its own grid.
+
+        Raises
+        ------
+        StatementError
+            If ``step`` is not 1.
+        """
+        if real_number(step, "step") != 1:
+            raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
+        return self
+
+
 def staircase_error(sensitivity: float, epsilon: float) -> float:
-    r"""Least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
+    r"""Return the least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
     # sinh overflows beyond 1400 nats; this form does not.
     return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
 
 
 def uniforms(size: int, rng: Random) -> Float:
-    """Floats strictly between 0 and 1, from 53-bit words; for simulation."""
+    """Return floats strictly between 0 and 1, from 53-bit words; for simulation."""
     words = bit_source(rng, BITS - 1)(read_size(size))
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
@@ -137,9 +169,39 @@ def read_positive(value: Any, name: str) -> float:
     return number
 
 
+def read_noise_budget(epsilon: float | str) -> Budget:
+    """Read a budget at which noise has finite moments."""
+    budget = Budget(epsilon)
+    if not budget >= MIN_EPSILON:
+        raise StatementError(
+            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
+        )
+    return budget
+
+
 def read_points(r: ArrayLike) -> Float:
     """Read points of the real line; infinities are allowed."""
     array = real_array(r, "noise")
     if np.isnan(array).any():
         raise StatementError("nan is not a noise value")
     return array
+
+
+MAX_EXACT_POWER = 100_000
+"""Largest exponent of an exact power of the decay: each factor takes 53 bits."""
+
+
+def read_integer(k: Any) -> int:
+    """Read a whole number."""
+    if not is_whole(k):
+        raise StatementError(f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only")
+    return int(k)
+
+
+def exact_power(decay: Fraction, k: int) -> Fraction:
+    """Return ``decay**k`` exactly."""
+    if k > MAX_EXACT_POWER:
+        raise StatementError(
+            f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits", do="use pdf for a float"
+        )
+    return decay**k

@@ -1,4 +1,4 @@
-r"""Neighbor sets ``[0, a] u [b, c]``: levels, layers and moments in closed form.
+r"""Neighbor sets ``[0, a] u [b, c]``: levels and layers in closed form.
 
 .. math:: tW = \bigcup_{0 \le k \le t} \pm [k b - E_{t-k}, k c + E_{t-k}], \qquad
           E_r = \max(r a, \lfloor r/2 \rfloor (c - b) + (r \bmod 2) a)
@@ -10,22 +10,20 @@ between consecutive ``k``, and a layer is the part of these gaps that one more s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
-from ldpopt.noise.interval_layers import MAX_LAYERS
-from ldpopt.noise.intervals import Intervals
+from ldpopt.foundation.rows import Int
+from ldpopt.noise.interval_layers import MAX_LAYERS, IntervalLayers
+from ldpopt.noise.intervals import Intervals, merge
 
-Levels = NDArray[np.int64]
 
-
-class TwoBlocks:
+class TwoBlocks(IntervalLayers):
     """Levels and layers in closed form, for one set and one widening.
 
     Parameters
@@ -43,13 +41,23 @@ class TwoBlocks:
         # First layer without gaps. None: the block [b, c] is a point, so the gap below k c never closes.
         self.gaps_closed_at: int | None = 0 if gap <= 0 else None if c == b else 1 + math.ceil(gap / (c - b))
 
+    @property
+    def steps(self) -> int:
+        """See `IntervalLayers.steps`; the gaps must close."""
+        assert self.gaps_closed_at is not None
+        return self.gaps_closed_at + 1
+
+    def half_layers(self) -> Iterable[tuple[Float, Float]]:
+        """See `IntervalLayers.half_layers`."""
+        return self.layers(self.steps)
+
     def reach(self, last: int) -> Float:
         """Return ``E_0 .. E_last``."""
         r = np.arange(last + 1)
         return np.asarray(np.maximum(r * self.a, (r // 2) * self.w + (r % 2) * self.a))
 
-    def level(self, r: Float) -> Levels:
-        r"""Least number of steps that reach ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
+    def level(self, r: Float) -> Int:
+        r"""Return the level of each ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
         # Beyond 2**60 steps the probability is 0 and int64 overflows.
         size = np.minimum(np.abs(np.asarray(r, dtype=np.float64)), self.c * 2.0**60)
         best = np.full(size.shape, np.inf)
@@ -67,7 +75,7 @@ class TwoBlocks:
         return best.astype(np.int64)
 
     def _steps(self, x: Float) -> Float:
-        """Least number of steps, without the blocks ``[b, c]`` counted so far, that cover a distance ``x``."""
+        """Return the least number of further steps that cover a distance ``x`` to the blocks reached so far."""
         found = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
             with np.errstate(over="ignore"):  # infinite: never the minimum
@@ -109,12 +117,22 @@ class TwoBlocks:
                 np.concatenate((left, right, outer[1])),
             )
 
-    def find_violation(self, last: int, scale: int, gap: int) -> int | None:
+    def _in_integers(self) -> tuple[list[int], int, int]:
+        """Return ``a, b, c`` in ints, their scale, and the largest gap that the widening closes."""
+        scale = math.lcm(*(v.denominator for v in self.exact[:3]))
+        return [int(v * scale) for v in self.exact[:3]], scale, math.floor(2 * self.exact[3] * scale)
+
+    def check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
+        """See `IntervalLayers.check_steps`."""
+        n = self.steps
+        return self._first_violation(n), self.core(n - 1)[0], self.core(n)[0], self._in_integers()[0][2]
+
+    def _first_violation(self, last: int) -> int | None:
         r"""Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, or None; in exact integers.
 
-        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``B_t``. O(t log t) per t.
+        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``t W``. O(t log t) per t.
         """
-        a, b, c = (int(v * scale) for v in self.exact[:3])
+        (a, b, c), _, gap = self._in_integers()
         kind: Any = np.int64 if (last + 2) * (c + gap) < 2**62 else object
         moves = [(-c, -b), (-a, a), (b, c)]
         before = np.zeros(1, dtype=kind), np.zeros(1, dtype=kind)
@@ -133,16 +151,12 @@ class TwoBlocks:
             before = low, high
         return None
 
-    def core(self, t: int, scale: int, gap: int) -> Intervals:
-        """Return ``t W`` in ints; intervals at most ``gap`` apart are joined. O(t), no sorting."""
-        a, b, c = (int(v * scale) for v in self.exact[:3])
-        joined: Intervals = []
-        for k in range(-t, t + 1):
-            r = t - abs(k)
+    def core(self, t: int) -> tuple[Intervals, int]:
+        """Return ``t W`` in ints and their scale; intervals that touch after they are widened are joined."""
+        (a, b, c), scale, gap = self._in_integers()
+        half = []
+        for k in range(t + 1):
+            r = t - k
             reach = max(r * a, (r // 2) * (c - b) + (r % 2) * a)
-            low, high = (k * b - reach, k * c + reach) if k >= 0 else (k * c - reach, k * b + reach)
-            if joined and low <= joined[-1][1] + gap:
-                joined[-1] = joined[-1][0], max(high, joined[-1][1])
-            else:
-                joined.append((low, high))
-        return joined
+            half.append((k * b - reach, k * c + reach))
+        return merge([*half, *((-high, -low) for low, high in half)], gap), scale

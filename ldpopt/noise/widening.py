@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.noise import MIN_EPSILON, read_positive
+from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
@@ -73,11 +73,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     >>> round(best.noise(1.0).rate, 4)
     0.9549
     """
-    budget = Budget(epsilon)
-    if not budget >= MIN_EPSILON:
-        raise StatementError(
-            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
-        )
+    budget = read_noise_budget(epsilon)
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
@@ -97,7 +93,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
 
 
 def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
-    """Least expected absolute noise for one set."""
+    """Return the least expected absolute noise for one set, and its partition."""
     eps, c = float(budget), float(blocks[-1][1])
     gaps = [float(high[0] - low[1]) for low, high in pairwise(blocks)]
     staircase = c * math.exp(-eps / 2) / (1 + math.exp(-eps / 2))
@@ -128,13 +124,13 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
         if best is None or pair[0] < best[0]:
             best = pair
     if best is None:
-        NeighborPartition(blocks, min(analytic))  # raises the error that says why
+        NeighborPartition(blocks, min(analytic))  # raises an error with the reason
         raise StatementError("no widening gives finite noise")
     return best
 
 
 def _objective(blocks: Blocks, d: float, eps: float) -> float:
-    """Expected absolute noise, without layers of negligible density; infinite if the layers never converge."""
+    """Return the expected absolute noise without layers of negligible density; infinite if layers never converge."""
     if len(blocks) > 2:
         try:
             return NeighborPartition(blocks, d).noise(eps).expected_abs
@@ -152,7 +148,7 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
 
 
 def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float:
-    """Expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones, a geometric series."""
+    """Return the expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones."""
     x, y, size = math.exp(-eps), -math.expm1(-eps), float(closed.c)
     mass, first = 0.0, 0.0
     for t, (left, length) in enumerate(closed.layers(last)):
@@ -165,7 +161,7 @@ def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float
 
 
 def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
-    """Supersets: ``[0, c]``; for each gap, the set with this gap only and the two best with a narrower one."""
+    """Return ``[0, c]``, and for each gap the set with this gap only and the two best sets with a narrower gap."""
     c = blocks[-1][1]
     whole: Blocks = ((Fraction(0), c),)
     found: list[Blocks] = [whole]

@@ -1,14 +1,15 @@
-"""Pictures: every function draws one object on the given or new axes and returns them; it does not call ``show``.
+"""Pictures: every function draws one object on the given axes, or on new ones, and returns them without showing them.
 
-In: a mechanism, places, an audit, a sweep, regions, an estimate, a comparison or a design. Out: matplotlib axes.
-`ldpopt.plot` chooses the picture for an object.
+In: a mechanism, perhaps with places on a map, an audit, a sweep, an estimate, a comparison, a design, or regions of
+priors. Out: matplotlib axes. `ldpopt.plot` chooses the picture for an object; `report` writes a whole page.
 """
 
 from ldpopt.plotting.axes import MAX_AXIS_LABELS
-from ldpopt.plotting.comparisons import comparison
 from ldpopt.plotting.estimates import design, estimate
+from ldpopt.plotting.geometry import polytope, regions
 from ldpopt.plotting.maps import places
-from ldpopt.plotting.pictures import delta_curve, mechanism, polytope, regions, surface, sweep
+from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
+from ldpopt.plotting.sweeps import surface, sweep
 
 __all__ = [
     "MAX_AXIS_LABELS",

@@ -1,4 +1,4 @@
-"""What all pictures share: axes and the labels along them."""
+"""Axes of all pictures, the labels along them and the words of titles."""
 
 from __future__ import annotations
 
@@ -13,31 +13,36 @@ if TYPE_CHECKING:
     from ldpopt.studies.sweep import SweepResult
 
 MAX_AXIS_LABELS = 30
-"""Largest number of labels along an axis; of more labels every second, third, ... is written."""
+"""Largest number of labels along an axis; if there are more, only every second, third, ... is written."""
 
-NOTIONS = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
-"""Notions in titles; others by their kind."""
+NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
+"""Names of notions in titles; for others the name is made of the kind."""
 
 MAX_LABEL_LENGTH = 18
 """Largest number of characters of a label along an axis."""
 
 
 def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
-    """Return the given axes, or new ones of a figure with constrained layout."""
-    if ax is not None:
-        return ax
+    """Return the given axes, or new ones."""
+    return new_axes(size, projection) if ax is None else ax
+
+
+def new_axes(size: tuple[float, float], projection: str | None = None, *, has_window: bool = True) -> Axes:
+    """Return axes of a new figure, of pyplot or without a window."""
     try:
-        import matplotlib.pyplot as plt
+        if has_window:
+            from matplotlib.pyplot import figure
+        else:
+            from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
     except ImportError:
         what = "a plot needs matplotlib, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes: Axes = figure.add_subplot(projection=projection)
+    axes: Axes = figure(figsize=size, layout="constrained").add_subplot(projection=projection)
     return axes
 
 
 def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:
-    """Write a notion and its budget, for titles."""
+    """Return a title: the notion and its budget; ``unit`` is that of a metric."""
     epsilon, delta = getattr(privacy, "epsilon", None), float(getattr(privacy, "delta", 0.0))
     text = name_kind(privacy)
     if epsilon is not None:
@@ -47,38 +52,38 @@ def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:
 
 
 def name_kind(privacy: Any) -> str:
-    """Write a notion without its budget."""
+    """Return the name of a notion, without its budget."""
     kind = str(getattr(privacy, "kind", type(privacy).__name__))
-    return NOTIONS.get(kind, f"{kind.replace('_', ' ')} privacy")
+    return NOTION_NAMES.get(kind, f"{kind.replace('_', ' ')} privacy")
 
 
 def name_sweep(result: SweepResult) -> str:
-    """Write the notions and budgets of a sweep, for its title."""
+    """Return the title of a sweep: its notions and the ranges of its budgets."""
     kinds = " or ".join(dict.fromkeys(map(name_kind, result.notions)))
     deltas = [float(getattr(notion, "delta", 0.0)) for notion in result.notions]
-    named = [kinds] if kinds else []
+    parts = [kinds] if kinds else []
     for symbol, numbers in ((r"\varepsilon", result.epsilons.tolist()), (r"\delta", deltas)):
         if any(numbers):
             ends = dict.fromkeys(f"{end:.4g}" for end in (min(numbers), max(numbers)))
-            named.append(f"${symbol}$ = {' to '.join(ends)}")
-    return ", ".join(named)
+            parts.append(f"${symbol}$ = {' to '.join(ends)}")
+    return ", ".join(parts)
 
 
-def label_axis(ax: Axes, which: str, names: Sequence[Hashable]) -> None:
-    """Write labels along an axis: shortened, only some of many, rotated if long."""
+def label_axis(ax: Axes, axis: str, names: Sequence[Hashable]) -> None:
+    """Write labels along the axis "x" or "y": shortened, only some of many, rotated if long."""
     step = -(-len(names) // MAX_AXIS_LABELS)
     positions = list(range(0, len(names), step))
-    written = [short(names[position]) for position in positions]
-    if which == "y":
-        ax.set_yticks(positions, written)
+    labels = [shorten(names[position]) for position in positions]
+    if axis == "y":
+        ax.set_yticks(positions, labels)
         return
-    crowded = sum(map(len, written)) > 40 or max(map(len, written)) > 7
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    ax.set_xticks(positions, written, **turned)
+    is_crowded = sum(map(len, labels)) > 40 or max(map(len, labels)) > 7
+    rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(positions, labels, **(rotated if is_crowded else {}))
 
 
-def short(name: Hashable) -> str:
-    """Write a label in at most `MAX_LABEL_LENGTH` characters."""
+def shorten(name: Hashable) -> str:
+    """Return a label of at most `MAX_LABEL_LENGTH` characters."""
     # An unescaped dollar sign starts a formula.
     text = str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
     return text.replace("$", r"\$")

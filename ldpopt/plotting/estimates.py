@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_DRAWN_PEERS = 6
-"""Most other mechanisms in a picture of a design: the best ones."""
+MAX_OTHERS = 6
+"""Largest number of other mechanisms in the picture of a design: the best ones."""
 
-MAX_MARKED = 40
-"""Most answers whose variances have marks."""
+MAX_MARKED_ANSWERS = 40
+"""Largest number of answers at which the curves of variances have marks."""
 
 
 def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
@@ -26,7 +26,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimate : Estimate
-        What to draw.
+        Of shares or of other numbers.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
@@ -39,36 +39,37 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax.errorbar(positions, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
-    share, what = ("estimate", "number") if estimate.method == "design" else ("estimated share", "answer")
-    ax.set_ylabel(f"{share}, {100 * estimate.confidence:g} % intervals")
-    ax.set_xlabel(f"{what} ({estimate.n_reports:,} reports)")
+    along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
+    ax.set_ylabel(f"{across}, {100 * estimate.confidence:g} % intervals")
+    ax.set_xlabel(f"{along} ({estimate.n_reports:,} reports)")
     return ax
 
 
-def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None = None) -> Axes:
-    """Draw the variance of a design for every true answer, beside that of other mechanisms where they are given.
+def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None = None) -> Axes:
+    """Draw the variance of a design for every true answer; of a comparison also that of the best other mechanisms.
 
     Parameters
     ----------
-    found : Design, FrequencyDesign or DesignComparison
-        What `ldpopt.design` or `ldpopt.compare_designs` returned; of many peers the best six are drawn.
+    design : Design, FrequencyDesign or DesignComparison
+        Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    best, peers = (found.best, found.others) if isinstance(found, DesignComparison) else (found, ())
+    best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
-    places = np.arange(len(answers))
+    positions = np.arange(len(answers))
+    aim = "largest" if best.objective == "worst_case" else "average"
     ax = axes_or_new(ax, size=(max(6.0, min(12.0, 3.0 + 0.5 * len(answers))), 4.4))
-    ax.plot(places, best.variance(), color="black", linewidth=2.4, label="optimum", zorder=5)
-    ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {_kind(best)}")
-    drawn = peers[:MAX_DRAWN_PEERS]
-    marks = "osD^vx" if len(answers) <= MAX_MARKED else [""] * len(drawn)
-    for place, (peer, mark) in enumerate(zip(drawn, marks, strict=False)):
-        ax.plot(places, peer.variances, marker=mark, markersize=3.5, linewidth=1.1, color=f"C{place}", label=peer.name)
-    if drawn and max(peer.variances.max() for peer in drawn) > 8 * best.worst_variance:
+    ax.plot(positions, best.variance(), color="black", linewidth=2.4, label="optimum", zorder=5)
+    ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}")
+    for k, other in enumerate(others):
+        mark = "osD^vx"[k] if len(answers) <= MAX_MARKED_ANSWERS else ""
+        ax.plot(positions, other.variances, marker=mark, markersize=3.5, linewidth=1.1, color=f"C{k}", label=other.name)
+    largest = max(best.variance().max(), *(other.variances.max() for other in others), 0.0)
+    if largest > 8 * best.worst_variance:
         ax.set_yscale("log")
     else:
-        ax.set_ylim(0, 1.08 * max(variances.max() for variances in (best.variance(), *(p.variances for p in drawn))))
+        ax.set_ylim(0, 1.08 * largest)
     label_axis(ax, "x", answers)
     ax.set_xlabel("true answer")
     ax.set_ylabel("variance of a respondent's values")
@@ -76,7 +77,3 @@ def design(found: Design | FrequencyDesign | DesignComparison, ax: Axes | None =
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
-
-
-def _kind(best: Design | FrequencyDesign) -> str:
-    return "largest" if best.objective == "worst_case" else "average"

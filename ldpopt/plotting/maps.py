@@ -1,4 +1,4 @@
-"""Maps: places in the plane, where they are reported to, and how far off."""
+"""Maps: places in the plane, and the places that they are reported as."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, name_privacy, short
+from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
 from ldpopt.privacy import Notion
 from ldpopt.privacy.places import read_points
 from ldpopt.problem.prior import read_prior
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DARK = "#08306b"
 """Color of arrows and outlines: the dark end of the color map."""
 
-LEAST_SHARE = 1e-3
+MIN_PROBABILITY = 1e-3
 """Smallest probability of a report that has a line."""
 
 
@@ -39,27 +39,27 @@ def places(
     privacy: Notion | None = None,
     unit: str = "km",
 ) -> Axes:
-    """Draw places in the plane, and where they are reported to.
+    """Draw places in the plane, and the places that they are reported as.
 
-    Every place is a disk, dark where its prior or its expected loss is large. An arrow goes from a place to the mean of
-    its reports; with ``origin`` lines go from this place alone to its reports, the wider the more likely.
+    Every place is a disk; a darker one has a larger prior or expected loss. An arrow points from a place to the mean of
+    its reports. With ``origin``, lines go from this place to its reports instead; a wider line is a more likely report.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Its reports are inputs.
+        Every report must be an input.
     points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates
         East and north.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     prior : array_like, shape (n,), or mapping or Series label -> weight, optional
-        What the color shows, or with the loss the area of the disks; default: all places alike.
+        Color of the disks, or with ``color="loss"`` their area; default: all places alike.
     color : {"prior", "loss"}
-        What the color shows; default: ``"prior"``.
+        Meaning of the color; default: ``"prior"``.
     loss : Utility or array_like, shape (n, m), optional
         For ``color="loss"``; default: the distance between the place and the report.
     origin : hashable, optional
-        An input whose reports are shown.
+        Input whose reports are drawn.
     privacy : privacy notion, optional
         For the title; default: no title.
     unit : str
@@ -73,24 +73,24 @@ def places(
     Raises
     ------
     StatementError
-        If points, prior or loss do not fit the inputs, a report is no input, or the origin is unknown.
+        If points, prior or loss do not fit the inputs, a report is not an input, or the origin is unknown.
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')
-    where = _coordinates(mechanism, points)
-    n = len(where)
+    xy = _coordinates(mechanism, points)
+    n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
     ax = axes_or_new(ax, size=(6.4, 5.2))
-    reports = where[_place_of_reports(mechanism)]
+    reports = xy[_inputs_of_reports(mechanism)]
     if origin is None:
-        _draw_arrows(ax, where, mechanism.channel @ reports)
+        _draw_arrows(ax, xy, mechanism.channel @ reports)
     else:
-        _draw_lines(ax, where, reports, mechanism, origin)
-    shown = weights if color == "prior" else _loss_by_place(mechanism, where, reports, loss)
+        _draw_lines(ax, xy, reports, mechanism, origin)
+    values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
     size = np.clip(6000.0 / n, 18.0, 220.0)
     area = size * (0.35 + 1.3 * weights / weights.max()) if color == "loss" and prior is not None else size
     disks = ax.scatter(
-        where[:, 0], where[:, 1], s=area, c=shown, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
+        xy[:, 0], xy[:, 1], s=area, c=values, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
     )
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
@@ -103,55 +103,55 @@ def places(
 
 
 def _coordinates(mechanism: Mechanism, points: Any) -> Float:
-    """Points in the order of the inputs."""
+    """Return the coordinates of the inputs, in their order."""
     values, names = read_points(points)
-    where = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
-    if where.shape != (len(mechanism.inputs), 2):
-        what = f"the points have shape {where.shape}; {len(mechanism.inputs)} places in the plane are drawn"
-        raise StatementError(what, do="pass one row of two coordinates for each input")
-    return where
+    xy = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
+    if xy.shape != (len(mechanism.inputs), 2):
+        what = f"the points have shape {xy.shape}; the mechanism has {len(mechanism.inputs)} places"
+        raise StatementError(what, do="pass two coordinates, east and north, for each input")
+    return xy
 
 
-def _place_of_reports(mechanism: Mechanism) -> list[int]:
-    """Position of every report among the inputs."""
-    place = {label: x for x, label in enumerate(mechanism.inputs)}
-    strange = next((label for label in mechanism.outputs if label not in place), None)
-    if strange is not None:
-        what = f"report {short_repr(strange)} is not a place"
+def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
+    """Return the index of every report among the inputs."""
+    index = {label: x for x, label in enumerate(mechanism.inputs)}
+    unknown = next((label for label in mechanism.outputs if label not in index), None)
+    if unknown is not None:
+        what = f"report {short_repr(unknown)} is not a place"
         raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
-    return [place[label] for label in mechanism.outputs]
+    return [index[label] for label in mechanism.outputs]
 
 
-def _loss_by_place(mechanism: Mechanism, where: Float, reports: Float, loss: Any) -> Float:
+def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -> Float:
     if loss is None:
-        matrix = np.hypot(*(where[:, None] - reports[None]).transpose(2, 0, 1))
+        matrix = np.hypot(*(xy[:, None] - reports[None]).transpose(2, 0, 1))
     else:
         given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
         matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
 
 
-def _draw_arrows(ax: Axes, where: Float, target: Float) -> None:
-    """Arrows from places to the mean of their reports."""
-    step = target - where
+def _draw_arrows(ax: Axes, xy: Float, target: Float) -> None:
+    """Draw an arrow from each place to the mean of its reports."""
+    step = target - xy
     ax.quiver(
-        *where.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
+        *xy.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
     )
 
 
-def _draw_lines(ax: Axes, where: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
-    """Lines from one place to its reports, and a ring around it."""
+def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
+    """Draw lines from one place to its reports, and a ring around it."""
     from matplotlib.collections import LineCollection
 
     if origin not in mechanism.inputs:
         raise StatementError(f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism")
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]
-    seen = share >= LEAST_SHARE
-    ends = [(where[x], report) for report in reports[seen]]
-    widths = 0.4 + 9.0 * np.sqrt(share[seen])
+    is_drawn = share >= MIN_PROBABILITY
+    ends = [(xy[x], report) for report in reports[is_drawn]]
+    widths = 0.4 + 9.0 * np.sqrt(share[is_drawn])
     ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
-    ax.scatter(where[x, 0], where[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
+    ax.scatter(xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-    name = f"from {short(origin)}"
-    ax.annotate(name, tuple(where[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)
+    name = f"from {shorten(origin)}"
+    ax.annotate(name, tuple(xy[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)

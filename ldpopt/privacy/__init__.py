@@ -1,31 +1,18 @@
 """Privacy notions: each file defines one, writes its rows and audits channels against it.
 
-In: a budget and what it is counted by (a graph, a distance, sensitive answers). Out: rows or `Ties` over a channel, an
-audit, and the notion as a plain table for files.
+In: a budget, and a graph, a distance or sensitive answers. Out: rows or `Ties` over a channel, an audit, and a table
+for files. A new notion is one file and one line here.
 """
 
-from ldpopt.privacy import neighbors
-from ldpopt.privacy.approximate import ApproximateLDP
-from ldpopt.privacy.graph import GraphDP
-from ldpopt.privacy.metric import MetricDP
-from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion
-from ldpopt.privacy.one_sided import OneSided
-from ldpopt.privacy.pure import PureLDP
-from ldpopt.privacy.stated import installed
-from ldpopt.privacy.ties import Ties
-from ldpopt.privacy.utility_optimized import UtilityOptimizedLDP
-
-__all__ = [
-    "ApproximateLDP",
-    "GraphDP",
-    "MetricDP",
-    "Notion",
-    "OneSided",
-    "PureLDP",
-    "SeparableNotion",
-    "TiedNotion",
-    "Ties",
-    "UtilityOptimizedLDP",
-    "installed",
-    "neighbors",
-]
+from ldpopt.privacy import neighbors as neighbors
+from ldpopt.privacy.approximate import ApproximateLDP as ApproximateLDP
+from ldpopt.privacy.graph import GraphDP as GraphDP
+from ldpopt.privacy.metric import MetricDP as MetricDP
+from ldpopt.privacy.notion import Notion as Notion
+from ldpopt.privacy.notion import SeparableNotion as SeparableNotion
+from ldpopt.privacy.notion import TiedNotion as TiedNotion
+from ldpopt.privacy.notion import installed as installed
+from ldpopt.privacy.one_sided import OneSided as OneSided
+from ldpopt.privacy.pure import PureLDP as PureLDP
+from ldpopt.privacy.ties import Ties as Ties
+from ldpopt.privacy.utility_optimized import UtilityOptimizedLDP as UtilityOptimizedLDP

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit, Pairs, max_divergence
+from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.divergence import max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import Int
-from ldpopt.privacy.notion import TiedNotion, positions, shape_of
-from ldpopt.privacy.tables import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.graph_layers import require_undirected
+from ldpopt.privacy.neighbors import path
+from ldpopt.privacy.notion import TiedNotion, match_labels, shape_of
+from ldpopt.privacy.plain import (
+    MisstatedError,
+    Table,
+    graph_of_positions,
+    plain_budget,
+    plain_neighbors,
+    read_neighbors,
+    required,
+)
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
@@ -58,14 +69,9 @@ class GraphDP(TiedNotion):
 
     def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        if not callable(getattr(graph, "is_directed", None)) or not hasattr(graph, "edges"):
-            raise StatementError(f"a {type(graph).__name__} is not a networkx graph")
-        if graph.is_directed():
-            raise StatementError("the neighbor graph is directed", do="privacy is mutual: pass graph.to_undirected()")
-        if graph.number_of_nodes() == 0:
-            raise StatementError("the neighbor graph has no nodes")
+        require_undirected(graph)
         if not isinstance(parts, str) or parts not in ("connected", "separate"):
-            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='state "connected" or "separate"')
+            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='give "connected" or "separate"')
         if parts == "connected":
             _require_connected(graph)
         object.__setattr__(self, "graph", graph)
@@ -84,10 +90,10 @@ class GraphDP(TiedNotion):
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
         """Refuse a graph whose nodes are not the inputs."""
-        positions(self.alphabet, inputs, "the neighbor graph")
+        match_labels(self.alphabet, inputs, "the neighbor graph")
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
-        """Name the parts of the graph that reports may distinguish."""
+        """A note on the parts of the graph that reports may distinguish."""
         found = _components(self.graph) if self.parts == "separate" else []
         if len(found) < 2:
             return ()
@@ -98,7 +104,7 @@ class GraphDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Both directions of every edge, which imply the other pairs; all pairs if the graph is complete."""
+        """Both directions of every edge, which imply all other pairs; ties without pairs if the graph is complete."""
         n = len(inputs)
         first, second = self._edges(inputs)
         if len(first) == n * (n - 1):
@@ -107,28 +113,33 @@ class GraphDP(TiedNotion):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """``neighbors`` is a table; ``edges`` are pairs of positions, as certificates of the first format have them."""
+        """``neighbors`` is a table; certificates have ``edges``, pairs of positions, in its place."""
         return ("epsilon", "neighbors", "parts", "edges")
 
-    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
-        """State the graph by its family or its edges."""
-        from ldpopt.privacy.neighbors.stated import plain_neighbors
-
+    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+        """State the graph by its family or its edges; an explicit table has the edges as pairs of positions."""
         parts = {"parts": "separate"} if self.parts == "separate" else {}
-        return {"epsilon": plain_budget(self.epsilon), "neighbors": plain_neighbors(self.graph, inputs)} | parts
+        epsilon = {"epsilon": plain_budget(self.epsilon)}
+        if not explicit:
+            return epsilon | {"neighbors": plain_neighbors(self.graph, inputs)} | parts
+        ends = zip(*(part.tolist() for part in self._edges(inputs)), strict=True)
+        return epsilon | parts | {"edges": [[x, k] for x, k in ends if x < k]}
 
     @classmethod
-    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read the table ``neighbors``."""
-        from ldpopt.privacy.neighbors.stated import graph_of_places, read_neighbors
-
+    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read the table ``neighbors``, or edges between positions."""
         epsilon = required(table, "epsilon")
         parts: Any = table.get("parts", "connected")
         if "edges" in table and "neighbors" not in table:
-            return cls(epsilon, graph_of_places(table["edges"], inputs), parts)
+            return cls(epsilon, graph_of_positions(table["edges"], inputs), parts)
         if "edges" in table:
-            raise MisstatedError("edges must be inside neighbors", "edges", do="state neighbors = { edges = [...] }")
+            raise MisstatedError("edges must be inside neighbors", "edges", do="give neighbors = { edges = [...] }")
         return cls(epsilon, read_neighbors(required(table, "neighbors"), inputs), parts)
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """The inputs as a path."""
+        return cls(epsilon, path(inputs))
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim along the edges from the channel's numbers, exactly.
@@ -138,15 +149,15 @@ class GraphDP(TiedNotion):
         inputs, labelled = shape_of(channel)
         if not labelled and set(inputs) != set(self.graph.nodes) and len(inputs) == self.graph.number_of_nodes():
             inputs = tuple(self.graph.nodes)
-        place = positions(list(self.graph.nodes), inputs, "the neighbor graph")
-        ends = np.array([(place[u], place[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
+        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        ends = np.array([(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges")
 
     def _edges(self, inputs: Sequence[Hashable]) -> tuple[Int, Int]:
-        place = positions(list(self.graph.nodes), inputs, "the neighbor graph")
-        pairs = sorted({(place[u], place[v]) for u, v in self.graph.edges() if u != v})
+        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        pairs = sorted({(position[u], position[v]) for u, v in self.graph.edges() if u != v})
         pairs = sorted(set(pairs) | {(k, x) for x, k in pairs})
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return array[:, 0], array[:, 1]
@@ -156,9 +167,9 @@ def _components(graph: nx.Graph[Any]) -> list[list[Any]]:
     """Connected parts in the order of the nodes."""
     import networkx as nx
 
-    place = {node: k for k, node in enumerate(graph.nodes)}
-    parts = [sorted(part, key=place.__getitem__) for part in nx.connected_components(graph)]
-    return sorted(parts, key=lambda part: place[part[0]])
+    position = {node: k for k, node in enumerate(graph.nodes)}
+    parts = [sorted(part, key=position.__getitem__) for part in nx.connected_components(graph)]
+    return sorted(parts, key=lambda part: position[part[0]])
 
 
 def _require_connected(graph: nx.Graph[Any]) -> None:
@@ -168,5 +179,5 @@ def _require_connected(graph: nx.Graph[Any]) -> None:
         raise StatementError(
             f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not be protected "
             "from each other",
-            do='join the parts by edges, or state parts = "separate" if reports may tell them apart',
+            do='join the parts by edges, or give parts = "separate" if reports may tell them apart',
         )

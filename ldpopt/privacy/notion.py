@@ -1,7 +1,8 @@
-"""The interface of privacy notions: base classes for the capabilities that a notion may have."""
+"""The base classes of privacy notions, their registry by kind, and their tables in files."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -9,36 +10,39 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.auditing.audits import Audit
+from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.labels import first_duplicate
+from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.tables import Table, parameters, plain_fields, read_fields
+from ldpopt.privacy.plain import MisstatedError, Table, fields_from_plain, fields_to_plain, is_plain, parameters
 from ldpopt.privacy.ties import Ties
+
+KINDS: dict[str, type[Notion]] = {}
+"""Classes of notions by their kinds; defining a class with a kind adds it."""
 
 
 class Notion(ABC):
-    """A linear privacy notion.
+    """A linear privacy notion, the base class of all notions.
 
-    A notion has `rows` and `audit`; an object of any class with these two methods counts as one. Derive from `Notion`
-    for a form in files, from `TiedNotion` for the compact program and the exact repair of columns, from
-    `SeparableNotion` if there are too many rows to write down.
+    Derive from `TiedNotion` for the compact program and the exact repair of columns, and from `SeparableNotion` if
+    there are too many rows to write down. A notion with a `kind` has a form in model files and certificates.
     """
 
     kind: ClassVar[str] = ""
-    """Name in model files and certificates; that of the entry point."""
+    """Name in model files and certificates."""
 
-    @classmethod
-    def __subclasshook__(cls, other: type) -> Any:
-        """Count a class with callable ``rows`` and ``audit`` as a `Notion`, but not as a subclass of it."""
-        if cls is not Notion:
-            return NotImplemented
-        methods = (getattr(other, name, None) for name in ("rows", "audit"))
-        return True if all(map(callable, methods)) else NotImplemented
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        kind = cls.__dict__.get("kind")
+        if kind:
+            known = KINDS.setdefault(kind, cls)
+            if known.__module__ != cls.__module__:
+                raise TypeError(f"the kind {kind!r} of {cls.__name__} is that of {known.__module__}.{known.__name__}")
+            KINDS[kind] = cls
 
     @abstractmethod
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
@@ -46,7 +50,7 @@ class Notion(ABC):
 
     @abstractmethod
     def audit(self, channel: Any) -> Audit:
-        """Recompute epsilon and delta from the numbers, independently of `rows`."""
+        """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
         """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it.
@@ -67,36 +71,66 @@ class Notion(ABC):
         """Inputs in the notion's own order, for arrays without labels; None if any inputs are allowed."""
         return None
 
+    def ties(
+        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties | None:
+        """Ties of a `TiedNotion`; None for other notions."""
+        return None
+
+    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties | None:
+        """All ties of the definition at once, including implied ones, against which certificates are checked.
+
+        The default is `ties`.
+        """
+        return self.ties(inputs, outputs)
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether rows have to be generated, by a `SeparableNotion`."""
+        return False
+
     @classmethod
     def keys(cls) -> tuple[str, ...]:
         """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""
         return parameters(cls)
 
-    def stated(self, inputs: Sequence[Hashable]) -> dict[str, Any]:
-        """State the notion in plain TOML and JSON values; default: the fields of its dataclass."""
-        return plain_fields(self)
+    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+        """Keys and values of its table in a file: numbers, text, lists and tables.
+
+        The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers in place of names
+        that a reader would have to know, such as the family of a graph.
+        """
+        if not is_dataclass(self):
+            do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
+            raise StatementError(f"the privacy notion {type(self).__name__} cannot be written to a file", do=do)
+        return fields_to_plain(self)
 
     @classmethod
-    def from_stated(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read what `stated` returned, or what a user wrote in its place.
+    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+        """Read a table that `to_plain` returned, or that a user wrote.
 
         Raises
         ------
         StatementError
-            If a key is missing or a value is wrong; as MisstatedError where the key is known.
+            If a key is missing or a value is wrong; a MisstatedError names the key.
         """
-        found: Self = read_fields(cls, table)
+        found: Self = fields_from_plain(cls, table)
         return found
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon alone."""
+        return cls.from_plain({"epsilon": epsilon}, inputs)
 
 
 class TiedNotion(Notion):
-    """A notion that ties rows of the channel output by output: `ties` says which, `rows` follows."""
+    """A notion that compares rows of the channel output by output, as given by `ties`."""
 
     @abstractmethod
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Describe the ties that have to be written; implied ones may be left out.
+        """Ties that have to be written; implied ones may be left out.
 
         Parameters
         ----------
@@ -107,10 +141,7 @@ class TiedNotion(Notion):
         """
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
-        """Describe all ties of the definition at once, including implied ones; certificates are checked against them.
-
-        The default is `ties`.
-        """
+        """All ties of the definition at once; default: `ties`."""
         return self.ties(inputs, outputs)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
@@ -128,16 +159,86 @@ class SeparableNotion(Notion):
 
     @abstractmethod
     def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
-        """Find rows that a channel violates, shape (n, m); None if there are none."""
+        """Rows that a channel violates, shape (n, m); None if there are none."""
 
 
-def is_declared(privacy: Any) -> bool:
-    """Whether a notion derives from `Notion` and so has all of its methods."""
-    return Notion in type(privacy).__mro__
+def installed() -> dict[str, type[Notion]]:
+    """Classes of all notions by their kinds: the library's own, and those of packages with an entry point.
+
+    A package names its class, or the module that defines it, in the entry point group ``ldpopt.privacy``. One that
+    cannot be loaded is left out, with a warning: it must not stop the others.
+    """
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="ldpopt.privacy"):
+        try:
+            point.load()
+        except Exception as error:
+            what = f"the plug-in notion {point.name!r} cannot be loaded: {type(error).__name__}: {error}"
+            warnings.warn(what, stacklevel=2)
+    return dict(KINDS)
+
+
+def notion_of(kind: Any) -> type[Notion]:
+    """Class of a kind."""
+    known = KINDS if isinstance(kind, str) and kind in KINDS else installed()
+    if not isinstance(kind, str) or kind not in known:
+        raise MisstatedError(f"unknown privacy notion {short_repr(kind)}", "kind", do=nearest(kind, known))
+    return known[kind]
+
+
+def to_table(privacy: Notion, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+    """Table of a notion with its kind, for files; see `Notion.to_plain`."""
+    name = type(privacy).__name__
+    if KINDS.get(privacy.kind) is not type(privacy):
+        do = "give its class a kind of its own, and name it under the entry point group ldpopt.privacy"
+        raise StatementError(f"the privacy notion {name} cannot be written to a file", do=do)
+    table = privacy.to_plain(inputs, explicit=explicit)
+    for key, value in table.items():
+        if not is_plain(value):
+            raise StatementError(f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold")
+    return {"kind": privacy.kind} | table
+
+
+def from_table(table: Table, inputs: Sequence[Hashable]) -> Notion:
+    """Notion of a table with its kind."""
+    notion = notion_of(table.get("kind"))
+    tuples = {label for label in inputs if isinstance(label, tuple)} if not isinstance(inputs, range) else set()
+    given = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}
+    known = notion.keys()
+    for key in given:
+        if key not in known:
+            raise MisstatedError(f"unknown key {key!r}", key, do=nearest(key, known))
+    try:
+        return notion.from_plain(given, inputs)
+    except (LdpoptError, ArithmeticError):
+        raise
+    except Exception as error:
+        what = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
+        raise StatementError(what) from error
+
+
+def _with_tuples(value: Any, tuples: set[Any]) -> Any:
+    """Nested lists in which labels that are tuples, which JSON and TOML write as lists, are tuples again."""
+    if tuples and isinstance(value, dict):
+        return {key: _with_tuples(part, tuples) for key, part in value.items()}
+    if not tuples or not isinstance(value, list):
+        return value
+    parts = [_with_tuples(part, tuples) for part in value]
+    return tuple(parts) if all(isinstance(part, Hashable) for part in parts) and tuple(parts) in tuples else parts
+
+
+def require_notion(privacy: Any) -> None:
+    """Refuse an object that is not a privacy notion."""
+    do = f"pass one of {', '.join(kind.__name__ for kind in KINDS.values())}, or a plug-in derived from Notion"
+    if privacy is None:
+        raise StatementError("the problem has no privacy notion", do=do)
+    if not isinstance(privacy, Notion):
+        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
-    """Return the same notion at another budget."""
+    """The same notion at another budget."""
     is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
     if not is_budgeted or isinstance(privacy, type):
         what = f"{short_repr(privacy)} has no epsilon to sweep"
@@ -145,22 +246,22 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     return replace(privacy, epsilon=epsilon)
 
 
-def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
-    """Match the labels of a graph or table with the inputs, one to one."""
-    place = {label: x for x, label in enumerate(inputs)}
+def match_labels(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
+    """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
+    position = {label: x for x, label in enumerate(inputs)}
     for label in labels:
-        if label not in place:
+        if label not in position:
             wrong = f"{what} names {label!r}, which is not an input"
             raise StatementError(wrong, do=f"the inputs are {list(inputs)[:8]}")
     known = set(labels)
     for label in inputs:
         if label not in known:
             raise StatementError(f"input {label!r} is missing from {what}", do="add it, or take it out of the inputs")
-    return place
+    return position
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are labels."""
+    """Inputs of a mechanism or labelled table, or positions in a plain array; and whether they are labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
     channel, (rows, _) = take_labels(channel, "channel")

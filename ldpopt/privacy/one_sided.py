@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit
+from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
@@ -18,7 +18,7 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class OneSided(TiedNotion):
-    r"""No report says that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
+    r"""No report reveals that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
 
     It holds for every sensitive ``x`` and every other ``x'``. The other answers are not protected: a report may reveal
     that an answer is *not* sensitive.
@@ -62,11 +62,16 @@ class OneSided(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """From every sensitive input to all others."""
+        """Ties from every sensitive input to all others."""
         self.check(inputs, ())
         sensitive = set(self.sensitive)
         capped = np.array([x in sensitive for x in inputs], bool)
         return Ties(self.epsilon, len(inputs), capped=None if capped.all() else capped)
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+        """The first input is sensitive."""
+        return cls(epsilon, inputs[:1])
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""

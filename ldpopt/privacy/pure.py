@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ldpopt.auditing.divergence import Audit, max_divergence
+from ldpopt.auditing.audits import Audit
+from ldpopt.auditing.divergence import max_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.notion import TiedNotion

@@ -1,4 +1,4 @@
-r"""Ties: the pairs of inputs that a notion ties, their distances, and the outputs that are tied."""
+r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.exact_matrices import ULPS
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ties:
-    r"""Rows tied output by output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
+    r"""Bounds between two rows, for every output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
 
     Attributes
     ----------
@@ -28,17 +28,17 @@ class Ties:
     n : int
         Number of inputs.
     first, second : int arrays or None
-        Ordered pairs (x, x'); None ties every capped input to all others, at distance 1.
+        Ordered pairs (x, x'); None: each capped input is compared with all others, at distance 1.
     distance : float array or None
         ``d`` of each pair, positive.
     delta : float
         Slack of every entry, in [0, 1].
     is_shared : bool
-        Whether all outputs of a pair share one ``delta`` (an event-wise notion); the ties are then a relaxation.
+        Whether all outputs of a pair share one ``delta`` (an event-wise notion): the ties are a relaxation.
     capped : bool array, shape (n,), or None
-        Without pairs: the inputs ``x`` that are tied to all others; None for every input.
+        Without pairs: the inputs ``x`` that are compared with all others; None for every input.
     owner : int array, shape (m,), or None
-        For each output the only input that may report it, or -1 if the output is tied; None if all outputs are tied.
+        For each output the only input that may report it, or -1 for a tied output; None: all outputs are tied.
     """
 
     budget: Budget
@@ -52,22 +52,45 @@ class Ties:
     owner: Int | None = None
 
     def __post_init__(self) -> None:
-        """Take numbers and lists for what they mean: a budget, arrays of positions, distances, masks."""
+        """Convert numbers and lists, and refuse arrays that do not fit together."""
         kinds = {"first": np.int64, "second": np.int64, "owner": np.int64, "distance": float, "capped": bool}
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
             given = getattr(self, name)
             if given is not None and not isinstance(given, np.ndarray):
                 object.__setattr__(self, name, np.array(given, kind))
+        self._check_pairs()
+        if not 0 <= self.delta <= 1:
+            raise _unfit(f"delta = {self.delta!r} is not in [0, 1]")
+        if self.capped is not None and self.capped.shape != (self.n,):
+            raise _unfit(f"capped has the shape {self.capped.shape}, not ({self.n},)")
+        if self.owner is not None and not ((self.owner >= -1) & (self.owner < self.n)).all():
+            raise _unfit(f"an owner is neither one of the {self.n} inputs nor -1")
+
+    def _check_pairs(self) -> None:
+        first, second, distance = self.first, self.second, self.distance
+        if first is None or second is None:
+            if not (first is None and second is None and distance is None):
+                raise _unfit("first, second and distance go together")
+            return
+        if len(first) != len(second) or (distance is not None and len(distance) != len(first)):
+            raise _unfit("first, second and distance differ in length")
+        ends = [end for array in (first, second) if len(array) for end in (array.min(), array.max())]
+        if ends and not (min(ends) >= 0 and max(ends) < self.n):
+            raise _unfit(f"a pair names an input that is not one of 0, ..., {self.n - 1}")
+        if (first == second).any():
+            raise _unfit("a pair ties an input to itself")
+        if distance is not None and not (np.isfinite(distance) & (distance > 0)).all():
+            raise _unfit("a distance is not positive and finite")
 
     @property
     def is_compact(self) -> bool:
-        """Whether minima and maxima of columns describe the ties, so that a compact program exists."""
+        """Whether a compact program exists, with variables for the minima and maxima of columns."""
         return self.first is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pairs of inputs are tied alike, for every output."""
+        """Whether all pairs of inputs are tied, at the same distance and for every output."""
         return self.first is None and self.capped is None and self.owner is None
 
     @property
@@ -81,15 +104,15 @@ class Ties:
         return all(tied.get((k, x)) == d for (x, k), d in tied.items())
 
     def capped_inputs(self) -> Mask:
-        """Inputs whose entries bound those of all others, shape (n,); for ties without pairs."""
+        """Mask of the inputs that are compared with all others, shape (n,); for ties without pairs."""
         return np.ones(self.n, bool) if self.capped is None else self.capped
 
     def tied_outputs(self, m: int) -> Mask:
-        """Outputs whose entries are tied, shape (m,): those without an owner."""
+        """Mask of the tied outputs, shape (m,): those without an owner."""
         return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
 
     def allowed(self, m: int) -> Mask:
-        """Entries that may be positive, shape (n, m): only its owner reports an output with an owner."""
+        """Mask of the entries that may be positive, shape (n, m): only the owner reports an output with an owner."""
         if self.owner is None:
             return np.ones((self.n, m), bool)
         return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
@@ -142,8 +165,8 @@ class Ties:
     def rows_of_events(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
         """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at distance 1.
 
-        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), says
-        which outputs belong to each row's event.
+        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), is a
+        mask of the outputs of each row's event.
         """
         b, size = self.budget.b, len(first)
         row, y = np.nonzero(member)
@@ -151,6 +174,10 @@ class Ties:
         value = np.tile([b, -1.0], len(row))
         upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
         return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+
+
+def _unfit(what: str) -> StatementError:
+    return StatementError(what, where="the ties of a privacy notion", do="correct the notion")
 
 
 def no_rows(what: str, count: float) -> NotRepresentableError:

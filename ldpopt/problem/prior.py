@@ -1,8 +1,8 @@
 """Reading of priors, for every function that takes a prior.
 
-Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE` and are used exactly as their floats read. A
-mapping or Series holds weights by label: they are put into the order of the inputs, each label exactly once, and
-divided by their sum.
+Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE`, and their floats are used exactly. A mapping or
+Series has weights by label: they are put into the order of the inputs, each label exactly once, and divided by their
+sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import Labelled, Labels, places, read_labelled, take_labels
+from ldpopt.foundation.labelled import Labelled, Labels, positions_of, read_labelled, take_labels
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 PRIOR_TOLERANCE = 1e-9
@@ -67,7 +67,7 @@ def read_prior(
 
 
 def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
-    """Read a prior that states the alphabet too: inputs are its labels, or 0, 1, 2, ... without labels."""
+    """Read a prior that determines the inputs too: its labels, or 0, 1, 2, ..."""
     weights, labels = read_prior(prior)
     return weights, range(len(weights)) if labels is None else labels
 
@@ -75,10 +75,7 @@ def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
 def read_priors(
     priors: Any, inputs: Sequence[Hashable] | None = None, what: str = "table of priors"
 ) -> tuple[Float, Labels | None]:
-    """Read several priors, one in each row, each as `read_prior` reads it; columns are aligned to the inputs.
-
-    Shapes: ``priors`` (l, n); result (l, n).
-    """
+    """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the inputs."""
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
@@ -88,14 +85,14 @@ def read_priors(
     labels = columns if inputs is None or columns is None else tuple(inputs)
     rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     order = inputs if labels is None else labels
-    return frozen(np.stack([_read_row(row, order, place) for place, row in enumerate(rows)])), labels
+    return frozen(np.stack([_read_row(row, order, k) for k, row in enumerate(rows)])), labels
 
 
-def _read_row(row: Any, inputs: Sequence[Hashable] | None, place: int) -> Float:
+def _read_row(row: Any, inputs: Sequence[Hashable] | None, k: int) -> Float:
     try:
         return read_prior(row, inputs)[0]
     except StatementError as error:
-        raise StatementError(error.what, where=f"prior {place}", do=error.do) from None
+        raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
 
 
 def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
@@ -122,7 +119,7 @@ def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fr
     raw, (own, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)
     if own is not None and labels is not None:
-        plain = [plain[place] for place in places(own, labels, "prior", "input")]
+        plain = [plain[position] for position in positions_of(own, labels, "prior", "input")]
     if not all(isinstance(weight, (int, Fraction)) for weight in plain):
         return [Fraction(weight) for weight in weights.tolist()]
     total = Fraction(sum(plain)) if labels is not None else Fraction(1)
@@ -147,7 +144,7 @@ def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> No
     if len(bad):
         x = int(bad[0])
         raise StatementError(
-            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="state finite numbers >= 0"
+            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="give finite numbers >= 0"
         )
 
 

@@ -1,96 +1,208 @@
-"""Worker processes: one process imports what the task needs, and forks a worker whenever the run asks for one.
+"""A child process that calls functions for this one, and can be killed at any moment.
 
-All of them end at once when the run's process ends, however that happens: it holds the other end of a pipe, and the
-system signals the whole group when that closes.
+When the parent ends, the system kills the child and all processes that it has started, even while the child runs
+compiled code.
 """
 
 from __future__ import annotations
 
-import gc
+import math
 import os
 import pickle
 import signal
-import socket
 import sys
-import traceback
-from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ldpopt.processes.calls import answer, describe_exit, result_of
+
+if TYPE_CHECKING:
+    import subprocess
+
+POLL_SECONDS = 0.2
+"""A reply is waited for in steps of this length, so that Ctrl-C is heard on every system."""
 
 
-def serve(control: int, lifeline: int) -> None:
-    """Fork a worker for each socket that arrives, and say how one has ended that is asked for by its number."""
-    _end_with(lifeline)
-    requests = socket.socket(fileno=control)
-    replies = Connection(os.dup(control))
-    try:
-        task, why = pickle.loads(replies.recv_bytes()), ""
-    except EOFError:
-        return
-    except Exception as error:
-        task, why = None, f"{type(error).__name__}: {error}"
-    gc.freeze()  # what is imported stays shared with the workers
-    replies.send(why)
-    while True:
+class LateError(Exception):
+    """The deadline passed without a reply."""
+
+
+class EndedError(Exception):
+    """The child ended without a reply; the message says how."""
+
+
+class Child:
+    """A child process with the import path of this one; what it prints goes to stderr.
+
+    Raises
+    ------
+    OSError
+        If the process cannot be started.
+    """
+
+    def __init__(self) -> None:
+        import tempfile
+        from multiprocessing.connection import Pipe
+
+        self._folder = tempfile.mkdtemp(prefix="ldpopt-")  # for temporary files of the child, which may be killed
+        self._connection, theirs = Pipe()
         try:
-            message, sockets, *_ = socket.recv_fds(requests, 16, 1)
-        except ConnectionResetError:  # the run was killed; the lifeline ends this process, perhaps a moment later
-            return
-        if not message:
-            return
-        if sockets:
-            _fork(task, sockets[0], requests, replies)
-        else:
-            _, status = os.waitpid(int(message), 0)
-            replies.send(os.waitstatus_to_exitcode(status))
+            self._process = _start(theirs.fileno(), self._folder)
+        except BaseException:
+            self._connection.close()
+            os.rmdir(self._folder)
+            raise
+        finally:
+            theirs.close()
+        self.is_dead = self.is_busy = False
+
+    def is_alive(self) -> bool:
+        """Whether the process is running; it may have been killed while idle."""
+        return not self.is_dead and self._process.poll() is None
+
+    def call(self, function: Callable[..., Any], *arguments: Any, deadline: float = math.inf) -> Any:
+        """Call a function of a module in the child, which is killed at the deadline, in ``time.perf_counter()``.
+
+        Raises
+        ------
+        LateError
+            At the deadline.
+        EndedError
+            If the child ends without a reply.
+        """
+        self.send(function, *arguments)
+        try:
+            return self.receive(deadline)
+        except LateError:
+            self.kill()
+            raise
+
+    def send(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Start a call, whose result `receive` returns."""
+        request = pickle.dumps((function, arguments))
+        with self._killed_by_errors():
+            self.is_busy = True
+            self._connection.send_bytes(request)
+
+    def receive(self, deadline: float = math.inf) -> Any:
+        """Wait for the reply to `send`; after a missed deadline the child works on, and a later call can wait again."""
+        with self._killed_by_errors():
+            while not self._connection.poll(max(0.0, min(POLL_SECONDS, deadline - time.perf_counter()))):
+                if self._process.poll() is not None and not self._connection.poll(0):
+                    raise EOFError
+                if time.perf_counter() >= deadline:
+                    raise LateError
+            reply = self._connection.recv_bytes()
+        self.is_busy = False
+        return result_of(reply)
+
+    @contextmanager
+    def _killed_by_errors(self) -> Iterator[None]:
+        """Kill the child on Ctrl-C and other errors of the exchange; a missed deadline is none."""
+        try:
+            yield
+        except LateError:
+            raise
+        except (EOFError, OSError):
+            raise EndedError(self.kill()) from None
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> str:
+        """End the child and all processes that it started; return how it ended."""
+        import shutil
+
+        self.is_dead = True
+        if self._process.returncode is None:
+            with suppress(OSError):
+                if sys.platform == "win32":  # pragma: no cover
+                    self._process.kill()
+                else:
+                    os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return describe_exit(self._process.returncode)
 
 
-def _fork(task: Any, channel: int, requests: socket.socket, replies: Connection) -> None:
-    process = os.fork()
-    if process == 0:
-        requests.close()
-        replies.close()
-        _work(task, Connection(channel))
-    os.close(channel)
-    replies.send(process)
+def _start(handle: int, folder: str) -> subprocess.Popen[bytes]:
+    """Start a process that inherits one end of a pipe, in a group of processes of its own."""
+    import subprocess
+
+    options: dict[str, Any] = {"pass_fds": [handle], "start_new_session": True}
+    if sys.platform == "win32":  # pragma: no cover
+        os.set_handle_inheritable(handle, True)
+        options = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
+        options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    options |= dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
+    # The same paths: a function may be in a folder that only this process knows.
+    paths = [str(path) for path in sys.path]
+    code = f"import sys; sys.path[:] = {paths!r}; from ldpopt.processes.child import serve; serve({handle})"
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
+    return subprocess.Popen([sys.executable, "-c", code], env=environment, **options)
 
 
-def _work(task: Any, channel: Connection) -> NoReturn:
-    """Answer one point after another until the other end closes."""
-    try:
+def serve(handle: int) -> NoReturn:
+    """Answer one call after another until the parent closes its end of the pipe; runs in the child."""
+    if sys.platform == "win32":  # pragma: no cover
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
+
+    connection = Connection(handle)
+    _print_to_stderr()
+    with suppress(EOFError, OSError):
         while True:
-            point = pickle.loads(channel.recv_bytes())
-            channel.send_bytes(_answer(task, point))
-    except (EOFError, OSError):
-        pass
-    finally:
-        os._exit(0)
+            request = connection.recv_bytes()
+            with _killed_with_parent(handle):
+                reply = answer(_call, request)
+            connection.send_bytes(reply)
+    # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be waiting.
+    os._exit(0)
 
 
-def _answer(task: Any, point: Any) -> bytes:
-    """The pickled result, or error, of one point."""
-    try:
-        return pickle.dumps((True, task(point)))
-    except Exception as error:
-        told = RuntimeError(f"{type(error).__name__}: {error}")
-        for one in (error, told):
-            one.add_note(f"In a worker process:\n{traceback.format_exc()}")
-            try:
-                pickle.loads(found := pickle.dumps((False, one)))
-            except Exception:  # an error of a class that cannot be sent is told in words
-                continue
-            return found
-        raise
+def _call(request: bytes) -> Any:
+    function, arguments = pickle.loads(request)
+    return function(*arguments)
 
 
-def _end_with(lifeline: int) -> None:
-    """End this process and its workers when the other end of the pipe closes."""
+def _print_to_stderr() -> None:
+    """Send printed lines to stderr at once: this process may be killed, and buffered text would be lost."""
+    with suppress(OSError):  # the parent has no stderr
+        os.dup2(2, 1)
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if sys.platform == "win32":  # pragma: no cover - C has no symbol stdout there
+        return
+    import ctypes
+
+    with suppress(OSError, ValueError):  # a C library without that symbol
+        library = ctypes.CDLL(None)
+        stream = ctypes.c_void_p.in_dll(library, "__stdoutp" if sys.platform == "darwin" else "stdout")
+        library.setvbuf(stream, None, 1, ctypes.c_size_t(0))  # 1: by lines
+
+
+@contextmanager
+def _killed_with_parent(handle: int) -> Iterator[None]:
+    """Let the system kill this process and those that it starts when the parent ends.
+
+    It sends SIGIO when the pipe closes, which also ends compiled code that never returns to Python.
+    """
+    if sys.platform == "win32":  # pragma: no cover - an orphan ends there after its call
+        yield
+        return
     import fcntl
     import select
 
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    # Ctrl-C on the terminal is for the run, which ends its workers; SIGTERM ends a worker as it does by default.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0]:  # the run ended before
-        sys.exit()
+    plain = fcntl.fcntl(handle, fcntl.F_GETFL)
+    fcntl.fcntl(handle, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(handle, fcntl.F_SETFL, plain | os.O_ASYNC)
+    try:
+        if select.select([handle], [], [], 0)[0]:  # the parent ended before
+            raise EOFError
+        yield
+    finally:
+        fcntl.fcntl(handle, fcntl.F_SETFL, plain)

@@ -4,7 +4,7 @@ In: a `LinearProgram`. Out: an `Outcome` with a `Status`; `find` returns a solve
 """
 
 from ldpopt.solvers.outcome import Outcome, Status
-from ldpopt.solvers.registry import find, installed, missing
-from ldpopt.solvers.solver import Feature, Solver
+from ldpopt.solvers.registry import find, installed
+from ldpopt.solvers.solver import Feature, Solver, missing
 
 __all__ = ["Feature", "Outcome", "Solver", "Status", "find", "installed", "missing"]

@@ -13,8 +13,7 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine
-from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Solver
+from ldpopt.solvers.solver import Solver, missing
 
 try:
     import pulp

@@ -12,8 +12,7 @@ import numpy as np
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, relation
-from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Solver
+from ldpopt.solvers.solver import Solver, missing
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -15,8 +15,7 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
-from ldpopt.solvers.registry import missing
-from ldpopt.solvers.solver import Feature, Solver
+from ldpopt.solvers.solver import Feature, Solver, missing
 
 try:
     import highspy

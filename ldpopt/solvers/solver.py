@@ -12,7 +12,6 @@ from ldpopt.errors import LdpoptError, SolverNotFoundError
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.scaling import in_costs, with_unit_costs
 
 
 class Feature(Enum):
@@ -61,46 +60,22 @@ class Solver(ABC):
         return None
 
 
-class PlainSolver(Solver):
-    """Wrapper of a plug-in that has a name and a method ``solve`` but is no subclass of `Solver`."""
-
-    def __init__(self, solver: Any) -> None:
-        name, solve = getattr(solver, "name", None), getattr(solver, "solve", None)
-        if not (isinstance(name, str) and name and callable(solve)):
-            raise SolverNotFoundError(
-                f"{short_repr(solver)} is not a solver: it needs a name and a method solve",
-                do="derive its class from ldpopt.solvers.Solver",
-            )
-        self.name, self._solve = name, solve
-
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
-        """Call the solver."""
-        outcome: Outcome = self._solve(program, time_limit=time_limit, **options)
-        return outcome
+def require_solver(given: Any) -> Solver:
+    """Return a solver; refuse anything else."""
+    if not isinstance(given, Solver):
+        do = "derive its class from ldpopt.solvers.Solver"
+        raise SolverNotFoundError(f"{short_repr(given)} is not a solver", do=do)
+    return given
 
 
-class InProcess(Solver):
-    """A solver of another package that runs in this process: what it returns is checked."""
-
-    def __init__(self, solver: Solver) -> None:
-        self.solver, self.name = solver, solver.name
-        self.features = solver.features  # type: ignore[misc]
-        self.in_process_nonzeros = solver.in_process_nonzeros
-
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
-        """Call the solver with costs near 1, and check its outcome."""
-        scaled, exponent = with_unit_costs(program)
-        return in_costs(
-            checked(self.solver.solve(scaled, time_limit=time_limit, **options), self.solver, scaled), exponent
-        )
+def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
+    """Error for a solver whose package is not installed."""
+    return SolverNotFoundError(
+        f"solver {name!r} needs {package}, which is not installed", do=f'pip install "ldpopt[{extra}]"'
+    )
 
 
-def read_solver(given: Any) -> Solver:
-    """Return a solver; an object of another class is wrapped."""
-    return given if isinstance(given, Solver) else PlainSolver(given)
-
-
-def checked(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
+def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
     """Check that the result of a solver is an outcome of this program, and return it."""
     if not isinstance(outcome, Outcome):
         raise _wrong(solver, f"{short_repr(outcome)}, which is not an Outcome")

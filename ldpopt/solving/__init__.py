@@ -1,4 +1,4 @@
-"""From a problem to its solution: the program, the plan, the methods, the repaired and audited answer.
+"""From a problem to its solution: the program, the plan, the methods, and the repaired and audited mechanism.
 
-In: a `Problem`. Out: a `Solution`. `plan` is the one place where the method is chosen.
+In: a `Problem`. Out: a `Solution`. The method is chosen in `plan` and nowhere else.
 """

@@ -1,10 +1,10 @@
-r"""From a problem to its linear program: the only place where ``(x, y)`` becomes a column number.
+r"""The linear program of a problem; only this module maps an entry ``(x, y)`` to a column number.
 
-The same polytope has two forms, which check each other:
+The same polytope has two forms, which are tested against each other:
 
 * ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output (Zhou, Lu and Wu 2019,
   eq. (20): ``n**2 (n-1)`` rows);
-* ``"compact"``, where all pairs are tied alike: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
+* ``"compact"``, if all pairs have the same constraint: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
   ``P[x, y] = Q[x, y] + b M[y]``, so that ``b M[y]`` is at most the column's minimum; ``n m`` rows
   ``Q[x, y] - beta M[y] <= delta``. With ``b = exp(-epsilon)`` and ``beta = 1 - b`` every coefficient lies in [0, 1].
   If only some inputs are tied to all others, only they have these rows. If only one input may report an output, then
@@ -27,16 +27,15 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import rows_of
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
 
 MAX_UNSCALED_EXPONENT = 10
-"""Largest binary exponent of a worst case's utility that is not scaled."""
+"""Largest binary exponent of a worst case's utility at which it is not scaled."""
 
 BYTES_PER_NONZERO = 200
-"""Memory that a simplex solver takes for each non-zero of a program, factors included (measured with HiGHS)."""
+"""Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,12 @@ class Size:
 
     @property
     def memory(self) -> float:
-        """Bytes that a simplex solver would take."""
+        """Bytes that a simplex solver needs, about."""
         return BYTES_PER_NONZERO * self.nonzeros
 
 
 def default_form(problem: Problem) -> Form:
-    """Compact if all tied pairs are tied alike."""
+    """Compact if all tied pairs have the same constraint."""
     ties = problem.ties()
     return "compact" if ties is not None and ties.is_compact else "pairwise"
 
@@ -77,7 +76,7 @@ def size(problem: Problem, form: Form) -> Size:
 
 
 def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
-    """Rows and non-zeros of privacy in the pairwise form; without ties, those of all pairs."""
+    """Rows and non-zeros of the privacy constraints in the pairwise form; without ties, those of all pairs."""
     if ties is None:
         return n * (n - 1) * float(m) + n * m, n * (n - 1) * 2.0 * m + n * m
     pairs, zeros = _n_pairs(ties), n * m - _n_allowed(ties, m)
@@ -94,7 +93,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     Parameters
     ----------
     problem : Problem
-        The statement.
+        The problem.
     form : {"compact", "pairwise"}, optional
         For an event-wise delta the compact form is the entry-wise relaxation, to which `solve` adds violated events;
         the pairwise form lists all events. Default: compact if the notion has a compact form.
@@ -112,7 +111,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     NotRepresentableError
         If the notion has no such form.
     StatementError
-        If it is given no problem, or the program would not fit into memory (nothing is built then).
+        If the argument is not a problem, or the program would not fit into memory (then nothing is built).
 
     Notes
     -----
@@ -131,7 +130,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in ("compact", "pairwise"):
         raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')
-    problem.ties(deadline)  # may take long; the result is kept for the steps below
+    problem.ties(deadline)  # may take long; the problem keeps the result
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
     program = _compact(problem) if form == "compact" else _pairwise(problem)
@@ -144,7 +143,7 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
 
 
 def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
-    """Return the program with one more block of rows over the channel at its end."""
+    """Append a block of rows over the channel to a program."""
     start, index, value = program.structure.compressed(block)
     return _append(program, block.name, start, index, value, block.lower, block.upper, _axes(problem), block)
 
@@ -177,7 +176,8 @@ def _n_allowed(ties: Ties, m: int) -> int:
 def _compact(problem: Problem) -> ChannelProgram:
     ties = _compact_ties(problem)
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
-    structure = Structure.of_ties(ties, _weighted(problem), problem.utility.sense == "gain")
+    budget, is_gain = ties.budget, problem.utility.sense == "gain"
+    structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
     capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
@@ -208,7 +208,7 @@ def _compact(problem: Problem) -> ChannelProgram:
 
 
 def row_sums(problem: Problem) -> ChannelProgram:
-    """The program over a channel's entries with its row sums and no other rows."""
+    """The program over a channel's entries whose only rows are the row sums."""
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     maximize = problem.utility.sense == "gain"
     structure = Structure("pairwise", _weighted(problem), maximize)
@@ -228,17 +228,9 @@ def row_sums(problem: Problem) -> ChannelProgram:
     )
 
 
-def program_of_pairs(problem: Problem, pair: Int, output: Int) -> ChannelProgram:
-    """The pairwise program with these privacy rows only: those that a certificate needs.
-
-    Shapes: ``pair``, ``output`` (rows,).
-    """
-    ties = problem.ties()
-    if ties is None:
-        raise NotRepresentableError(f"{problem.privacy!r} ties no pairs", do='use form="pairwise"')
-    first, second = ties.pairs()
-    ratio = np.broadcast_to(ties.ratio(up=False), first.shape)
-    block = RowBlock.of_pairs("privacy", first[pair], second[pair], output, ratio[pair])
+def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, ratio: Float) -> ChannelProgram:
+    """The pairwise program with these privacy rows only: ``ratio P[first, output] <= P[second, output]``."""
+    block = RowBlock.of_pairs("privacy", first, second, output, ratio)
     program = add_rows(row_sums(problem), block, problem)
     return program if problem.prior is not None else _with_worst_case(program, problem)
 
@@ -246,7 +238,7 @@ def program_of_pairs(problem: Problem, pair: Int, output: Int) -> ChannelProgram
 def _pairwise(problem: Problem) -> ChannelProgram:
     program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
     if ties is None or ties.is_shared:
-        return add_rows(program, rows_of(problem.privacy, problem.inputs, m), problem)
+        return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
 
 
@@ -258,11 +250,10 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
-    worth = worst_case_scale(problem)
-    exponent = int(np.frexp(np.abs(worth).max())[1]) - 1
+    utility = worst_case_utility(problem)
+    exponent = int(np.frexp(np.abs(utility).max())[1]) - 1
     exponent = exponent if abs(exponent) > MAX_UNSCALED_EXPONENT else 0
-    gains = np.ldexp(worth.reshape(-1), -exponent)
-    block = RowBlock("worst_case", x, x, y, -gains, np.zeros(n), np.zeros(n))
+    block = RowBlock("worst_case", x, x, y, -np.ldexp(utility.reshape(-1), -exponent), np.zeros(n), np.zeros(n))
     start, index, value = program.structure.compressed(block)
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
     start, index, value = compress(
@@ -279,8 +270,8 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
     return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
 
 
-def worst_case_scale(problem: Problem) -> Float:
-    """Return the utility, with smaller gains for inputs that are never the worst case: large ones spoil the scaling."""
+def worst_case_utility(problem: Problem) -> Float:
+    """The utility with smaller gains for inputs that are never the worst case, because large ones spoil the scaling."""
     gain, is_counted = problem.utility.gain, may_be_worst(problem)
     beyond = float(gain.max(axis=1).min()) + (float(np.abs(gain[is_counted]).max()) or 1.0)
     if beyond < np.inf:
@@ -289,7 +280,7 @@ def worst_case_scale(problem: Problem) -> Float:
 
 
 def may_be_worst(problem: Problem) -> NDArray[np.bool_]:
-    """Whether each input may be the worst case, whose gain is at most the least of the best gains."""
+    """Whether each input may be the worst case: its smallest gain is at most the smallest of the inputs' best gains."""
     gain = problem.utility.gain
     return np.asarray(gain.min(axis=1) <= gain.max(axis=1).min())
 

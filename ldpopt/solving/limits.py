@@ -1,4 +1,4 @@
-"""Measured thresholds: the sizes from which a method is faster."""
+"""The measured sizes from which one method is faster than another."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Limits:
     sifting_entries : int
         Entries of a utility from which output sifting beats simplex on the whole compact program.
     whole_entries : float
-        Entries up to which sifting gives the interior point all outputs at once, times the cube root of
-        ``exp(epsilon)``: more outputs are used for a large epsilon.
+        Entries, divided by the cube root of ``exp(epsilon)``, up to which sifting starts with all outputs: an optimum
+        uses more outputs for a large epsilon.
     least_beta : float
-        Smallest ``1 - exp(-epsilon)`` with a usable interior.
+        Smallest ``1 - exp(-epsilon)`` for which an interior point works in floats.
     sifting_rounds : int
         Largest number of restricted programs that sifting solves; 3 to 12 are usual.
     graph_entries : int
@@ -27,9 +27,9 @@ class Limits:
     rays_entries : int
         Entries from which rays beat that interior point.
     graph_numbers : float
-        Largest number of floats that the interior point by outputs keeps, which then take 2 GB.
+        Largest number of floats that the interior point by outputs stores (2 GB).
     rays_pivots : float
-        Pivots for each ordered pair of tied inputs after which slow rays hand over to that interior point.
+        Pivots per ordered pair of tied inputs after which slow rays give way to that interior point.
     direct_nonzeros : float
         Non-zeros of a graph's or metric's program from which simplex is no longer tried after other methods.
     graph_least_loss : float
@@ -37,15 +37,16 @@ class Limits:
     event_inputs : int
         Number of inputs from which the interior point for events may beat row generation.
     event_nonzeros : int
-        Number of non-zeros from which an event-wise program is handed to that interior point.
+        Number of non-zeros from which row generation switches to that interior point.
     event_round : int
         Rounds of row generation after which that interior point is also tried on small problems.
     event_entries : int
-        Largest number of entries (inputs times outputs in use) of its dense system, which then takes 1.5 GB.
+        Largest number of entries (inputs times outputs in use) of its dense system (1.5 GB).
     generation_rounds : int
         Largest number of rounds of row generation; 2 to 20 are usual.
     rough_rounds : int
-        Number of first rounds whose points are not refined; later rounds need an accuracy below the solver's tolerance.
+        Number of first rounds whose points are not refined; later rounds must be more accurate than the solver's
+        tolerance.
     """
 
     sifting_entries: int = 900
@@ -66,10 +67,10 @@ class Limits:
     rough_rounds: int = 25
 
     def __post_init__(self) -> None:
-        """Refuse what is not a number."""
+        """Check that every threshold is a number."""
         for field in fields(self):
             real_number(getattr(self, field.name), field.name, 0)
 
 
 LIMITS = Limits()
-"""As measured on two cores (benchmarks/speed.md)."""
+"""The thresholds measured on two cores (benchmarks/speed.md)."""

@@ -1,4 +1,4 @@
-"""The log of the library: the logger ``ldpopt`` tells what is tried, and how far it is; silent unless asked."""
+"""The log of the library, by the logger ``ldpopt``: which method is tried, and its progress; silent by default."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LOG.addHandler(logging.NullHandler())
 
 
 @contextmanager
-def shown(verbose: bool) -> Iterator[None]:
-    """Within the block, print the log to stderr if asked; a log that shows INFO already is left as it is."""
+def log_to_stderr(verbose: bool) -> Iterator[None]:
+    """Within the block, print the log to stderr if ``verbose``, unless the caller's own logging shows it already."""
     if not verbose or (LOG.isEnabledFor(logging.INFO) and LOG.hasHandlers() and logging.getLogger().handlers):
         yield
         return

@@ -33,6 +33,9 @@ METHODS: tuple[Method, ...] = (
 )
 """The methods from which ``solver="auto"`` chooses."""
 
+POLISHING_METHODS: tuple[Method, ...] = (GraphInteriorPoint(), EventInteriorPoint(), RowGeneration(may_switch=False))
+"""The methods by which a small problem is solved again if its repaired channel has a gap."""
+
 
 def plan(
     problem: Problem,
@@ -46,14 +49,14 @@ def plan(
     Parameters
     ----------
     problem : Problem
-        The statement.
+        The problem.
     solver : str
-        ``"auto"`` chooses by structure and size; with any other name only methods that use this solver are planned;
-        default: ``"auto"``.
+        ``"auto"`` chooses by structure and size; any other name plans the method that uses this solver; default:
+        ``"auto"``.
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method.
     limits : Limits, optional
-        Measured thresholds; default: ``LIMITS``.
+        Thresholds of the choice; default: ``LIMITS``, the measured ones.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -81,30 +84,29 @@ def plan(
     if not isinstance(limits, Limits):
         raise StatementError(f"limits = {short_repr(limits)} is not a Limits", do="pass ldpopt.Limits(...)")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
-        do = "use 'compact', 'pairwise', 'sifted'"
-        raise StatementError(f"unknown form {short_repr(form)}", do=do)
+        raise StatementError(f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'")
     facts = ProblemForm.of(problem, deadline)
     if solver != "auto":
-        return (Step(_with_solver(facts, solver, form), f'solver="{solver}" was asked for'),)
+        return (Step(_with_solver(facts, solver, form), f'solver="{solver}" was requested'),)
     if form == "sifted":
-        return (Step(OutputSifting(), 'form="sifted" was asked for'),)
+        return (Step(OutputSifting(), 'form="sifted" was requested'),)
     candidates = [method for method in _allowed(form) if method.suits(facts, limits)]
     ranks = {method: method.rank(facts, limits) for method in candidates}
     ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
     if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
-        ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would not end
+        ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would take hours
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
 
 
 def _allowed(form: Form | None) -> tuple[Method, ...]:
-    """Methods that solve a program of this form; all of them where none is asked for."""
+    """Methods that solve a program of this form; all of them if no form is given."""
     if form is None:
         return METHODS
     return tuple(method.restricted_to(form) for method in METHODS if form in method.forms)
 
 
 def _with_solver(facts: ProblemForm, solver: str, form: SolveForm | None) -> Method:
-    """Return the one method that uses this solver for this form."""
+    """The one method that uses this solver for this form."""
     if form == "sifted":
         return OutputSifting(solver)
     if solver == "interior" and form in (None, "pairwise") and facts.default_form == "pairwise":

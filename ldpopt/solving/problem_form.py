@@ -1,4 +1,4 @@
-"""ProblemForm: the facts of a problem that decide how it is solved, computed once."""
+"""ProblemForm: the properties of a problem that decide how it is solved, computed once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy import Ties
-from ldpopt.privacy.answers import is_separated
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.limits import Limits
 
 MAX_LOSS = 700.0
 """Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
 
-
 TIE_ARRAYS = 12
-"""Numbers that the interior point by outputs keeps for each tie and output: points, steps, products."""
+"""Floats that the interior point by outputs stores for each tie and output: points, steps, products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +35,9 @@ class ProblemForm:
     has_side_rows : bool
         Whether there are side constraints.
     ties : Ties or None
-        The pairs of inputs that the notion ties output by output; None for a notion that only writes rows.
+        The pairs of inputs that the notion ties output by output; None if the notion only has rows.
     has_generated_rows : bool
-        Whether the compact program is a relaxation to which the notion adds violated rows.
+        Whether the compact program is a relaxation, to which violated rows of the notion are added.
     """
 
     n: int
@@ -51,10 +49,10 @@ class ProblemForm:
 
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
-        """Compute the facts; for a metric this drops implied pairs, which takes ``n**3`` operations."""
+        """Read a problem; for a metric this drops implied pairs, which takes ``n**3`` operations."""
         n, m = problem.utility.shape
         ties = problem.ties(deadline)
-        generated = is_separated(problem.privacy)
+        generated = problem.privacy.is_separated
         expected = problem.objective == "expected"
         return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None)
 
@@ -70,7 +68,7 @@ class ProblemForm:
 
     @property
     def default_form(self) -> Form:
-        """Compact if all tied pairs are tied alike."""
+        """Compact if all tied pairs have the same constraint."""
         return "compact" if self.ties is not None and self.ties.is_compact else "pairwise"
 
     @property
@@ -80,13 +78,13 @@ class ProblemForm:
 
     @property
     def is_plain_compact(self) -> bool:
-        """Whether the program is a plain compact one: all pairs tied alike, an expected value, no further rows."""
+        """Whether all pairs have the same constraint, for an expected value without other rows."""
         has_no_rows = self.is_expected and not self.has_side_rows and not self.has_generated_rows
         return has_no_rows and self.ties is not None and self.ties.is_complete
 
     @cached_property
     def is_mutual(self) -> bool:
-        """Whether every tie has its reverse, and every input a tie: graphs and metrics."""
+        """Whether every tie has its reverse and every input has a tie, as for graphs and metrics."""
         if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
             return False  # ties without pairs have a compact program
         if self._ties_all_pairs:
@@ -97,7 +95,7 @@ class ProblemForm:
 
     @cached_property
     def _ties_all_pairs(self) -> bool:
-        """Whether all ordered pairs are tied, in their order; faster to see than to sort millions of pairs."""
+        """Whether all ordered pairs are tied, in order; checked because sorting millions of pairs takes longer."""
         if self.ties is None or self.ties.first is None or self.ties.second is None:
             return False
         first, second = self.ties.first, self.ties.second
@@ -107,26 +105,26 @@ class ProblemForm:
         return bool((keys[1:] > keys[:-1]).all()) and not bool((first == second).any())
 
     def fits_graph_interior(self, limits: Limits) -> bool:
-        """Whether the interior point by outputs has an interior that floats resolve, and room for its factors."""
+        """Whether the interior point by outputs has an interior that floats resolve, and memory for its factors."""
         if self._tie_numbers > limits.graph_numbers:
-            return False  # levels of many ties take long to find
-        return self.has_inside(limits) and self.graph_numbers <= limits.graph_numbers
+            return False  # checked first, as `graph_numbers` takes long for many ties
+        return self.has_interior(limits) and self.graph_numbers <= limits.graph_numbers
 
     @property
     def _tie_numbers(self) -> float:
-        """Floats that the interior point by outputs keeps for ties alone."""
+        """Floats that the interior point by outputs stores for ties alone."""
         pairs = 0 if self.ties is None or self.ties.first is None else len(self.ties.first)
         return TIE_ARRAYS * float(pairs) * self.m
 
-    def has_inside(self, limits: Limits) -> bool:
-        """Whether ties are mutual, for every output, and neither too weak nor too strong for floats."""
+    def has_interior(self, limits: Limits) -> bool:
+        """Whether ties are mutual and hold for every output, with losses that are not too small or large for floats."""
         if not self.is_mutual or self.ties is None or self.ties.owner is not None:
             return False
         return limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
 
     @cached_property
     def graph_numbers(self) -> float:
-        """Floats that the interior point by outputs keeps: factors level by level, and arrays of ties."""
+        """Floats that the interior point by outputs stores: factors level by level, and arrays of ties."""
         from ldpopt.solving.interior.levels import Levels
 
         if self.ties is None or self.ties.first is None or self.ties.second is None:
@@ -136,10 +134,10 @@ class ProblemForm:
 
     @cached_property
     def is_connected(self) -> bool:
-        """Whether ties are mutual, at the same distance both ways, and chains of them join all inputs."""
+        """Whether ties are mutual, with the same distance both ways, and connect all inputs."""
         if not self.is_mutual or self.ties is None or self.ties.owner is not None or self.ties.capped is not None:
             return False
-        from scipy.sparse import csr_array  # most problems never ask, and it takes as long to import as all the rest
+        from scipy.sparse import csr_array  # imported here because the import is slow and most problems do not need it
         from scipy.sparse.csgraph import connected_components
 
         first, second = self.ties.pairs()
@@ -156,7 +154,7 @@ class ProblemForm:
 
     @cached_property
     def losses(self) -> tuple[float, float]:
-        """Least and largest privacy loss along a tie, in nats."""
+        """Smallest and largest privacy loss along a tie, in nats."""
         if self.ties is None:
             return 0.0, 0.0
         distance = np.ones(1) if self.ties.distance is None or not len(self.ties.distance) else self.ties.distance
@@ -164,6 +162,6 @@ class ProblemForm:
 
 
 def _distinct(keys: Int) -> Int:
-    """Different integers in ascending order; by sorting, sixty times as fast as `numpy.unique` for millions."""
+    """The distinct integers in ascending order; sixty times as fast as `numpy.unique` for millions of them."""
     ordered = np.sort(keys)
     return ordered[np.append(True, np.diff(ordered) > 0)] if len(ordered) else ordered

@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, Part
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import row_sums
+
+if TYPE_CHECKING:
+    from ldpopt.certificate.program_certificate import Certificate
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(HasFacts):
     """The answer to a problem.
 
     Attributes
     ----------
     problem : Problem
-        The statement.
+        The problem that was solved.
     status : Status
         How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with ``solver="auto"`` on programs
-        of up to 30 000 non-zeros), or the one asked for. LIMIT: a mechanism with a larger gap, or none in time. Beyond
-        500 000 non-zeros, and where a solver gives no multipliers, OPTIMAL is a claim that `certify` checks.
+        of up to 30 000 non-zeros), or at most the requested gap. LIMIT: a mechanism with a larger gap, or none in
+        time. Beyond 500 000 non-zeros, and if a solver returns no multipliers, OPTIMAL is a claim that `certify`
+        checks.
     raw_status : str
-        The status as the solver states it.
+        The status in the solver's own words.
     duals : dict of str to float array
-        Shadow prices by block of rows: change of the optimal value for each unit of the row's bound.
+        Shadow prices by block of rows: change of the optimal value per unit of the row's bound.
     reduced_costs : dict of str to float array
         The same by block of columns.
     solver : str
-        Name of the solver, and the form of the program.
+        Name of the solver, and form of the program.
     runtime : float
         Wall time in seconds, from formulation to the audited mechanism.
     notes : tuple of str
         Remarks: trivial cases, raised masses, the cost of the repair, and the `steps`.
     steps : tuple of str
-        The methods of the `plan` that were run, why, and how unsuccessful ones ended.
+        The methods of the `plan` that were run, why they were chosen, and how unsuccessful ones ended.
     program : ChannelProgram
         The solved program, with its generated rows.
     outcome : Outcome
@@ -83,44 +91,43 @@ class Solution:
         """Status, value and solver."""
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
-    def summary(self) -> str:
-        """What was found, in a few lines: value, privacy, how it was solved, and remarks.
+    def facts(self, certificate: Certificate | None = None) -> Facts:
+        """The mechanism, its value and privacy, the solver, and remarks.
+
+        Parameters
+        ----------
+        certificate : Certificate, optional
+            From `certify`: its bound and gap are shown too. Default: none.
 
         Examples
         --------
         >>> from ldpopt import Problem, PureLDP, solve
-        >>> print(solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).summary().split("solver")[0].strip())
+        >>> found = solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)")))
+        >>> print(found.summary().split("solver")[0].strip())
         Problem(2 inputs, 2 outputs, expected gain, PureLDP(epsilon='log(3)'))
-        status:     optimal
-        value:      0.75 (expected gain)
-        mechanism:  2 inputs, 2 outputs, 2 of them in use
-        privacy:    epsilon 1.09861, delta 0: certified
+        P(report | answer), 2 x 2
+        answer        0        1
+        ────────────────────────
+        0        0.7500   0.2500
+        1        0.2500   0.7500
+        <BLANKLINE>
+        expected gain:       0.75
         """
-        return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in self._facts())])
-
-    def _repr_html_(self) -> str:
-        shown = "" if self.repaired is None else self.repaired.mechanism._repr_html_()
-        return facts_html(repr(self.problem), self._facts()) + shown
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Names and short values."""
-        worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
-        lines = [("status", self.status.value)]
+        parts: list[Part] = []
         if self.repaired is not None:
-            mechanism, audit = self.repaired.mechanism, self.repaired.audit
-            n, m = mechanism.channel.shape
-            used = int(mechanism.channel.any(axis=0).sum())
-            lines += [
-                ("value", f"{self.value:.12g} ({worst} {self.problem.utility.sense})"),
-                ("mechanism", f"{n} inputs, {m} outputs, {used} of them in use"),
-                ("privacy", f"epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g}: {audit.verdict}"),
-            ]
-        lines.append(("solver", f"{self.solver}, {self.runtime:.3g} s"))
-        lines += [("note", text) for text in self.notes]
-        return lines
+            worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
+            parts += [*self.mechanism.facts().parts, (f"{worst} {self.problem.utility.sense}", f"{self.value:.12g}")]
+        parts.append(("solver", f"{self.solver}, {self.status.value}, {self.runtime:.3g} s"))
+        if certificate is not None:
+            bounds = f"achieved {float(certificate.achieved):.12g}, bound {float(certificate.bound):.12g}"
+            parts.append(("certificate", f"{bounds}, relative gap {certificate.relative_gap:.2g}"))
+            parts += certificate.residual_facts()
+        if self.repaired is not None:
+            parts.append(("audit", self.repaired.audit.numbers_text()))
+        return Facts(repr(self.problem), [*parts, *(("note", text) for text in self.notes)])
 
     def no_solution(self) -> NoSolutionError:
-        """Error that says why there is no mechanism; it carries this solution."""
+        """The error that explains why there is no mechanism; it carries this solution."""
         what = f"{self.solver} ended with {self.raw_status!r}"
         if self.status is Status.INFEASIBLE:
             blocks = " and ".join(self.conflict) or "the constraints"
@@ -140,3 +147,33 @@ def value_of(problem: Problem, channel: Float) -> float:
     if problem.prior is not None:
         return math.fsum(problem.prior * by_input)
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
+
+
+def with_constant_report(solution: Solution, problem: Problem) -> Solution:
+    """Add the best mechanism whose report does not depend on the input to a solution that ended at a limit without any.
+
+    With row multipliers of 0, its certificate compares it with the best value without privacy. Nothing is added if the
+    problem has side constraints or a worst-case objective, or if the notion forbids that report.
+    """
+    if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
+        return solution
+    best = int((problem.prior @ problem.utility.gain).argmax())
+    channel = np.zeros(problem.utility.shape)
+    channel[:, best] = 1.0
+    mechanism = Mechanism(channel, inputs=problem.inputs, outputs=problem.outputs)
+    audit = mechanism.audit(problem.privacy)
+    if audit.verdict != "certified":
+        return solution
+    program = row_sums(problem)
+    outcome = Outcome(Status.LIMIT, solution.raw_status, channel.reshape(-1), np.zeros(len(program.row_lower)))
+    note = f"no method found a mechanism in time: this one reports {problem.outputs[best]!r} whatever the answer"
+    return replace(
+        solution,
+        solver="constant report",
+        duals={},
+        reduced_costs={},
+        repaired=Repaired(mechanism, audit, 0.0),
+        program=program,
+        outcome=outcome,
+        notes=(*solution.notes, note),
+    )

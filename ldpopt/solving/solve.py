@@ -1,4 +1,4 @@
-"""solve(problem): follow the plan, repair the channel, audit it."""
+"""solve(problem): run the plan, repair the channel, and audit it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
-from ldpopt.privacy.answers import notes_of
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
-from ldpopt.solving.claims import BELIEVED_GAP, believed, proved
-from ldpopt.solving.closing import closer
-from ldpopt.solving.constant import with_constant_report
 from ldpopt.solving.formulation import default_form, formulate
+from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, repair_and_measure
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.log import LOG, shown
-from ldpopt.solving.methods.loops import SHARE, NotCompiledError
+from ldpopt.solving.log import LOG, log_to_stderr
+from ldpopt.solving.methods.loops import TIME_SHARE, NotCompiledError
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
-from ldpopt.solving.plan import SolveForm, plan
+from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
+from ldpopt.solving.polish import polish
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.solving.solution import Solution, value_of
+from ldpopt.solving.solution import Solution, value_of, with_constant_report
 from ldpopt.solving.step import Step
 
-SETTLED = (Status.OPTIMAL, Status.INFEASIBLE)
-"""How a method ends that needs no other one after it."""
+FINAL = (Status.OPTIMAL, Status.INFEASIBLE)
+"""Statuses after which no other method is tried."""
 
 NOTED_COST = 1e-6
 """Smallest relative cost of the repair that is noted."""
@@ -54,7 +52,7 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        The statement.
+        The problem.
     solver : str
         ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
         more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
@@ -62,26 +60,26 @@ def solve(
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional
-        Relative gap of value and bound at which methods that compute it may stop; default: solve to the optimum.
+        Relative gap between value and bound at which methods that compute it may stop; default: solve to the optimum.
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one on few outputs and
         prices the others.
     limits : Limits, optional
         Measured thresholds for the choice of a method; default: ``LIMITS``.
     verbose : bool
-        Print plan, rounds and gaps to stderr; the logger ``ldpopt`` has them in any case. Default: ``False``.
+        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them. Default: ``False``.
     executor : dask.distributed.Client, optional
-        Its workers price the outputs of a metric of 600 places or more, with the same numbers; default: the cores of
-        this machine.
+        A cluster that computes the rays of a metric on 600 inputs or more; the results are the same. Default: the
+        cores of this machine.
     **options
         Options of the solver under its own names; with ``"auto"`` the solver is then HiGHS.
 
     Returns
     -------
     Solution
-        With a mechanism that is private for the real ``e**epsilon``, audited in exact arithmetic. If there is none
-        (infeasible), ``status`` says so and ``mechanism`` raises. At a limit it is the best private
-        mechanism so far; without one, the best constant report (for an expected value without side constraints).
+        Its mechanism is private for the real ``e**epsilon``, audited in exact arithmetic. If no channel is feasible,
+        ``status`` is INFEASIBLE and ``mechanism`` raises. At a time limit the mechanism is the best private one so
+        far, or the best constant report (for an expected value without side constraints).
 
     Raises
     ------
@@ -104,10 +102,10 @@ def solve(
     if not isinstance(problem, Problem):
         raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
-        raise StatementError(f"gap = {gap} is not between 0 and 1", do="state a relative gap such as 1e-3")
+        raise StatementError(f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3")
     if executor is not None:
         require_client(executor)
-    with shown(verbose):
+    with log_to_stderr(verbose):
         LOG.info("%r", problem)
         solution = replace(
             _solve(problem, solver, time_limit, gap, form, limits, deadline, options, executor),
@@ -128,11 +126,10 @@ def _solve(
     options: dict[str, Any],
     executor: Any,
 ) -> Solution:
-    """Plan, solve, repair."""
+    """Plan, solve, repair, polish."""
     try:
         steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
-        form_of = ProblemForm.of(problem, deadline)
-        task = Task(problem, form_of, deadline, gap, options, limits, executor)
+        task = Task(problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor)
         raw, step_notes = run_plan(steps, task)
         if executor is not None and not raw.used_executor:
             step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
@@ -140,8 +137,8 @@ def _solve(
         ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
         return with_constant_report(ended, problem)
     if solver == "auto" and not options and gap is None and not deadline.is_over:
-        raw = _as_limit(closer(raw, task))
-    solution = replace(_read(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
+        raw = _failed_as_limit(polish(raw, task, POLISHING_METHODS))
+    solution = replace(_solution(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.repaired is None or raw.channel is None:
@@ -151,7 +148,7 @@ def _solve(
 
 
 def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, list[str]]:
-    """Try the methods in order, and note each one, why it was chosen, and how it failed."""
+    """Try the methods in order; return the best answer, and notes of each method, its reason, and how it failed."""
     notes: list[str] = []
     best: RawSolution | None = None
     for step in steps:
@@ -166,19 +163,20 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
         except NotCompiledError as error:
             if step is steps[-1]:
                 raise
-            _note(notes, f"{step.method}: {SHARE:.0%} of the time was over while {error}")
+            _note(notes, f"{step.method}: {TIME_SHARE:.0%} of the time was over while {error}")
             continue
         except OutOfTimeError as error:
             if best is None or best.channel is None:
                 raise
-            _note(notes, f"{step.method}: time was over while {error}")
-            return _as_limit(best), notes
+            _note(notes, f"{step.method}: the time was over while {error}")
+            return _failed_as_limit(best), notes
         if _is_last(raw, task) or step is steps[-1]:
             break
         _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = _better(raw, best)
-    notes += _rounds_note(raw, step)
-    return _as_limit(raw if raw.outcome.status in SETTLED else _better(raw, best)), notes
+    if raw.rounds:
+        notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}")
+    return _failed_as_limit(raw if raw.outcome.status in FINAL else _better(raw, best)), notes
 
 
 def _note(notes: list[str], text: str) -> None:
@@ -187,22 +185,38 @@ def _note(notes: list[str], text: str) -> None:
     LOG.info("%s", text)
 
 
+def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]) -> RawSolution:
+    """Run one method, and the methods to which it switches."""
+    methods = {other.method.name: other.method for other in steps}
+    if step.method.loops is not None:
+        step.method.loops.wait(task.deadline if step is steps[-1] else task.deadline.share(TIME_SHARE))
+    raw = step.method.solve(task)
+    while isinstance(raw, Switch):
+        _note(notes, f"switched to the {raw.to}: {raw.because}")
+        answer = methods[raw.to].solve(task, raw)
+        if isinstance(answer, RawSolution) and answer.outcome.status is Status.FAILED:
+            _note(notes, f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} continues")
+            answer = raw.resume()
+        raw = answer
+    return raw
+
+
 def _checked(raw: RawSolution, task: Task) -> RawSolution:
-    """Call wrong claims failures: an optimum that its multipliers do not prove, and a channel without bounds."""
+    """Call wrong claims failures: an unbounded channel, and an optimum that its multipliers do not prove."""
     if raw.outcome.status is Status.UNBOUNDED:
-        told = f"{raw.outcome.raw_status}, which no channel is: its entries are at most 1"
-        return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=told))
-    return believed(proved(raw, task.problem), max(BELIEVED_GAP, task.gap or 0.0))
+        message = f"{raw.outcome.raw_status}, which is wrong: a channel's entries are at most 1"
+        return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
+    return check_gap(repair_and_measure(raw, task.problem), max(OPTIMAL_GAP, task.gap or 0.0))
 
 
 def _is_last(raw: RawSolution, task: Task) -> bool:
     """Whether no other method follows: the problem is settled, or time is over."""
     is_stopped = raw.outcome.status is Status.LIMIT and raw.channel is not None
-    return raw.outcome.status in SETTLED or is_stopped or task.deadline.is_over
+    return raw.outcome.status in FINAL or is_stopped or task.deadline.is_over
 
 
 def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
-    """Of two unfinished answers the one with a channel, and with the smaller gap; else the later one."""
+    """Of two unfinished answers, the one with a channel and the smaller gap; else the later one."""
     if best is None or best.channel is None:
         return raw
     if raw.channel is None or (best.gap is not None and best.gap < (inf if raw.gap is None else raw.gap)):
@@ -210,41 +224,22 @@ def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
     return raw
 
 
-def _as_limit(raw: RawSolution) -> RawSolution:
-    """Call it a limit where a method failed with a channel at hand: the certificate says how far off it is."""
+def _failed_as_limit(raw: RawSolution) -> RawSolution:
+    """Change the status from failed to limit if there is a channel: the certificate has its gap."""
     if raw.channel is None or raw.outcome.status is not Status.FAILED:
         return raw
     return replace(raw, outcome=replace(raw.outcome, status=Status.LIMIT))
 
 
-def _rounds_note(raw: RawSolution, step: Step[Method]) -> list[str]:
-    return [f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}"] if raw.rounds else []
-
-
-def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]) -> RawSolution:
-    """Run one method, and the methods to which it hands the problem over."""
-    methods = {other.method.name: other.method for other in steps}
-    if step.method.loops is not None:
-        step.method.loops.wait(task.deadline if step is steps[-1] else task.deadline.share(SHARE))
-    raw = step.method.solve(task)
-    while isinstance(raw, Switch):
-        _note(notes, f"handed over to the {raw.to}: {raw.because}")
-        answer = methods[raw.to].solve(task, raw)
-        if isinstance(answer, RawSolution) and answer.outcome.status is Status.FAILED:
-            _note(notes, f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} goes on")
-            answer = raw.resume()
-        raw = answer
-    return raw
-
-
-def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solution:
-    """Read duals by the names of rows and columns."""
+def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solution:
+    """A solution without a mechanism, whose duals are named by blocks of rows and columns."""
     program, outcome = raw.program, raw.outcome
+    form, tried, outputs = program.structure.form, program.structure.shape[1], len(problem.outputs)
     return Solution(
         problem,
         outcome.status,
         outcome.raw_status,
-        f"{raw.solver} ({_described(problem, raw)})",
+        f"{raw.solver} ({form if tried == outputs else f'{form}, {tried} of {outputs} outputs'})",
         0.0,
         {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
         {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
@@ -254,19 +249,13 @@ def _read(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solutio
     )
 
 
-def _out_of_time(problem: Problem, told: str) -> Solution:
-    """Solution when the time limit is over before any method could start."""
-    return Solution(problem, Status.LIMIT, told, "no solver", 0.0, {}, {}, _notes(problem))
-
-
-def _described(problem: Problem, raw: RawSolution) -> str:
-    form = raw.program.structure.form
-    tried, outputs = raw.program.structure.shape[1], len(problem.outputs)
-    return form if tried == outputs else f"{form}, {tried} of {outputs} outputs"
+def _out_of_time(problem: Problem, message: str) -> Solution:
+    """The solution if the time limit is over before any method could start."""
+    return Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
 
 
 def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
-    """Conflicting blocks: leave out each in turn, and keep it if the rest is feasible without it."""
+    """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is still infeasible."""
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
     for block in problem.constraints:
@@ -292,17 +281,17 @@ def _notes(problem: Problem) -> tuple[str, ...]:
     ties = problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
     if problem.is_trivial:
-        notes.append("there is one input only: reports tell nothing, so privacy costs nothing")
+        notes.append("there is only one input: reports reveal nothing, so privacy costs nothing")
     elif epsilon == 0 and not delta:
         notes.append("epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row")
     if delta == 1:
         notes.append("delta = 1 allows everything: this mechanism protects nobody")
     if epsilon is not None and epsilon > BITS * 0.6931471805599453:
         notes.append(
-            f"epsilon = {float(epsilon):.6g} asks for masses below 2**-{BITS}; they are one unit of it instead, "
+            f"epsilon = {float(epsilon):.6g} needs probabilities below 2**-{BITS}; they are raised to 2**-{BITS}, "
             "which is more private and costs at most 2**-53 per entry"
         )
-    return (*notes, *notes_of(problem.privacy, problem.inputs))
+    return (*notes, *problem.privacy.notes(problem.inputs))
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:
@@ -313,5 +302,5 @@ def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[
     if not cost > NOTED_COST * abs(before):
         return ()
     share = cost / abs(before) if before else float("inf")
-    change = f"from {before:.9g} to {after:.9g}, by {share:.1e} of it"
+    change = f"from {before:.9g} to {after:.9g}, a relative change of {share:.1e}"
     return (f"making the channel exactly private changed its value {change}",)

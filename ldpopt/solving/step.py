@@ -1,4 +1,4 @@
-"""One step of a plan: a method, and the reason why it is tried."""
+"""A step of a plan: a method, and the reason why it is tried."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Step(Generic[Method]):
     Attributes
     ----------
     method : Method
-        What is tried.
+        The method to try.
     because : str
-        Why, in a sentence without a subject.
+        The reason, as a clause after the method's name.
     """
 
     method: Method

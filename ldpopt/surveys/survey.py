@@ -1,4 +1,4 @@
-"""A questionnaire: questions by name, each with its mechanism, and the budget of a person."""
+"""A survey: questions by name, each with its mechanism, and the budget of a person."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.mechanism.asking import Asking
+from ldpopt.mechanism.files import epsilon_of_person
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.origins import budget_of_person
-from ldpopt.mechanism.privatizing import Rule, privatize_file, privatize_frame
+from ldpopt.mechanism.privatizing import privatize_file, privatize_frame
+from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.files import read_survey_file, write_survey_file
+from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
 Scheme = Literal["split", "one_question", "fake_data"]
-
-SCHEMES: tuple[Scheme, ...] = ("split", "one_question", "fake_data")
 
 
 class Survey:
@@ -41,17 +42,17 @@ class Survey:
 
     .. math:: \epsilon = \sum_i \epsilon_i ;
 
-    where one question is drawn for each person, it is :math:`\epsilon = \max_i \epsilon_i`. With ``"one_question"`` the
+    if one question is drawn for each person, it is :math:`\epsilon = \max_i \epsilon_i`. With ``"one_question"`` the
     other questions get no report; with ``"fake_data"`` they get the report of a random answer, so that nobody sees
-    which question was asked. Theory: docs, "Surveys".
+    which question was drawn. Theory: docs, "Surveys".
 
     Parameters
     ----------
-    questions : mapping name -> Mechanism, design, Problem or Rule
-        The name is that of the column. A problem is solved. A `Rule` states, besides the mechanism, what is done where
-        an answer is missing; by default it is refused.
+    questions : mapping name -> Mechanism, design, Problem or Question
+        By the name of the column. A problem is solved. A `Question` also defines what is done with missing answers,
+        which are refused by default.
     epsilon : float or str, optional
-        Most that a person may spend, in nats; default: not stated, whatever the questions take.
+        Largest budget of a person, in nats; default: the one that the questions need.
     scheme : {"split", "one_question", "fake_data"}
         Which questions a person's reports are about. Default: ``"split"``.
     title : str
@@ -61,16 +62,14 @@ class Survey:
 
     Attributes
     ----------
-    rules : dict name -> Rule
-        Mechanism and treatment of missing answers of each question.
-    designs : dict name -> Design or FrequencyDesign
-        Designs among them, which have their own estimators.
+    questions : dict name -> Question
+        Mechanism or design of each question, and how missing answers are treated.
 
     Raises
     ------
     StatementError
-        If there are no questions, a name is no text, a question is none of these, or a person would spend more than the
-        stated budget.
+        If there are no questions, a name is not text, a question is of another type, or a person would spend more than
+        ``epsilon``.
 
     Examples
     --------
@@ -94,48 +93,40 @@ class Survey:
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
         self.title, self.scheme, self.weights = title, scheme, weights
-        self.rules: dict[str, Rule] = {}
-        self.designs: dict[str, Design | FrequencyDesign] = {}
-        for name, question in questions.items():
-            if not isinstance(name, str):
-                raise StatementError(f"the name {name!r} of a question is not text", do="name the column")
-            source, self.rules[name] = question if isinstance(question, tuple) else (question, _rule(name, question))
-            if isinstance(source, (Design, FrequencyDesign)):
-                self.designs[name] = source
-        if weights in self.rules:
+        self.questions = {name: _read_question(name, question) for name, question in questions.items()}
+        if weights in self.questions:
             raise StatementError(f"the column {weights!r} of the weights is a question", do="name another column")
-        self.asking = None if scheme == "split" or len(self.rules) == 1 else self._asking()
-        self.stated = None if epsilon is None else Budget(epsilon)
+        self.one_question: OneQuestion | None = None
+        if scheme != "split" and len(self.questions) > 1:
+            self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
+            self._require_fake_data_possible()
+        self.limit = None if epsilon is None else Budget(epsilon)
         self._require_budget()
 
-    def _asking(self) -> Asking:
-        """How the question of a person is drawn."""
-        if self.scheme == "fake_data":
-            for name, rule in self.rules.items():
-                best, why = self.designs.get(name), ""
-                if rule.mechanism.codec.form == "sets":
-                    why = "its reports are sets"
-                elif rule.missing == "leave_out":
-                    why = "its missing answers are left out"
-                elif best is not None and best.workload.names != rule.mechanism.inputs:
-                    why = "its design is for other numbers than frequencies"
-                if why:
-                    do = "draw one question without fake data, or split the budget"
-                    raise StatementError(f"there is no fake data for question {name!r}: {why}", do=do)
-        return Asking(len(self.rules), self.scheme == "fake_data")
+    def _require_fake_data_possible(self) -> None:
+        """Refuse questions to which no fake data can be added, if the scheme adds them."""
+        for name, question in self.questions.items() if self.scheme == "fake_data" else ():
+            source, why = question.source, ""
+            if question.randomizer.codec.form == "sets":
+                why = "its reports are sets"
+            elif question.missing == "leave_out":
+                why = "its missing answers are left out"
+            elif isinstance(source, Design) and source.workload.names != question.inputs:
+                why = "its design is for other numbers than frequencies"
+            if why:
+                do = "draw one question without fake data, or split the budget"
+                raise StatementError(f"there is no fake data for question {name!r}: {why}", do=do)
 
     def _require_budget(self) -> None:
-        """Refuse questions that take more than the stated budget, exactly."""
-        if self.stated is None:
-            return
-        if not self.odds <= self.stated.enclosure()[0]:
+        """Refuse questions that need more than the largest budget, in exact arithmetic."""
+        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:
             parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.stated!r} stated ({parts})"
-            raise StatementError(what, do="state a larger budget, or smaller ones for the questions")
+            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
+            raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a survey that is stated in TOML, and find the best mechanism for each question.
+        """Read a survey in TOML, and find the best mechanism for each question.
 
         Raises
         ------
@@ -148,79 +139,83 @@ class Survey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read what `save` or ``ldpopt survey solve`` wrote.
+        """Read a file of `save` or ``ldpopt survey solve``.
 
         Raises
         ------
         ModelFileError
-            If the file is missing, no survey, or was changed.
+            If the file is missing, does not contain a survey, or was changed.
         """
-        from ldpopt.surveys.files import load
-
-        return load(path, cls)
+        return read_survey_file(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write questions, mechanisms and budgets as JSON; atomic.
 
         Raises
         ------
-        MechanismError
+        StatementError
             If a label is neither text nor a number nor a tuple of them.
         ModelFileError
             If the file cannot be written.
         """
-        from ldpopt.surveys.files import save
-
-        save(self, path)
+        write_survey_file(self, path)
 
     def __repr__(self) -> str:
         """Questions and budget."""
-        return f"Survey({', '.join(self.rules)}: epsilon {self.epsilon:.6g}{self._told()})"
-
-    def _told(self) -> str:
-        return "" if self.asking is None else f", {self.scheme}"
+        scheme = "" if self.one_question is None else f", {self.scheme}"
+        return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
 
     @cached_property
     def epsilon(self) -> float:
-        """Budget in nats of a person: the audited ones of all questions added up, or the largest if one is asked."""
-        return budget_of_person(self.budgets.values(), self.asking)
+        """Audited budget of a person in nats: the sum over the questions, or the largest if one is drawn."""
+        return epsilon_of_person(self.budgets.values(), self.one_question)
 
     @cached_property
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly; perhaps infinite."""
-        each = [rule.mechanism.odds for rule in self.rules.values()]
+        each = [question.randomizer.odds for question in self.questions.values()]
         if any(ratio is None for ratio in each):
             return math.inf
         found = [ratio for ratio in each if ratio is not None]
-        return math.prod(found) if self.asking is None else max(found)
+        return math.prod(found) if self.one_question is None else max(found)
 
     @cached_property
     def budgets(self) -> dict[str, float]:
-        """Audited epsilon of each question; infinite where a mechanism is not pure."""
-        return {name: rule.budget for name, rule in self.rules.items()}
+        """Audited epsilon of each question; infinite if its mechanism is not private for any epsilon."""
+        return {name: question.epsilon for name, question in self.questions.items()}
 
     @cached_property
-    def laws(self) -> dict[str, Any]:
-        """What the reports in each column are drawn by: with fake data not the mechanism of the question alone."""
-        drawn: dict[str, Any] = {name: rule.mechanism for name, rule in self.rules.items()}
-        return drawn if self.asking is None else {name: self.asking.law(one) for name, one in drawn.items()}
+    def randomizers(self) -> dict[str, Any]:
+        """What draws the reports of each column: with fake data, a mixture of the mechanism and random reports."""
+        drawn: dict[str, Any] = {name: question.randomizer for name, question in self.questions.items()}
+        one = self.one_question
+        return drawn if one is None else {name: one.randomizer(each) for name, each in drawn.items()}
+
+    @property
+    def sources(self) -> dict[str, Any]:
+        """The mechanism or design by which each question is estimated; with fake data always a mechanism."""
+        has_fake_data = self.one_question is not None and self.one_question.fake_data
+        return {
+            name: self.randomizers[name] if has_fake_data or not _is_design(question.source) else question.source
+            for name, question in self.questions.items()
+        }
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Questions of which the reports show who did not answer."""
-        return tuple(name for name, rule in self.rules.items() if rule.missing == "leave_out")
+        """Questions whose reports show who did not answer."""
+        return tuple(name for name, question in self.questions.items() if question.missing == "leave_out")
 
     @property
     def columns(self) -> dict[str, tuple[ReportSource, Missing]]:
-        """What is counted in each column; a question that a person was not asked has no report there."""
-        all_asked = self.asking is None or self.asking.fake
+        """What drew each column, and how missing reports are treated: left out if not all questions are drawn."""
+        has_all_reports = self.one_question is None or self.one_question.fake_data
         return {
-            name: (source_of(self.laws[name], name), rule.missing if all_asked else "leave_out")
-            for name, rule in self.rules.items()
+            name: (source_of(self.randomizers[name], name), question.missing if has_all_reports else "leave_out")
+            for name, question in self.questions.items()
         }
 
     def precision(self, name: str, *, confidence: float = 0.95, prior: Any = None) -> Precision:
-        """Variance of what one person contributes to each number of a question; `Precision` plans a sample from it.
+        """Variance of one person's contribution to each number of a question; `Precision` plans a sample from it.
 
         Parameters
         ----------
@@ -231,12 +226,10 @@ class Survey:
         prior : array_like or mapping, optional
             A guess of the distribution of answers; default: for each number the worst one.
         """
-        fake = self.asking is not None and self.asking.fake
-        source: Any = self.laws[name] if fake else self.designs.get(name) or self.rules[name].mechanism
-        found = precision(source, confidence=confidence, prior=prior)
-        if self.asking is None or fake:
+        found = precision(self.sources[name], confidence=confidence, prior=prior)
+        if self.one_question is None or self.one_question.fake_data:
             return found
-        return Precision(found.names, found.variances * self.asking.questions, found.quantile)
+        return Precision(found.names, found.variances * self.one_question.count, found.quantile)
 
     def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None, again: bool = False) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
@@ -253,7 +246,7 @@ class Survey:
         id : label, optional
             Column of the ids, with ``key``.
         again : bool
-            Whether columns whose table says that they are reports may be privatized once more; default: ``False``.
+            Whether columns that are reports already may be privatized once more; default: ``False``.
 
         Returns
         -------
@@ -263,9 +256,9 @@ class Survey:
         Raises
         ------
         StatementError
-            If a column is not there, an entry is no answer, or an answer is missing and must not be.
+            If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
-        return privatize_frame(table, self.rules, rng, Keyed.read(key, id, rng), self.asking, again)
+        return privatize_frame(table, self.questions, rng, Keyed.read(key, id, rng), self.one_question, again)
 
     def privatize_file(
         self,
@@ -281,15 +274,21 @@ class Survey:
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of rows.
 
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
-        arguments. A column that is a report already, as its file says, is refused unless ``again`` is stated.
+        arguments. A column that has reports already, by the origin of its file, is refused unless ``again`` is true.
         """
-        keyed = Keyed.read(key, id, rng)
-        how: dict[str, Any] = {"keep": self.kept(keep), "rng": rng, "keyed": keyed, "asking": self.asking}
-        how["again"] = again
-        return privatize_file(source, target, self.rules, **how)
+        return privatize_file(
+            source,
+            target,
+            self.questions,
+            keep=self.kept(keep),
+            rng=rng,
+            keyed=Keyed.read(key, id, rng),
+            one_question=self.one_question,
+            again=again,
+        )
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
-        """Columns that files of reports have besides the questions, unprotected: those asked for, and the weights."""
+        """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
         return (*keep, *(() if self.weights is None or self.weights in keep else (self.weights,)))
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
@@ -298,19 +297,19 @@ class Survey:
         Parameters
         ----------
         table : dataframe, or path of a CSV or Parquet file
-            What `privatize` gave.
+            Reports, as `privatize` returned or wrote them.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
 
         Raises
         ------
         StatementError
-            If a column is not there, or an entry is no report of its question.
+            If a column is not there, or an entry is not a report of its question.
         """
         weights = self.weights if weights is None else weights
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
-                raise StatementError("weights of a file are a column of it", do="state weights= by name")
+                raise StatementError("weights of a file are a column of it", do="pass weights= by name")
             return count_file(os.fspath(table), self.columns, weights)
         return {
             name: Counts.of(source, table, column=name, weights=weights, missing=missing)
@@ -336,7 +335,7 @@ class Survey:
         Returns
         -------
         dict name -> Estimate
-            Among those who answered, where missing answers are left out.
+            If missing answers are left out, among those who answered.
 
         Raises
         ------
@@ -346,39 +345,45 @@ class Survey:
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
             name: self.estimate_question(name, counts[name], confidence, simultaneous=simultaneous)
-            for name in self.rules
+            for name in self.questions
         }
 
     def estimate_question(
         self, name: str, counts: Counts, confidence: float = 0.95, *, simultaneous: bool = False
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        best = self.designs.get(name)
-        if best is None or (self.asking is not None and self.asking.fake):
-            return estimate_frequencies(self.laws[name], counts, confidence=confidence, simultaneous=simultaneous)
-        return best.estimate(counts, confidence, simultaneous=simultaneous)
+        source = self.sources[name]
+        if isinstance(source, Mechanism):
+            return estimate_frequencies(source, counts, confidence=confidence, simultaneous=simultaneous)
+        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous)
+        return found
 
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:
-        """Counts of each question, checked to be of its mechanism."""
+        """Return counts of each question after checking that they are of its mechanism."""
         for name in counts:
-            if name not in self.rules:
-                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.rules))
-        for name, law in self.laws.items():
+            if name not in self.questions:
+                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.questions))
+        for name, randomizer in self.randomizers.items():
             if not isinstance(counts.get(name), Counts):
-                raise StatementError(f"there are no counts of question {name!r}", do="pass what survey.count gave")
-            counts[name].require(law.digest)
+                raise StatementError(f"there are no counts of question {name!r}", do="pass what survey.count returned")
+            counts[name].require(randomizer.digest)
         return dict(counts)
 
 
-def _rule(name: str, question: Any) -> Rule:
-    """How a question is asked."""
-    if isinstance(question, Rule):
-        return question
-    if isinstance(question, Problem):
-        question = solve(question)
-    found = question.law if isinstance(question, ReportSource) else getattr(question, "mechanism", question)
-    if not isinstance(found, (Mechanism, ReportSource)):
-        what = f"question {name!r} is a {type(question).__name__}"
-        raise StatementError(what, do="pass a mechanism, a design, a problem or a Rule")
-    law: Any = found
-    return Rule(law)
+def _is_design(source: Any) -> bool:
+    return isinstance(source, (Design, FrequencyDesign))
+
+
+def _read_question(name: Any, given: Any) -> Question:
+    """Return the question of a mechanism, design, problem, or anything that has a mechanism."""
+    if not isinstance(name, str):
+        raise StatementError(f"the name {name!r} of a question is not text", do="name the column")
+    if isinstance(given, Question):
+        return given
+    source = solve(given) if isinstance(given, Problem) else given
+    if not _is_design(source) and not isinstance(source, Mechanism):
+        source = getattr(source, "mechanism", None)
+    if source is None:
+        what = f"question {name!r} is a {type(given).__name__}"
+        raise StatementError(what, do="pass a mechanism, a design, a problem or a Question")
+    return Question(source)

@@ -9,29 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from ldpopt.auditing.audits import Audit, audit_by
+from ldpopt.auditing.audits import Audit
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy.answers import (
-    alphabet_of,
-    check_alphabet,
-    is_separated,
-    notes_of,
-    require_notion,
-    rows_of,
-    separated,
-)
-from ldpopt.privacy.notion import is_declared, with_epsilon
-from ldpopt.privacy.tables import plain_fields, read_fields
+from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion, require_notion, with_epsilon
+from ldpopt.privacy.ties import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Status, find
@@ -73,7 +64,8 @@ class _Checked:
         ties = self.problem(self.notion, np.eye(*self.shape)).ties()
         if ties is not None and not ties.is_shared:
             return ties.rows(len(self.outputs))
-        return rows_of(self.notion, self.inputs, len(self.outputs))
+        rows: RowBlock = self.notion.rows(self.inputs, len(self.outputs))
+        return rows
 
     @cached_property
     def gains(self) -> list[Float]:
@@ -90,10 +82,11 @@ class _Checked:
         return float(program.objective @ outcome.point), program.structure.channel(outcome.point)
 
     def audit(self, channel: Float, notion: Any = None) -> Audit:
-        return audit_by(self.notion if notion is None else notion, Mechanism(channel, self.inputs, self.outputs))
+        found: Audit = (notion or self.notion).audit(Mechanism(channel, self.inputs, self.outputs))
+        return found
 
 
-class _NoPrivacy:
+class _NoPrivacy(Notion):
     """A notion that every channel satisfies."""
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
@@ -123,7 +116,7 @@ def check_notion(
     post_processing : bool
         Whether the notion claims to be closed under post-processing; default: ``False``.
     only : sequence of str, optional
-        Names of some checks: "rows and audit", "tightness", "ties", "events", "table", "certificate",
+        Names of some checks: "results", "rows and audit", "tightness", "ties", "events", "table", "certificate",
         "post-processing"; default: all.
 
     Raises
@@ -137,12 +130,13 @@ def check_notion(
     >>> check_notion(PureLDP(1.0), post_processing=True)
     """
     require_notion(notion)
-    known = alphabet_of(notion)
-    first = tuple(inputs) if inputs is not None else (0, 1, 2) if known is None else known
+    first = tuple(inputs) if inputs is not None else notion.alphabet or (0, 1, 2)
     checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
     usual = [name for name in _CHECKS if post_processing or name != "post-processing"]
     chosen = usual if only is None else known_checks(only, _CHECKS)
-    failures = [failure for title in chosen if (failure := _failure(title, checked))]
+    wrong = _failure("results", checked) if "results" in chosen else ""
+    # The other checks use the results.
+    failures = [wrong] if wrong else [failure for title in chosen if (failure := _failure(title, checked))]
     if failures:
         raise AssertionError("\n".join([f"{notion!r} fails {len(failures)} of the checks", *failures]))
 
@@ -161,10 +155,64 @@ def _require(holds: bool, what: str) -> None:
         raise AssertionError(what)
 
 
+def _results(checked: _Checked) -> None:
+    """Every method returns what it should."""
+    notion, (n, m) = checked.notion, checked.shape
+    uniform = Mechanism(np.full((n, m), 1 / m), checked.inputs, checked.outputs)
+    _result(notion, "check", lambda: notion.check(checked.inputs, checked.outputs))
+    notes = _result(notion, "notes", lambda: notion.notes(checked.inputs))
+    is_text = isinstance(notes, tuple) and all(isinstance(note, str) for note in notes)
+    _require(is_text, f"{_shown(notion, 'notes', notes)}, not a tuple of sentences")
+    audit = _result(notion, "audit", lambda: notion.audit(uniform))
+    _require(isinstance(audit, Audit), f"{_shown(notion, 'audit', audit)}, not an Audit")
+    for method in ("ties", "definition"):
+        describe = getattr(notion, method)
+        ties = _result(notion, method, partial(describe, checked.inputs, checked.outputs))
+        if ties is not None or isinstance(notion, TiedNotion):
+            _require_ties(notion, method, ties, n, m)
+    if checked.inputs == checked.outputs:
+        _require_rows(notion, "rows", _result(notion, "rows", lambda: notion.rows(checked.inputs, m)), n, m)
+    if isinstance(notion, SeparableNotion):
+        block = _result(notion, "separate", lambda: notion.separate(uniform.channel, checked.inputs))
+        if block is not None:
+            _require_rows(notion, "separate", block, n, m)
+
+
+def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
+    """Result of a method; an unexpected error is named with class and method."""
+    try:
+        return call()
+    except LdpoptError:
+        raise
+    except Exception as error:
+        what = f"{type(notion).__name__}.{method}() failed: {type(error).__name__}: {error}"
+        raise AssertionError(what) from error
+
+
+def _shown(notion: Notion, method: str, found: Any) -> str:
+    shown = short_repr(found) if isinstance(found, (str, int, float, type(None))) else f"a {type(found).__name__}"
+    return f"{type(notion).__name__}.{method}() returned {shown}"
+
+
+def _require_ties(notion: Notion, method: str, ties: Any, n: int, m: int) -> None:
+    """Require ties of the right size; `Ties` checks the rest itself."""
+    shown = _shown(notion, method, ties)
+    _require(isinstance(ties, Ties), f"{shown}, not Ties")
+    _require(ties.n == n, f"{shown} of {ties.n} inputs, not {n}")
+    if ties.owner is not None:
+        _require(np.shape(ties.owner) == (m,), f"{shown} with {np.size(ties.owner)} owners for {m} outputs")
+
+
+def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> None:
+    """Require rows over the entries of a channel of the right shape."""
+    shown = _shown(notion, method, block)
+    _require(isinstance(block, RowBlock), f"{shown}, not a RowBlock")
+    wrong = block.fault(n, m)
+    _require(not wrong, f"{shown}: {wrong}")
+
+
 def _rows_and_audit(checked: _Checked) -> None:
     """Rows and audit agree on which channels are private."""
-    check_alphabet(checked.notion, checked.inputs, checked.outputs)
-    notes_of(checked.notion, checked.inputs)
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
@@ -215,7 +263,7 @@ def _ties(checked: _Checked) -> None:
         value, _ = checked.best(gain, ties.rows(m))
         found = {"definition()": checked.best(gain, definition.rows(m))[0]}
         if not ties.is_shared and checked.inputs == checked.outputs:
-            found["rows()"] = checked.best(gain, rows_of(checked.notion, checked.inputs, m))[0]
+            found["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
         if ties.is_compact:
             program = formulate(problem, "compact")
             point = find("highs").solve(program).point
@@ -228,39 +276,39 @@ def _ties(checked: _Checked) -> None:
 
 def _events(checked: _Checked) -> None:
     """``separate`` finds violated rows if and only if there are any."""
-    if not is_separated(checked.notion):
+    if not checked.notion.is_separated:
         return
     n, m = checked.shape
     truth = 0.99 * np.eye(n, m) + 0.01 / m
     truth /= truth.sum(axis=1, keepdims=True)
     private = solve(checked.problem(checked.notion, checked.gains[0])).mechanism.channel
     if checked.audit(truth).verdict == "violated":
-        block = separated(checked.notion, truth, checked.inputs)
+        block = checked.notion.separate(truth, checked.inputs)
         if block is None:
             raise AssertionError(
                 "separate() finds no row that the identity channel violates, but audit() finds a violation"
             )
         least = float(block.violation(truth).min())
         _require(least > 0, "separate() returned a row that the channel does not violate")
-    block = separated(checked.notion, private, checked.inputs)
+    block = checked.notion.separate(private, checked.inputs)
     worst = 0.0 if block is None else float(block.violation(private).max())
     _require(worst <= TOLERANCE, f"separate() returns a row that a private channel violates by {worst:.3g}")
 
 
 def _table(checked: _Checked) -> None:
-    """The stated table, written as JSON and read again, gives the same notion."""
+    """The notion's table, written as JSON and read again, gives the same notion."""
     notion, kind = checked.notion, type(checked.notion)
-    if not is_declared(notion) and not is_dataclass(notion):
+    if not is_dataclass(notion) and kind.to_plain is Notion.to_plain:
         return
-    stated = notion.stated(checked.inputs) if is_declared(notion) else plain_fields(notion)
-    _require(isinstance(stated, dict), f"stated() returned {type(stated).__name__}, not a dict")
+    plain = notion.to_plain(checked.inputs)
+    _require(isinstance(plain, dict), f"to_plain() returned {type(plain).__name__}, not a dict")
     try:
-        table = json.loads(json.dumps(stated, allow_nan=False))
+        table = json.loads(json.dumps(plain, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"stated() returned a value that JSON cannot hold: {error}") from None
-    _require(table == stated, f"stated() returned values that change in JSON: {stated}")
-    again = kind.from_stated(table, checked.inputs) if is_declared(notion) else read_fields(kind, table)
-    _require(type(again) is kind, f"from_stated() returned a {type(again).__name__}")
+        raise AssertionError(f"to_plain() returned a value that JSON cannot hold: {error}") from None
+    _require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
+    again = kind.from_plain(table, checked.inputs)
+    _require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
     rows = _Checked(again, checked.inputs, checked.outputs).rows
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
@@ -289,6 +337,7 @@ def _post_processing(checked: _Checked) -> None:
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {
+    "results": _results,
     "rows and audit": _rows_and_audit,
     "tightness": _tightness,
     "ties": _ties,

@@ -30,7 +30,7 @@ SOLVERS = {
 }
 
 
-class Scipy:
+class Scipy(solvers.Solver):
     """A plug-in: scipy's linprog, which knows one-sided rows only and minimises."""
 
     name = "scipy"
@@ -109,7 +109,7 @@ def test_a_time_limit_is_a_positive_number(limit):
         lo.solve(lo.Problem([1.0], "identity", lo.PureLDP(1)), time_limit=limit)
 
 
-class Faulty:
+class Faulty(solvers.Solver):
     """HiGHS with one fault."""
 
     name = "faulty"
@@ -173,7 +173,7 @@ def test_the_suite_catches_a_fault(solver, words):
 
 
 @dataclass(frozen=True)
-class Additive:
+class Additive(lo.privacy.Notion):
     """A notion with nothing but rows and an audit: no probability differs by more than ``gap`` between answers."""
 
     gap: float
@@ -210,9 +210,3 @@ def test_a_notion_of_ones_own_survives_a_rough_solver():
     one, other = (lo.solve(problem, solver=name) for name in ("highs", "cbc"))
     assert other.mechanism.audit(problem.privacy).verdict == "certified"
     assert one.value == pytest.approx(other.value, abs=1e-7)
-
-
-def test_installed_notions_are_found(monkeypatch):
-    point = types.SimpleNamespace(name="additive", load=lambda: Additive)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
-    assert lo.privacy.installed() == {"additive": Additive}

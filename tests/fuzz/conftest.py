@@ -1,14 +1,10 @@
-"""What every fuzz test asks: a right answer or a clean refusal, within two seconds of processor time."""
+"""Every fuzz test expects an answer or a clean refusal, within two seconds of processor time."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,32 +16,14 @@ from ldpopt.errors import LdpoptError
 SECONDS = seconds(2.0)
 
 
-@dataclass
-class Tally:
-    """What became of the calls of one test."""
-
-    calls: int = 0
-    refused: int = 0
-    slowest: float = 0.0
-
-
-TALLY: dict[str, Tally] = {}
-
-
-def pytest_sessionfinish() -> None:
-    """Hand the figures to benchmarks/fuzz.py, if that asks for them."""
-    if target := os.environ.get("LDPOPT_FUZZ_TALLY"):
-        Path(target).write_text(json.dumps({name: asdict(tally) for name, tally in TALLY.items()}))
-
-
 class HangError(BaseException):
-    """Nothing that catches exceptions catches this one."""
+    """Not an `Exception`, so that no handler of the library catches it."""
 
 
 def answers_or_refuses(call: Callable[[], Any]) -> Any:
-    """The call's answer, or None where it refused cleanly; anything else it raises is a finding.
+    """Return the answer of a call, or None if it is refused cleanly; any other exception is a fault.
 
-    The machine pretends to have 1 GiB of memory, so that what is too large is refused and not tried.
+    The machine seems to have 1 GiB of memory, so that too large problems are refused and not tried.
     """
 
     def stop(_: int, frame: Any) -> None:
@@ -55,20 +33,16 @@ def answers_or_refuses(call: Callable[[], Any]) -> Any:
 
     memory = os.sysconf
     os.sysconf = lambda name: 2**18 if name == "SC_PHYS_PAGES" else memory(name)
-    tally = TALLY.setdefault(os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split()[0], Tally())
-    began, tally.calls = time.process_time(), tally.calls + 1
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, 0.1)
     try:
         return call()
     except LdpoptError as error:
         refusal = error
-        tally.refused += 1
     finally:
         os.sysconf = memory
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         signal.signal(signal.SIGVTALRM, before)
-        tally.slowest = max(tally.slowest, time.process_time() - began)
     assert refusal.what.strip()
     assert "\n" not in refusal.one_line
     assert "Traceback" not in str(refusal)

@@ -1,10 +1,16 @@
-"""No circles among files, and what proves imports nothing that searches; imports inside functions included."""
+"""Imports between files: no circles, and trusted packages import nothing that searches for an optimum.
+
+Imports inside functions count; imports for type checkers only do not.
+"""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
+import pytest
+
+from builders import load_script
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -13,7 +19,7 @@ FILES = {
 }
 
 
-def imports(node: ast.AST) -> Iterator[str]:
+def imported_names(node: ast.AST) -> Iterator[str]:
     """Names that are imported anywhere below a node, except for type checkers."""
     if isinstance(node, ast.ImportFrom) and node.module:
         names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -22,25 +28,32 @@ def imports(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
     for child in node.orelse if is_for_types else ast.iter_child_nodes(node):
-        yield from imports(child)
+        yield from imported_names(child)
 
 
-def house() -> nx.DiGraph:
-    """An arrow from each file to those that it imports."""
+@pytest.fixture(scope="module")
+def imports() -> nx.DiGraph:
+    """An arrow from each file of the package to each file that it imports."""
     graph = nx.DiGraph()
+    graph.add_nodes_from(FILES)
     for name, file in FILES.items():
-        graph.add_node(name)
-        used = set(imports(ast.parse(file.read_text()))) & set(FILES) - {name}
+        used = set(imported_names(ast.parse(file.read_text(encoding="utf-8")))) & set(FILES) - {name}
         graph.add_edges_from((name, other) for other in used)
     return graph
 
 
-def test_files_import_each_other_in_no_circle() -> None:
-    circles = [sorted(part) for part in nx.strongly_connected_components(house()) if len(part) > 1]
-    assert not circles
+def test_there_is_no_circle_of_files(imports: nx.DiGraph) -> None:
+    assert [sorted(part) for part in nx.strongly_connected_components(imports) if len(part) > 1] == []
 
 
-def test_what_proves_imports_nothing_that_searches() -> None:
+def test_trusted_packages_import_nothing_that_searches(imports: nx.DiGraph) -> None:
     trusted, searching = {"certificate", "auditing", "privacy"}, {"solvers", "solving", "designing"}
-    rooms = [[name.split(".")[1] for name in pair] for pair in house().edges if all("." in name for name in pair)]
-    assert not [pair for pair in rooms if pair[0] in trusted and pair[1] in searching]
+    packages = [[name.split(".")[1] for name in pair] for pair in imports.edges if all("." in name for name in pair)]
+    assert not [pair for pair in packages if pair[0] in trusted and pair[1] in searching]
+
+
+def test_the_picture_of_the_packages_is_that_of_the_import_contract() -> None:
+    script = load_script(ROOT / "docs" / "packages.py")
+    assert (ROOT / "docs" / "packages.svg").read_text(encoding="utf-8") == script.drawing(), (
+        "run python docs/packages.py"
+    )

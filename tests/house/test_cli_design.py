@@ -142,7 +142,7 @@ def test_check_tells_the_facts_of_a_workload(folder: Path) -> None:
     assert workload["plan"][0]["method"] == "column generation"
     Path("models").mkdir()
     Path("models/survey.toml").write_text(Path("survey.toml").read_text())
-    assert "3 numbers of 3" in good("models", "models")
+    assert "3 of 3" in good("models", "models")
     assert record("models", "models")["models"][0]["numbers"] == 3
 
 

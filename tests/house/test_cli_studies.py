@@ -67,7 +67,7 @@ def test_models_are_solved_over_budgets_and_deltas() -> None:
 def test_what_has_no_prior_is_drawn_alike_and_said() -> None:
     result = run_cli("simulate", "coin.json", "worst_case.toml", "--people", "100", "--repeats", "2")
     assert result.exit_code == 0
-    assert result.stderr.count("no prior is stated") == 2
+    assert result.stderr.count("no prior is given") == 2
     assert "worst_case" in result.stdout
 
 
@@ -99,14 +99,14 @@ def test_protocols_are_compared_as_in_python() -> None:
         ("simulate coin.json --people 10 --prior no=1,no=2,yes=1", "'no' has two weights"),
         ("simulate coin.json --people 10 --prior no=1,maybe=1", "names 'maybe'"),
         ("simulate coin.json coin.json --people 10", "two models are called 'coin'"),
-        ("simulate coin.json --people 10 -j 2 --dask tcp://x:1", "state one of them"),
+        ("simulate coin.json --people 10 -j 2 --dask tcp://x:1", "give one of them"),
         ("simulate coin.json --people 10 --dask nowhere", "no scheduler of Dask answers"),
         ("experiment hours.csv -c hours --range 0:50 --people 9 --epsilon 1", "row 53"),
         ("experiment hours.csv -c hours --range 50 --people 9 --epsilon 1", "is not a range of answers"),
         ("experiment hours.csv -c hours --range 9:1 --people 9 --epsilon 1", "is empty"),
         ("experiment hours.csv -c hours --range 0:inf --people 9 --epsilon 1", "is infinite"),
         ("experiment hours.csv -c hours --range -1e308:1e308 --people 9 --epsilon 1", "is infinite"),
-        ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is stated twice"),
+        ("experiment hours.csv -c hours -c hours --range 0:60 --people 9 --epsilon 1", "'hours' is named twice"),
         ("experiment hours.csv -c hours --range 0:60 --people 1e15 --epsilon 1", "do: take fewer people"),
         ("experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1", "the answer is not a number"),
         ("experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1", "did you mean 'hours'"),

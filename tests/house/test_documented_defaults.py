@@ -1,4 +1,4 @@
-"""What docstrings say of parameters is what the code does: names, defaults and choices."""
+"""Docstrings agree with signatures: names of parameters, defaults and choices."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-import pytest
 
 import ldpopt
 
 ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : (?P<kind>.*))?$")
 DEFAULT = re.compile(r"[Dd]efault: ((?:``[^`]+``(?: and )?)+)")
 
+Entries = dict[str, tuple[str, str]]
 
-def documented(text: str) -> dict[str, tuple[str, str]]:
+
+def documented(text: str) -> Entries:
     """Type and description of every parameter of a numpydoc docstring."""
     found = re.search(r"\nParameters\n-+\n(.*?)(?:\n\n\w[^\n]*\n---|\Z)", inspect.cleandoc(text), re.S)
-    entries: dict[str, tuple[str, str]] = {}
+    entries: Entries = {}
     names: list[str] = []
     for line in found.group(1).split("\n") if found else []:
         if line and not line[0].isspace():
@@ -34,8 +34,8 @@ def documented(text: str) -> dict[str, tuple[str, str]]:
     return entries
 
 
-def public() -> Iterator[tuple[str, Any, Any]]:
-    """Name, object and module of everything public that can be called."""
+def callables() -> Iterator[tuple[str, Callable[..., Any], Any]]:
+    """Name, object and module of each function, class and method whose name has no underscore in front."""
     for info in pkgutil.walk_packages(ldpopt.__path__, "ldpopt."):
         if info.name.startswith(("ldpopt.cli", "ldpopt.__main__")):
             continue
@@ -43,56 +43,65 @@ def public() -> Iterator[tuple[str, Any, Any]]:
         for name, value in vars(module).items():
             if name.startswith("_") or getattr(value, "__module__", "") != info.name:
                 continue
-            if inspect.isclass(value):
+            if inspect.isclass(value) or inspect.isfunction(value):
                 yield f"{info.name}.{name}", value, module
-                for inner, method in vars(value).items():
-                    plain = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
-                    if inspect.isfunction(plain) and not inner.startswith("_"):
-                        yield f"{info.name}.{name}.{inner}", plain, module
-            elif inspect.isfunction(value):
-                yield f"{info.name}.{name}", value, module
+            for inner, method in vars(value).items() if inspect.isclass(value) else ():
+                function = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
+                if inspect.isfunction(function) and not inner.startswith("_"):
+                    yield f"{info.name}.{name}.{inner}", function, module
 
 
-CASES = [pytest.param(value, module, id=name) for name, value, module in public() if documented(value.__doc__ or "")]
-
-
-def stated_default(kind: str, text: str, place: int, module: Any) -> Any:
-    """The value that a docstring states as default, or the empty signature where it states none."""
-    found = DEFAULT.search(text)
-    if not found:
-        return inspect.Parameter.empty
-    values = re.findall(r"``([^`]+)``", found.group(1))
-    return eval(values[min(place, len(values) - 1)], {"inf": math.inf} | vars(module))
-
-
-@pytest.mark.parametrize(("call", "module"), CASES)
-def test_documented_defaults_are_those_of_the_code(call, module):
-    signature = inspect.signature(call)
-    entries = documented(call.__doc__)
-    texts: dict[tuple[str, str], int] = {}
+def differences(call: Callable[..., Any], module: Any, entries: Entries) -> Iterator[str]:
+    """What a docstring says otherwise than the signature."""
+    parameters = inspect.signature(call).parameters
+    uses: dict[tuple[str, str], int] = {}  # one entry may name several parameters, and give a default for each
     for name, (kind, text) in entries.items():
-        assert name in signature.parameters, f"{name} is documented but is not a parameter"
-        parameter = signature.parameters[name]
-        place = texts[kind, text] = texts.get((kind, text), -1) + 1
-        if parameter.default is inspect.Parameter.empty:
-            assert "optional" not in kind, f"{name} is documented as optional but must be given"
-            continue
-        if parameter.default is None:
-            assert re.search(r"optional|None|[Dd]efault", f"{kind} {text}"), f"{name} is not documented as optional"
-            continue
-        stated = stated_default(kind, text, place, module)
-        assert stated == parameter.default, f"default of {name}: {parameter.default!r} in the code, {stated} documented"
+        place = uses[kind, text] = uses.get((kind, text), -1) + 1
+        default = parameters[name].default if name in parameters else None
+        given = re.findall(r"``([^`]+)``", found.group(1)) if (found := DEFAULT.search(text)) else []
+        if name not in parameters:
+            yield f"{name} is documented but is not a parameter"
+        elif default is inspect.Parameter.empty:
+            if "optional" in kind:
+                yield f"{name} is documented as optional but is required"
+        elif default is None:
+            if not re.search(r"optional|None|[Dd]efault", f"{kind} {text}"):
+                yield f"{name} is not documented as optional"
+        elif not given or eval(given[min(place, len(given) - 1)], {"inf": math.inf} | vars(module)) != default:
+            yield f"{name} has the default {default!r}, documented: {given or 'none'}"
 
 
-@pytest.mark.parametrize(("call", "module"), CASES)
-def test_documented_choices_are_those_of_the_code(call, module):
-    function = call.__init__ if inspect.isclass(call) and "__init__" in vars(call) else call
-    hints = {}
+def wrong_choices(call: Callable[..., Any], module: Any, entries: Entries) -> Iterator[str]:
+    """Parameters whose documented choices, in braces, are not those of the type ``Literal[...]``."""
     try:
-        hints = get_type_hints(function, vars(module))
+        hints = get_type_hints(
+            call.__init__ if inspect.isclass(call) and "__init__" in vars(call) else call, vars(module)
+        )
     except NameError:  # a name that is imported for type checkers only
         return
-    for name, (kind, _) in documented(call.__doc__).items():
+    for name, (kind, _) in entries.items():
         listed = re.match(r"\{(.*?)\}", kind)
-        if listed and get_origin(hints.get(name)) is Literal:
-            assert {eval(choice) for choice in listed.group(1).split(",")} == set(get_args(hints[name])), name
+        if not listed or get_origin(hints.get(name)) is not Literal:
+            continue
+        if {eval(choice) for choice in listed.group(1).split(",")} != set(get_args(hints[name])):
+            yield f"{name} has the choices {get_args(hints[name])}, documented: {kind}"
+
+
+def test_documented_parameters_are_those_of_the_code() -> None:
+    found, wrong = 0, []
+    for place, call, module in callables():
+        if entries := documented(call.__doc__ or ""):
+            found += 1
+            wrong += [f"{place}: {one}" for one in differences(call, module, entries)]
+            wrong += [f"{place}: {one}" for one in wrong_choices(call, module, entries)]
+    assert wrong == []
+    assert found > 200
+
+
+def test_public_functions_document_each_parameter() -> None:
+    holders = [(ldpopt, ldpopt.__all__), (ldpopt.closed_forms, ldpopt.closed_forms.__all__)]
+    functions = [getattr(holder, name) for holder, names in holders for name in names]
+    for function in filter(inspect.isfunction, functions):
+        parameters = inspect.signature(function).parameters.values()
+        names = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+        assert names <= set(documented(function.__doc__ or "")), function.__name__

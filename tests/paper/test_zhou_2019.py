@@ -1,4 +1,7 @@
-"""Zhou, Lu and Wu 2019: their numbers, and the places where the print is wrong."""
+"""Zhou, Lu and Wu 2019: vertices, regions and errata by definition.
+
+`zhou_2019_numbers.py` and `zhou_2019_figures.py` in `examples/papers` compare the printed numbers.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,6 @@ import pytest
 from ldpopt.closed_forms import binary, top_k
 
 THREE = "log(3)"
-
-
-def test_figure_1_vertices():
-    corners = binary([0.5, 0.5], 0.1).vertices
-    expected = [(0, 1), (0.524979, 0.524979), (1, 0), (0.475021, 0.475021)]
-    assert np.round(corners, 6).tolist() == [list(map(float, corner)) for corner in expected]
-
-
-def test_figure_5_vertices():
-    corners = binary([0.5, 0.5], 0.1, 0.2).vertices
-    d, h = 0.619983, 0.380017
-    expected = [(0, 0.8), (0, 1), (0.2, 1), (d, d), (1, 0.2), (1, 0), (0.8, 0), (h, h)]
-    assert np.round(corners, 6) == pytest.approx(np.array(expected), abs=1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
@@ -86,21 +76,6 @@ def test_no_edge_is_optimal_beside_the_boundary():
     assert binary([0.7501, 0.2499], THREE).ties == ("first",)
 
 
-def test_worked_example_of_10_000_people():
-    assert 1 / (math.exp(0.1) + 1) == pytest.approx(0.47502081, abs=5e-9)
-    pure, approximate = binary([0.2, 0.8], 0.1), binary([0.2, 0.8], 0.1, 0.15)
-    assert pure.value == pytest.approx(0.8, abs=1e-12)
-    assert pure.channel.tolist() == [[0, 1], [0, 1]]
-    assert approximate.value == pytest.approx(0.83, abs=1e-12)
-    assert approximate.channel == pytest.approx(np.array([[0.15, 0.85], [0, 1]]))
-    assert 10_000 * 0.2 * approximate.channel[0, 0] == pytest.approx(300)
-
-
-def test_the_open_question_has_an_answer():
-    assert top_k([0.5, 0.3, 0.2], 1.0).value == pytest.approx(0.5848468629, abs=5e-11)
-    assert top_k([0.5, 0.3, 0.2], 1.0, 0.1).value == pytest.approx(0.6263621766, abs=5e-11)
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.15])
 def test_the_n_ary_answer_is_4_and_15_for_two_letters(delta):
     for first in np.linspace(0, 1, 21):
@@ -116,29 +91,8 @@ def test_breakpoints_are_where_the_number_of_members_changes():
         assert top_k([0.5, 0.3, 0.2], math.log(threshold) + 1e-6).k == k
 
 
-def test_erratum_printed_right_hand_side_of_model_2_gives_other_vertices():
-    """Section 3.2.2 prints ``e^eps`` where ``e^eps + delta`` is meant: basis 2 then has p11 = 0, not delta."""
-    alpha, delta = 3.0, 0.2
-    both_tight = np.array([[alpha, 1.0], [1.0, 0.0]])
-    assert np.linalg.solve(both_tight, [alpha, 1.0]) == pytest.approx([1, 0])
-    assert np.linalg.solve(both_tight, [alpha + delta, 1.0]) == pytest.approx([1, delta])
-
-
-def test_erratum_case_2_of_section_4_needs_at_most():
-    """Printed: 1 - pi0 is optimal for ``pi0 >= 1/(e^eps+1)``; at pi0 = 0.9 it is far from it."""
-    assert binary([0.9, 0.1], THREE).value == pytest.approx(0.9)
-    assert binary([0.1, 0.9], THREE).value == pytest.approx(0.9)
-
-
-def test_erratum_delta_does_not_avoid_determinism():
-    """Section 3.3: one row stays deterministic, and the rare report proves the answer."""
-    channel = binary([0.2, 0.8], 0.1, 0.15).channel
-    assert channel[1].tolist() == [0, 1]
-    assert channel[0, 0] > 0
-
-
 def test_erratum_entry_wise_delta_is_weaker_beyond_two_outputs():
-    """Equation (20) bounds single entries: these two rows keep it with delta, yet one event exceeds it (m - 1) fold."""
+    """Equation (20) bounds single entries by delta: for these two rows one event still has (m - 1) times delta."""
     m, alpha, delta = 5, 3.0, 0.1
     first, second = np.append(np.full(m - 1, delta), 1 - (m - 1) * delta), np.eye(m)[-1]
     assert (first - alpha * second).max() <= delta

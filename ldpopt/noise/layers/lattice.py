@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.closed_forms.samplers import Source
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, read_size
 from ldpopt.foundation.rows import Int
-from ldpopt.mechanism.sampling import BITS, bit_source
+from ldpopt.mechanism.exact_draws import TOTAL, Source, geometric_draws, round_decay_up, uniform_below
+from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric
-
-TOTAL = 1 << BITS
 
 MAX_MEAN_LEVEL = 1 << 20
 """Largest average level of a draw; listing the points of a higher layer takes minutes."""
@@ -63,8 +61,7 @@ class LatticeNoise:
 
     def __init__(self, columns: Sequence[Any] | ArrayLike, epsilon: float | str) -> None:
         self.epsilon = Budget(epsilon)
-        # The probability b of a coin is rounded up, so that 1 / b <= e**epsilon for the real number.
-        self._decay_numerator = -int(-TOTAL / self.epsilon.enclosure()[0] // 1)
+        self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
             raise StatementError(f"epsilon = {self.epsilon!r} is too small: the noise would not be finite")
         self.words = WordMetric(columns)
@@ -80,7 +77,7 @@ class LatticeNoise:
         return self.words.dimension
 
     def size(self, number: int) -> int:
-        """Number of points of a layer; in the tail by its polynomial."""
+        """Return the number of points of a layer; in the tail by its polynomial."""
         past = number - self.tail.start
         if past < 0:
             return self.words.size(number)
@@ -118,7 +115,7 @@ class LatticeNoise:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
-        """Probability of each lattice point.
+        """Return the probability of each lattice point.
 
         Parameters
         ----------
@@ -185,7 +182,7 @@ class LatticeNoise:
                     f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
                 )
             here = np.flatnonzero(levels == level)
-            drawn[here] = points[_uniform_below(np.full(len(here), len(points)), source)]
+            drawn[here] = points[uniform_below(len(points), len(here), source)]
         return drawn[:, 0] if self.dimension == 1 else drawn
 
     @cached_property
@@ -195,28 +192,15 @@ class LatticeNoise:
         return int(max(*heads, self.tail.sizes[-1]))
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
-        levels = np.zeros(size, dtype=np.int64)
-        for _ in range(self.dimension):
-            alive = np.arange(size)
-            while len(alive):
-                alive = alive[source(len(alive)) < np.uint64(self._decay_numerator)]
-                levels[alive] += 1
+        draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))
+        levels = np.sum(list(draws), axis=0)
         bounds = self._acceptance_bound * (levels + 1) ** (self.dimension - 1)
-        numbers, place = np.unique(levels, return_inverse=True)
+        numbers, index = np.unique(levels, return_inverse=True)
         sizes = np.array([self.size(int(t)) for t in numbers], dtype=np.int64)
-        return levels, _uniform_below(bounds, source) < sizes[place]
+        return levels, uniform_below(bounds, size, source) < sizes[index]
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
         x, rest = np.exp(-float(self.epsilon)), -np.expm1(-float(self.epsilon))
         powers = np.exp(-float(self.epsilon) * np.arange(len(head)))
         tail = sum(float(d) * x**k / rest ** (k + 1) for k, d in enumerate(differences))
         return float(powers @ np.array(head, dtype=float) + np.exp(-float(self.epsilon) * len(head)) * tail)
-
-
-def _uniform_below(bounds: Int, source: Source) -> Int:
-    """Exactly uniform integers ``0 .. bound-1``, one per bound; words above the last full multiple are redrawn."""
-    limits = TOTAL - TOTAL % bounds
-    words = source(len(bounds)).astype(np.int64)
-    while len(late := np.flatnonzero(words >= limits)):
-        words[late] = source(len(late)).astype(np.int64)
-    return np.asarray(words % bounds)

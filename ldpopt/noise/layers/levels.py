@@ -24,7 +24,7 @@ MAX_DIGITS = 5000
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """What `optimal_levels` found.
+    """Result of `optimal_levels`.
 
     Attributes
     ----------
@@ -110,23 +110,23 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     with localcontext() as context:
         # Increasing levels multiply rounding errors by e**(epsilon T): the precision is raised by as many digits.
         context.prec = min(40 + int(0.9 * float(budget) * len(m)), MAX_DIGITS)
-        exact = _DecimalLayers(_decimals(m), _decimals(q), _exp_epsilon(budget))
+        exact = _DecimalLayers(list(map(Decimal, m.tolist())), list(map(Decimal, q.tolist())), _exp_epsilon(budget))
         levels, best = down, exact.ratio(down)
         descending = best
         for _ in range(MAX_ITERATIONS):
             trial = exact.best_walk(best)
-            reached = exact.ratio(trial)
-            if reached >= best * (1 - Decimal(10) ** -30):
+            value = exact.ratio(trial)
+            if value >= best * (1 - Decimal(10) ** -30):
                 break
-            levels, best = trial, reached
+            levels, best = trial, value
     program = charnes_cooper(m, q, budget, levels)
     outcome = solvers.find(solver).solve(program)
     if outcome.status is not solvers.Status.OPTIMAL or outcome.point is None:
         raise LimitReachedError(f"the solver ended with {outcome.raw_status!r}", do="try another solver")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         means = np.where(m > 0, q / m, np.nan)
-    seen = float(program.objective @ outcome.point)
-    return Levels(frozen(levels), float(best), float(descending), seen, frozen(means))
+    program_value = float(program.objective @ outcome.point)
+    return Levels(frozen(levels), float(best), float(descending), program_value, frozen(means))
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ class _DecimalLayers:
     growth: Decimal
 
     def ratio(self, levels: Int) -> Decimal:
-        """Expected loss at given levels."""
+        """Return the expected loss at given levels."""
         weights = [self.growth ** int(z) for z in levels]
         total = sum((u * q for u, q in zip(weights, self.moments, strict=True)), Decimal(0))
         return total / sum((u * m for u, m in zip(weights, self.measures, strict=True)), Decimal(0))
 
     def best_walk(self, value: Decimal) -> Int:
-        """Best levels for the costs ``q - value m``: down before a tail of positive cost, else up."""
+        """Return the best levels for the costs ``q - value m``: down before a tail of positive cost, else up."""
         rest, steps = Decimal(0), []
         for m, q in zip(self.measures[::-1], self.moments[::-1], strict=True):
             steps.append(-1 if rest >= 0 else 1)
@@ -218,12 +218,8 @@ def charnes_cooper(
     )
 
 
-def _decimals(values: Float) -> list[Decimal]:
-    return [Decimal(float(value)) for value in values]
-
-
 def _exp_epsilon(budget: Budget) -> Decimal:
-    """``e**epsilon``, exact if epsilon was stated as a logarithm."""
+    """Return ``e**epsilon``, exact if epsilon was given as a logarithm."""
     if budget.ratio is not None:
         return Decimal(budget.ratio.numerator) / Decimal(budget.ratio.denominator)
     assert budget.nats is not None

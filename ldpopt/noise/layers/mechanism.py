@@ -21,8 +21,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
-from ldpopt.privacy.neighbors import bfs_partition
-from ldpopt.privacy.neighbors.relation import require_undirected
+from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.solving.solve import solve
@@ -55,7 +54,7 @@ class Layered:
     tried : dict
         Value of each repair, or the reason why it failed.
     problem : Problem
-        The problem that `optimum` refers to.
+        The problem of which `optimum` is the value.
     """
 
     mechanism: Mechanism
@@ -69,7 +68,7 @@ class Layered:
 
     @cached_property
     def optimum(self) -> float:
-        """Value of the best private mechanism of all, by the linear program; solved on first use."""
+        """Value of the best private mechanism, by the linear program; solved on first use."""
         return solve(self.problem).value
 
     @property
@@ -153,18 +152,18 @@ def bfs_mechanism(
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 all reports have the same distribution", do="state epsilon > 0")
     inputs, outputs, levels = level_matrix(graph, value)
-    worth = Utility(levels.astype(float), "loss") if utility is None else resolve(utility, inputs, outputs)
+    loss = Utility(levels.astype(float), "loss") if utility is None else resolve(utility, inputs, outputs)
     weights = np.full(len(inputs), 1 / len(inputs)) if prior is None else prior
-    problem = Problem(weights, worth, privacy, inputs=inputs, outputs=outputs)
+    problem = Problem(weights, loss, privacy, inputs=inputs, outputs=outputs)
     case = RepairInput(problem, levels, EdgeLoss.of(levels, privacy.ties(inputs).pairs()), value)
     if repair == "best":
         name, mechanism, tried = _best_repair(case)
-        reached = mechanism.expected(problem.prior, worth)
+        expected = mechanism.expected(problem.prior, loss)
     else:
-        name, mechanism, reached = repair, *_repaired(case, repair)
-        tried = {name: reached}
+        name, mechanism, expected = repair, *_repaired(case, repair)
+        tried = {name: expected}
     sums = np.exp(case.edges.log_sums(case.budget))
-    return Layered(mechanism, name, reached, frozen(sums), case.edges.loss(case.budget), levels, tried, problem)
+    return Layered(mechanism, name, expected, frozen(sums), case.edges.loss(case.budget), levels, tried, problem)
 
 
 def _repaired(case: RepairInput, name: str) -> tuple[Mechanism, float]:
@@ -182,13 +181,13 @@ def _best_repair(case: RepairInput) -> tuple[str, Mechanism, dict[str, float | s
     tried: dict[str, float | str] = {}
     for name in REPAIRS:
         try:
-            mechanism, reached = _repaired(case, name)
+            mechanism, value = _repaired(case, name)
         except (PrivacyViolationError, NoSolutionError, NotRepresentableError) as reason:
             tried[name] = reason.what
             continue
-        tried[name] = reached
-        if best is None or sign * reached > best[0] + 1e-9 * abs(best[0]):
-            best = sign * reached, name, mechanism
+        tried[name] = value
+        if best is None or sign * value > best[0] + 1e-9 * abs(best[0]):
+            best = sign * value, name, mechanism
     assert best is not None  # repair "budget" always succeeds
     return best[1], best[2], tried
 
@@ -196,7 +195,7 @@ def _best_repair(case: RepairInput) -> tuple[str, Mechanism, dict[str, float | s
 def level_matrix(
     graph: nx.Graph[Any], value: Value | None = None
 ) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...], Int]:
-    """For each node, the number of the layer that contains each value.
+    """Return the number of the layer that contains each value, for each node.
 
     Parameters
     ----------

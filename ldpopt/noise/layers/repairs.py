@@ -1,4 +1,4 @@
-"""Repairs: ways to make weights by layers private on any graph."""
+"""Repairs: ways to make weights that fall with the layers private on any graph."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt import solvers
+from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, is_whole
 from ldpopt.foundation.rows import Int
@@ -51,7 +52,7 @@ class EdgeLoss:
 
     @classmethod
     def of(cls, levels: Int, pairs: tuple[Int, Int]) -> EdgeLoss:
-        """Visit every edge once; each budget then costs O(n m + edges)."""
+        """Compute the increases of all edges once; each budget then costs O(n m + edges)."""
         first, second = pairs
         increase = np.array([(levels[v] - levels[u]).max() for u, v in zip(first, second, strict=True)], dtype=np.int64)
         return cls(levels, first, second, increase)
@@ -94,22 +95,22 @@ def normalized(levels: Int, budget: float) -> Float:
 
 
 def normalize(case: RepairInput) -> Float:
-    """Normalize the weights, if that keeps epsilon."""
-    found = case.edges.loss(case.budget)
-    if found > case.budget * (1 + 1e-12):
+    """Normalize the weights; if that exceeds epsilon, it raises."""
+    loss = case.edges.loss(case.budget)
+    if loss > case.budget * (1 + 1e-12):
         raise PrivacyViolationError(
-            f"the normalizers differ: the normalized weights need epsilon = {found:.6g}, not {case.budget:.6g}",
+            f"the normalizers differ: the normalized weights need epsilon = {loss:.6g}, not {case.budget:.6g}",
             do='use repair="best"',
         )
     return normalized(case.levels, case.budget)
 
 
 def reduce_budget(case: RepairInput) -> Float:
-    """Normalize at the largest budget found whose privacy loss is at most epsilon: by a grid, then bisection."""
+    """Normalize at the largest budget whose privacy loss is found to be at most epsilon, by a grid and bisection."""
     target, loss = case.budget, case.edges.loss
     grid = np.linspace(target / 2, target, BUDGETS_TRIED + 1)
-    good = max((k for k in range(BUDGETS_TRIED + 1) if loss(grid[k]) <= target), default=0)
-    low, high = float(grid[good]), float(grid[min(good + 1, BUDGETS_TRIED)])
+    last = max((k for k in range(BUDGETS_TRIED + 1) if loss(grid[k]) <= target), default=0)
+    low, high = float(grid[last]), float(grid[min(last + 1, BUDGETS_TRIED)])
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if loss(middle) <= target else (low, middle)
@@ -133,12 +134,12 @@ def balls(case: RepairInput) -> Float:
     radii = range(1, int(case.levels.max()) + 1)
     falls = [case.levels, *(np.maximum(k - case.levels, 0) for k in radii), *_set_distances(case)]
     columns = np.exp(-case.budget * np.unique(np.hstack(falls), axis=1))
-    worth = (case.prior[:, None] * columns).T @ case.problem.utility.gain
-    return _best_column_weights(case, columns, worth.argmax(axis=1))
+    gain = (case.prior[:, None] * columns).T @ case.problem.utility.gain
+    return _best_column_weights(case, columns, gain.argmax(axis=1))
 
 
 def _set_distances(case: RepairInput) -> list[Int]:
-    """Hop distances to the best inputs of each value, for growing sets: per value an int array, shape (n, sets)."""
+    """Return the hop distances to growing sets of the best inputs of each value: per value an array (n, sets)."""
     hops, gain = _hop_distances(case), case.problem.utility.gain
     n, m = case.levels.shape
     max_sets = max(3, MAX_BALL_ENTRIES // (n * m))
@@ -155,17 +156,11 @@ def _set_distances(case: RepairInput) -> list[Int]:
 def _hop_distances(case: RepairInput) -> Int:
     if case.value is None:
         return case.levels
-    import networkx as nx
-
-    place = {node: k for k, node in enumerate(case.problem.inputs)}
-    hops = np.zeros((len(place), len(place)), dtype=np.int64)
-    for node, reached in nx.all_pairs_shortest_path_length(case.problem.privacy.graph):
-        hops[place[node], [place[other] for other in reached]] = list(reached.values())
-    return hops
+    return hop_distances(case.problem.privacy.graph, case.problem.inputs).astype(np.int64)
 
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
-    """Best weights of columns such that rows sum to one; ``reports[j]`` is the value that column j reports."""
+    """Return the channel of the best column weights; rows sum to one, and column j reports value ``reports[j]``."""
     n, count = columns.shape
     program = LinearProgram(
         objective=case.prior @ (case.problem.utility.gain[:, reports] * columns),
@@ -215,9 +210,9 @@ REPAIRS: dict[str, Callable[[RepairInput], Float]] = {
 
 
 def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
-    """Query values as integer vectors, shape (n, d), minus the least."""
-    found: list[Any] = [node if value is None else value(node) if callable(value) else value[node] for node in inputs]
-    rows = [entry if isinstance(entry, tuple) else (entry,) for entry in found]
+    """Return the query values as integer vectors, shape (n, d), minus the least."""
+    entries: list[Any] = [node if value is None else value(node) if callable(value) else value[node] for node in inputs]
+    rows = [entry if isinstance(entry, tuple) else (entry,) for entry in entries]
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
         raise NotRepresentableError(
@@ -230,7 +225,7 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
 
 
 def _torus_noise(values: Int, case: RepairInput) -> tuple[tuple[int, ...], Float]:
-    """Probabilities of noise on a torus, by the word metric of the value changes along the edges."""
+    """Return the shape of a torus, and noise on it by the word metric of the value changes along the edges."""
     steps = np.unique(values[case.edges.first] - values[case.edges.second], axis=0)
     d, extent = values.shape[1], np.ptp(values, axis=0) + 1
     reach = int(np.ceil(WINDOW_NATS / case.budget)) if case.budget > 1e-9 else MAX_WINDOW_POINTS

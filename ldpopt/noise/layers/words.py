@@ -87,7 +87,7 @@ class WordMetric:
         return f"WordMetric({len(self.columns)} columns in dimension {self.dimension}, {len(self._layers)} layers)"
 
     def layer(self, number: int) -> Int:
-        """Points of a layer, shape ``(k, n)``, in lexicographic order."""
+        """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""
         codes = self._codes(number)
         if self.dimension == 1:
             return codes[:, None]
@@ -95,15 +95,15 @@ class WordMetric:
         return np.stack([first, codes - first * PAIR_BASE], axis=1)
 
     def size(self, number: int) -> int:
-        """Number of points of a layer."""
+        """Return the number of points of a layer."""
         return len(self._codes(number))
 
     def moment(self, number: int) -> int:
-        """Sum of the l1 norms over a layer."""
+        """Return the sum of the l1 norms over a layer."""
         return int(np.abs(self.layer(number)).sum())
 
     def level(self, points: ArrayLike) -> Int:
-        """Number of the layer of each point.
+        """Return the number of the layer of each point.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class WordMetric:
         return found
 
     def tail(self) -> Tail:
-        """Find where the layers grow as a polynomial of degree ``n - 1``.
+        """Find the layer from which layers grow as a polynomial of degree ``n - 1``.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             if self._points > MAX_POINTS or abs(int(last[-1])) > 2**61:
                 raise NotRepresentableError(
-                    f"{self._points} points in {len(self._layers)} layers: no end and no polynomial tail found",
+                    f"{self._points} points in {len(self._layers)} layers: no polynomial tail found",
                     do="divide the columns by their common factor, or use fewer; a point that is not a sum of columns "
                     "is in no layer",
                 )
@@ -192,7 +192,7 @@ class WordMetric:
 
 
 def _read_columns(columns: Any) -> tuple[Int, int]:
-    """Columns as an int array of shape (k, n), zeros left out."""
+    """Return the columns as an int array of shape (k, n), without zeros."""
     array: NDArray[Any] = np.asarray(columns)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
         raise StatementError(f"the columns are not integers: {columns!r}", do="pass integers, or pairs of them")
@@ -208,7 +208,7 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
 
 
 def _layer_growth(columns: Int) -> int:
-    """Growth of the layer sizes in the tail: twice the area of the hull over the determinant of the lattice."""
+    """Return the growth of the layer sizes in the tail: twice the hull's area over the lattice's determinant."""
     points = sorted({(s * int(a), s * int(b)) for a, b in columns for s in (1, -1)})
     index = 0
     for (a, b), (c, d) in combinations(points, 2):
@@ -221,7 +221,7 @@ def _layer_growth(columns: Int) -> int:
 
 
 def _half_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """One half of the convex hull of sorted points, without its last point."""
+    """Return one half of the convex hull of sorted points, without its last point."""
     kept: list[tuple[int, int]] = []
     for a, b in points:
         while len(kept) > 1:

@@ -1,12 +1,12 @@
-r"""The optimum of a small problem in rationals, by exact simplex pivots: independent of the bound.
+r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound.
 
-The definition of privacy is written at a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs are tied
-alike, the smallest entry :math:`l_y` of every column is a variable:
+The constraints are written with a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs have the same
+constraint, the smallest entry :math:`l_y` of every column is a variable:
 
 .. math:: l_y \le P(x, y), \qquad \alpha^{-1} P(x, y) - l_y \le \alpha^{-1} \delta .
 
-HiGHS proposes a basis in floats; elimination and pivots in rationals make any basis optimal. A larger budget
-never reduces the optimum, so a rational below :math:`e^\epsilon` and one above it bracket the true optimum.
+HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never makes the optimum
+worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Status, find
 from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.exact.simplex import canonical_form, improve
-from ldpopt.solving.exact.simplex.standard import basis_in
+from ldpopt.solving.exact.simplex.standard_form import basis_in
 from ldpopt.solving.solution import Solution
 
 MAX_SIZE = 8
 """Largest number of inputs, and of outputs, of a problem that is solved in rationals."""
 
 BITS = 96
-"""Fractional bits of the rationals close to ``e**-epsilon``; few, because pivots multiply their lengths."""
+"""Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer."""
 
 Terms = dict[int, Fraction]
 
@@ -51,20 +51,20 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     -------
     tuple of Fraction
         ``low <= optimum <= high`` for the real ``e**epsilon``, in the utility's unit, about ``2**-96`` apart; equal
-        where ``e**epsilon`` is a stated rational (for a metric, with whole distances).
+        if ``e**epsilon`` is given as a rational (for a metric, with integer distances).
 
     Raises
     ------
     NotRepresentableError
-        If the problem is larger, the notion a plug-in without ties, or ``e**(epsilon d)`` beyond ``e**10000``.
+        If the problem is larger, if the notion is a plug-in without ties, or if ``epsilon d`` exceeds 10000 nats.
     NoSolutionError
         If no channel satisfies the side constraints.
 
     Notes
     -----
-    Every pivot repeats the elimination, but few pivots are needed: about a second for 8 x 8, and several beyond
-    epsilon = 30, because the basis from floats is then less accurate. Events are added until the exact optimum
-    violates none.
+    Every pivot repeats the elimination, but few pivots are needed: 8 x 8 takes about a second, and several seconds
+    beyond epsilon = 30, because the basis from floats is then less accurate. With an event-wise delta, events are
+    added until the exact optimum violates none.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
 
 @dataclass
 class _Rows:
-    """Rows of a program, in Fractions; columns 0 .. n m - 1 are the channel's."""
+    """Rows of a program in Fractions; columns 0 .. n m - 1 are the entries of the channel."""
 
     columns: int
     terms: list[Terms] = field(default_factory=list)
@@ -111,7 +111,7 @@ def _distances(ties: Ties) -> set[Fraction]:
 
 
 def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
-    """``exp(-epsilon d)``, exact or on the near side: smaller (more budget) for the upper end."""
+    """``exp(-epsilon d)``: exact if it is rational, else rounded down (more budget) for ``up``, and up otherwise."""
     low, high = budget.enclosure(distance)
     if low == high:
         return 1 / low
@@ -120,7 +120,7 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 
 
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
-    """Solve at one end, adding events until the exact optimum violates none."""
+    """The upper or the lower end; events are added until the exact optimum violates none."""
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)
@@ -138,6 +138,7 @@ def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
 def _violated(
     channel: list[list[Fraction]], ratio: Fraction, slack: Fraction
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """The most violated event of every pair of inputs, as its two inputs and its outputs."""
     for x, row in enumerate(channel):
         for k, other in enumerate(channel):
             over = [ratio * p - q for p, q in zip(row, other, strict=True)]
@@ -149,7 +150,7 @@ def _write_rows(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
     one = Fraction(1)
-    # Columns: entries, one fixed at 1 for coefficients that are not floats, the least entries, the worst case.
+    # Columns: entries, a constant 1 (right-hand sides that are not floats), smallest entries, the worst case.
     rows = _Rows(n * m + 1 + (m if ties.is_compact else 0) + (problem.prior is None))
     for x in range(n):
         rows.add({x * m + y: one for y in range(m)}, 1.0, 1.0)
@@ -167,12 +168,12 @@ def _write_worst_case(rows: _Rows, utility: Utility) -> None:
     """Bound the last column by every input's expectation."""
     (n, m), is_gain = utility.shape, utility.sense == "gain"
     for x in range(n):
-        worth = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
-        rows.add(worth | {rows.columns - 1: Fraction(1)}, -np.inf if is_gain else 0.0, 0.0 if is_gain else np.inf)
+        expected = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
+        rows.add(expected | {rows.columns - 1: Fraction(1)}, -np.inf if is_gain else 0.0, 0.0 if is_gain else np.inf)
 
 
 def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
-    """Bound every entry below by its column's minimum, and entries of capped inputs above by ``alpha`` times that."""
+    """Bound every entry below by its column's minimum and, for capped inputs, above by ``alpha`` times that."""
     n, one, ratio, delta = ties.n, Fraction(1), _ratio(ties.budget, Fraction(1), up), Fraction(ties.delta)
     for x in range(n):
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
@@ -204,7 +205,7 @@ def _write_block(rows: _Rows, block: RowBlock, m: int) -> None:
 
 
 def _solve_exactly(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction]]]:
-    """Find a basis in floats, make it optimal in Fractions, and return value and channel."""
+    """Find a basis in floats, make it optimal in Fractions, and return the value and the channel."""
     n, m = problem.utility.shape
     exact = _program(problem, rows)
     rounded = replace(exact, objective=exact.objective.astype(float), value=exact.value.astype(float))
@@ -218,7 +219,7 @@ def _solve_exactly(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[F
 
 
 def _program(problem: Problem, rows: _Rows) -> LinearProgram:
-    """Put the rows together; coefficients and objective are arrays of Fractions."""
+    """Put the rows together, with coefficients and objective as arrays of Fractions."""
     n, m = problem.utility.shape
     objective = np.full(rows.columns, Fraction(0), dtype=object)
     lower, upper = np.zeros(rows.columns), np.full(rows.columns, np.inf)

@@ -1,1 +1,1 @@
-"""Interior points made for channel programs: compact ones, graphs and metrics, event-wise delta."""
+"""Interior-point methods for channel programs: compact programs, graphs and metrics, and event-wise delta."""

@@ -1,4 +1,4 @@
-"""The central path of a compact channel program: its start, its steps, and warm starts with other outputs."""
+"""The central path of a compact program: its start, its steps, and warm starts with other outputs."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from ldpopt.solving.interior.pricing import best_bound, project_to_private
 from ldpopt.solving.log import LOG
 
 NON_IMPROVING_STEPS = 6
-"""Steps without a better gap, once the products are negligible, after which the iteration has stalled."""
+"""Number of steps without a better gap, once the products are negligible, after which the iteration has stalled."""
 
 STALLED_GAP = 1e-6
 """Gap accepted as optimal when the iteration has stalled; a larger one is a failure."""
 
 STEP_TO_BOUNDARY = 0.995
-"""Smallest share of the distance to the boundary that a step goes."""
+"""Smallest length of a step, as a share of the distance to the boundary."""
 
 STEP_BACKOFF = 0.03
-"""A step leaves this share of the distance to the boundary, times the gap share of the affine step, if that is less."""
+"""A step stops short of the boundary by this share of the distance, times the gap share of the affine step, or less."""
 
 CENTERING_POWER = 6
 """The corrector aims at the current products times this power of the share that the affine step leaves."""
 
 CHECKPOINTS = 6
-"""Largest number of points of the path that are kept for warm starts; their products differ by a factor of 5."""
+"""Largest number of points of the path that are stored for warm starts; their products differ by a factor of 5."""
 
 CHECKPOINT_NUMBERS = 1 << 24
-"""Largest number of floats kept for checkpoints."""
+"""Largest number of floats of all checkpoints."""
 
 MAX_ADDED = 1.0
-"""Largest mass of new outputs at a warm start, as a share of the mass of the old ones."""
+"""Largest mass of new outputs at a warm start, relative to that of the old ones."""
 
 LOST_MASS = 0.01
-"""Largest probability that an input may lose at a warm start, with the outputs that are left out."""
+"""Largest probability of an input's left-out outputs at a warm start."""
 
 MIN_B = 2.0**-52
-"""Smallest ``b`` that is used; a smaller one would change the result by less than roundoff."""
+"""Smallest ``b`` that is used; a smaller one changes the result by less than rounding errors."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class BestPoint:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of the path in the units of the program; ``column`` is the position of each output in it, or -1."""
+    """A point of the path, in the units of the program; ``column`` is the position of each output in it, or -1."""
 
     mu: float
     s: Float
@@ -93,7 +93,7 @@ class CentralPath(Iterate):
         self.b, self.beta, self.delta = max(b, MIN_B), beta, delta
         self.steps_taken = 0
         self.checkpoints: list[Checkpoint] = []
-        # With slack every new output is used immediately, whatever its M would be.
+        # With slack (delta > 0) every new output is used at once, so that no old point is near the path.
         uses_new_outputs = kept is not None and bool(delta) and bool((kept < 0).any())
         self.resumed = (
             earlier_path is not None and kept is not None and not uses_new_outputs and self._resume(earlier_path, kept)
@@ -101,12 +101,12 @@ class CentralPath(Iterate):
         if not self.resumed:
             self._start()
         if not self.c.any():
-            # Every channel is as good as any, and the multipliers are known.
+            # All channels have the same value, and the multipliers are known.
             self.y[:], self.z[:] = 0.0, 0.0
         self.best = self._best_point(math.inf if self.c.any() else 0.0)
 
     def _start(self) -> None:
-        """Start with a uniform channel between floor and cap, and with multipliers strictly inside their bounds."""
+        """Start with a uniform channel between floors and caps, and with multipliers strictly inside their bounds."""
         n, k = self.c.shape
         b, beta = self.b, self.beta
         near = max(b, 1e-2)
@@ -126,7 +126,7 @@ class CentralPath(Iterate):
         self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
     def _resume(self, earlier_path: CentralPath, kept: Int) -> bool:
-        """Start at the last point of another path where the added and removed outputs have little mass."""
+        """Start at the last point of another path at which added and removed outputs have little mass, if any."""
         earlier = [
             replace(checkpoint, column=np.where(kept < 0, -1, checkpoint.column[kept]))
             for checkpoint in earlier_path.checkpoints
@@ -156,7 +156,7 @@ class CentralPath(Iterate):
         return masses
 
     def _start_from(self, checkpoint: Checkpoint, masses: Float) -> None:
-        """Copy the checkpoint's pairs, and place the pairs of new outputs exactly on the path."""
+        """Copy a checkpoint, and place new outputs exactly on the path."""
         new, column = checkpoint.column < 0, checkpoint.column
         self.m, self.y, mu = masses, (checkpoint.y - self.offset) / self.unit, checkpoint.mu / self.unit
         self.s, self.t = checkpoint.s[:, column].copy(), checkpoint.t[:, column].copy()
@@ -173,7 +173,7 @@ class CentralPath(Iterate):
             self.h[new] = mu / self.m[new] if self.delta else 0.0
 
     def _keep_checkpoint(self) -> None:
-        """Keep this point if the products are much smaller than at the last one that was kept."""
+        """Store this point if its products are much smaller than those of the last stored one."""
         mu = self.products * self.unit / self.s.size / 2
         if self.checkpoints and mu > self.checkpoints[-1].mu / 5:
             return
@@ -184,7 +184,7 @@ class CentralPath(Iterate):
         self.checkpoints = self.checkpoints[-most:]
 
     def iterate(self, gap: float, steps: int, deadline: Deadline) -> Status:
-        """Take steps until the gap is small enough, time is over, or the gap no longer improves."""
+        """Take steps until the gap is small enough or no longer improves, or time is over."""
         stale = 0
         while self.best.gap > gap and steps and stale < NON_IMPROVING_STEPS:
             if deadline.is_over:
@@ -206,7 +206,7 @@ class CentralPath(Iterate):
         return Status.FAILED if stalled else Status.LIMIT
 
     def _keep_best(self, gap: float, stale: int) -> int:
-        """Keep this point if its gap is the smallest so far; return the number of steps since the last improvement."""
+        """Keep this point if it has the smallest gap so far; return the number of steps since the last improvement."""
         if self.products > max(3 * gap, 1e-9) * self.scale:
             return stale
         found = self._gap()
@@ -225,7 +225,7 @@ class CentralPath(Iterate):
         return BestPoint(self.s.copy(), self.m.copy(), y, self.z * self.unit, gap)
 
     def _gap(self) -> float:
-        """Relative gap between the safe bound of ``y`` and the channel made feasible."""
+        """Relative gap between the valid bound of ``y`` and the value of the channel made feasible."""
         bound = best_bound(self.c, self.y, self.b, self.beta, self.delta)
         channel = project_to_private(self.s + self.b * self.m, self.b, self.delta)
         return (bound - float(np.vdot(self.c, channel))) / self.scale

@@ -1,4 +1,4 @@
-r"""The interior point for compact channel programs: one small dense system for each step, for every utility.
+r"""The interior point for compact programs, as a solver: one small dense system per step, for every utility.
 
 For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and the multipliers ``y``, ``z``,
 
@@ -7,9 +7,9 @@ For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and th
     s_{xj} + t_{xj} - \beta M_j = \delta \;[z_{xj}], \qquad \sum_j s_{xj} + b \sum_j M_j = 1 \;[y_x], \qquad
     w_{xj} = y_x + z_{xj} - c_{xj},
 
-the central path is :math:`s w = t z = M h = \mu`. Everything but ``y`` and ``M`` is eliminated entry by entry; the rest
-is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior point"). Predictor and
-corrector are Mehrotra's.
+the central path is :math:`s w = t z = M h = \mu`. All variables except ``y`` and ``M`` are eliminated entry by entry;
+the remaining system is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior
+point"). Predictor and corrector are Mehrotra's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_STEPS = 300
 
 
 class Interior(Solver):
-    """Primal-dual interior point for pure and entry-wise budgets; it stops at the gap to its own valid bound."""
+    """Primal-dual interior point for pure and entry-wise budgets; it stops at a gap to a valid bound."""
 
     name = "interior"
     features = frozenset({Feature.WARM_START, Feature.OTHER_OUTPUTS, Feature.GAP})
@@ -56,8 +56,8 @@ class Interior(Solver):
     ) -> Outcome:
         """Solve a compact program, or start from an earlier outcome's ``warm_start``.
 
-        With ``kept`` that outcome is of a program with other outputs: ``kept[j]`` is the position of output ``j``
-        there, or -1.
+        With ``kept``, that outcome belongs to a program with other outputs: ``kept[j]`` is the position of output ``j``
+        in it, or -1.
         """
         _read_options(options, gap, steps)
         structure = _structure(program)
@@ -67,7 +67,7 @@ class Interior(Solver):
         new_path = partial(CentralPath, costs, structure.b, structure.beta, structure.delta)
         earlier_path = warm_start if isinstance(warm_start, CentralPath) else None
         path = earlier_path if earlier_path is not None and kept is None else new_path(earlier_path, kept)
-        # An overflow shows in the gap, or in a direction that is not finite.
+        # Overflows are detected by the gap, or by a direction that is not finite.
         with few_threads(costs.shape[1]), np.errstate(all="ignore"):
             status = path.iterate(gap, steps, deadline)
             if status is not Status.OPTIMAL and path.resumed and not deadline.is_over:
@@ -95,6 +95,6 @@ def _structure(program: LinearProgram) -> Structure:
     if isinstance(program, ChannelProgram) and program.is_plain_compact:
         return program.structure
     raise NotRepresentableError(
-        "the interior point solves compact programs: all pairs tied alike, an expected value, no side rows",
+        "the interior point solves compact programs: one constraint for all pairs, an expected value, no side rows",
         do='use solver="highs"',
     )

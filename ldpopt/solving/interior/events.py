@@ -1,9 +1,9 @@
-r"""Interior point for event-wise delta, all pairs of inputs at once, without a list of events.
+r"""The interior point for an event-wise delta and all pairs of inputs, without a list of events.
 
 .. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0, \qquad b = e^{-\epsilon}
 
-says that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n (n-1) m`` numbers ``s``
-one by one and then the pairs, which leaves a system in the ``n m`` entries of the channel.
+means that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n (n-1) m`` variables
+``s`` one by one and then the pairs, which leaves a system in the ``n m`` entries of the channel.
 Theory: docs, "Event-wise delta".
 """
 
@@ -18,10 +18,10 @@ from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.steps import NewtonSystem, PathResult, Point, cholesky, follow_path
+from ldpopt.solving.interior.path_following import NewtonSystem, PathResult, Point, cholesky, follow_path
 
 GAP = 1e-11
-"""Relative gap of value and bound at which to stop."""
+"""Relative gap between value and bound at which to stop."""
 
 MAX_STEPS = 150
 """Largest number of iterations; 10 to 60 are usual."""
@@ -30,35 +30,31 @@ STALLED_STEPS = 3
 """Iterations without a smaller gap before stopping."""
 
 REFINEMENTS = 3
-"""Steps of iterative refinement for each solution of the linear system."""
+"""Number of steps of iterative refinement for each solution of the linear system."""
 
 
 @dataclass(frozen=True)
 class EventPoint(Point):
-    """A point of the iteration, or a step; entries have shape (m, n), shares (m, pairs), pairs (pairs,), inputs (n,).
+    """A point of the iteration, or a step; ``e``, ``prior`` and ``worst`` are used for a worst case only."""
 
-    Slacks ``p, s, t, f, e`` of entries, shares, excesses, pairs and expectations meet the multipliers ``z, shares,
-    ties, pairs, prior``; ``sums`` and ``worst`` are free.
-    """
-
-    p: Float
-    s: Float
-    t: Float
-    f: Float
-    e: Float
-    z: Float
-    shares: Float
-    ties: Float
-    pairs: Float
-    prior: Float
-    sums: Float
-    worst: Float
+    p: Float  # (m, n): entries
+    s: Float  # (m, pairs): shares of the slack
+    t: Float  # (m, pairs): s less the excess b P(i, y) - P(k, y)
+    f: Float  # (pairs,): slack that is not used
+    e: Float  # (n,): slacks of the inputs' expectations
+    z: Float  # multipliers of p
+    shares: Float  # multipliers of s
+    ties: Float  # multipliers of t
+    pairs: Float  # multipliers of f
+    prior: Float  # multipliers of e
+    sums: Float  # (n,): multipliers of the row sums, free
+    worst: Float  # (1,): value of the worst case, free
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"p", "s", "t", "f", "e", "worst"})
 
     @property
     def slacks(self) -> tuple[Float, ...]:
-        """Primal numbers that stay positive."""
+        """Primal variables that stay positive."""
         return self.p, self.s, self.t, self.f, self.e
 
     @property
@@ -69,7 +65,7 @@ class EventPoint(Point):
 
 @dataclass(frozen=True)
 class EventProgram:
-    """The program: maximize ``cost``, shape (m, n), or the smallest expected ``gain`` of an input; ``b`` and slack."""
+    """Maximize ``cost``, shape (m, n), or the smallest expected ``gain`` of an input; ``slack`` is ``b delta``."""
 
     cost: Float
     gain: Float | None
@@ -87,7 +83,7 @@ class EventProgram:
         return first, second
 
     def as_tables(self, values: Float) -> Float:
-        """Write values of the pairs, shape (m, pairs), as tables, shape (m, n, n)."""
+        """Values of the pairs, shape (m, pairs), as tables, shape (m, n, n)."""
         n = self.shape[1]
         table = np.zeros((len(values), n * n))
         table[:, ~np.eye(n, dtype=bool).reshape(-1)] = values
@@ -104,7 +100,7 @@ class EventProgram:
         return np.asarray(self.b * table.sum(axis=2) - table.sum(axis=1))
 
     def priced(self, prior: Float) -> Float:
-        """Costs of the entries under a prior over the inputs (without a worst case: their own costs)."""
+        """Costs of the entries; in a worst case under this prior."""
         return self.cost if self.gain is None else self.gain * prior
 
     def distance(self, at: EventPoint) -> tuple[float, float]:
@@ -140,7 +136,7 @@ class EventProgram:
 
 
 def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[EventPoint]:
-    """Follow the central path until bound and value agree, or until numerical failure."""
+    """Follow the central path until bound and value agree, and return the best point."""
     return follow_path(
         events.start(),
         events.distance,
@@ -153,7 +149,7 @@ def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[
 
 
 class _EventSystem(NewtonSystem[EventPoint]):
-    """The factored linear system of one iteration, and the steps found with it."""
+    """The linear system of one iteration, factored at a point."""
 
     def __init__(self, events: EventProgram, at: EventPoint) -> None:
         self.events, self.at = events, at
@@ -171,7 +167,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
         self._factor()
 
     def _factor(self) -> None:
-        """Assemble and factor the system of the entries, and eliminate the row sums."""
+        """Factor the system of the entries, and the Schur complement of the row sums and expectations."""
         (m, n), events, at = self.events.shape, self.events, self.at
         b, own = events.b, np.arange(self.events.shape[1])
         root = events.as_tables(self.tie_fraction / np.sqrt(self.pair_pivot))
@@ -206,7 +202,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
         return np.asarray(scale * dpotrs(self.factor, scale * right, lower=1)[0])
 
     def _solve_bordered(self, right: Float, below: Float, prior: float) -> tuple[Float, Float]:
-        """Solve for the entries and the border: row sums, and in the worst case prior and worst value."""
+        """Solve for the entries and the border: row sums and, in a worst case, prior and worst value."""
         unbordered, n = self._solve_entries(right.reshape(-1)), self.events.shape[1]
         edge: Float = np.linalg.solve(self.border_schur, self.border.T @ unbordered - below).astype(float)
         if self.events.gain is not None:
@@ -266,7 +262,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
 
 @dataclass(frozen=True)
 class _RightSides:
-    """Aims of a Newton step, and the right-hand sides of shares, pairs and entries that follow from them."""
+    """Aims of a Newton step, and the resulting right-hand sides of shares, pairs and entries."""
 
     aims: tuple[Float, ...]
     shares: Float

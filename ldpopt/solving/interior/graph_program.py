@@ -1,4 +1,8 @@
-"""The program of a graph or metric as the interior point by outputs reads it: costs, ties, levels."""
+"""GraphProgram: the costs and ties of a graph or metric, in the order of its levels; and compiled loops over the ties.
+
+In the loops, arrays of ties have the shape (m, pairs), arrays of entries (m, n). Tie ``e`` has the slack
+``p[second[e]] - ratio[e] p[first[e]]``.
+"""
 
 from __future__ import annotations
 
@@ -9,51 +13,38 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.cores import over_rows
+from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import over_rows
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
 
 ENOUGH_RESIDUAL = 1e-6
-"""Largest error of a row sum at a point that counts."""
+"""Largest error of a row sum at a point with a finite gap."""
 
 OPERATIONS = 8.0
-"""Operations of a loop for each tie and output."""
+"""Operations of a loop per tie and output."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphProgram:
-    """Maximize ``cost * p`` or, in the worst case, the least ``gain * p`` of an input; inputs in the levels' order.
+    """Maximize the sum of ``cost * p`` or, for a worst case, the smallest sum of ``gain * p`` of an input.
 
-    Attributes
-    ----------
-    cost : float array, shape (m, n)
-        Of every entry by output; with a worst case of no use.
-    gain : float array, shape (m, n), or None
-        Of every entry, for a worst case.
-    first, second, ratio : arrays, shape (pairs,)
-        Ordered pairs: the slack of a tie is ``p[second] - ratio p[first]``.
-    levels : Levels
-        Of the ties.
-    unit : float
-        What costs and gains were divided by, so that the largest is 1.
+    Inputs are in the order of the levels.
     """
 
-    cost: Float
-    gain: Float | None
-    first: Int
-    second: Int
-    ratio: Float
+    cost: Float  # (m, n); not used for a worst case
+    gain: Float | None  # (m, n), for a worst case
+    first: Int  # (pairs,)
+    second: Int  # (pairs,)
+    ratio: Float  # (pairs,)
     levels: Levels
-    unit: float
+    unit: float  # the number by which costs and gains were divided
 
     @classmethod
     def of(cls, ties: Ties, cost: Float, gain: Float | None) -> GraphProgram | None:
-        """Scale the objective to a largest weight of 1; None if it is zero or not finite.
-
-        Shapes: ``cost``, ``gain`` (n, m).
-        """
+        """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
         n = ties.n
         unit = float(np.abs(cost if gain is None else gain / n).max())
         if not unit > 0 or not math.isfinite(unit):
@@ -83,15 +74,13 @@ class GraphProgram:
 
     @property
     def pairs(self) -> tuple[Int, Int, Float]:
-        """Ends and ratio of every pair, as the loops take them."""
+        """Ends and ratio of every pair: the first arguments of the loops."""
         return self.first, self.second, self.ratio
 
     def adjoint(self, ties: Float) -> Float:
-        """Transpose of the slacks at multipliers, shape (m, n)."""
-        from ldpopt.solving.interior import tie_loops
-
+        """The transposed slacks, applied to multipliers (m, pairs): shape (m, n)."""
         found = np.zeros(self.shape)
-        self.over_ties(tie_loops.adjoint, self.pairs, ties, found)
+        self.over_ties(add_adjoint, self.pairs, ties, found)
         return found
 
     def over_ties(self, loop: Callable[..., None], fixed: tuple[Any, ...], *arrays: Float) -> None:
@@ -99,11 +88,11 @@ class GraphProgram:
         over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
 
     def priced(self, prior: Float) -> Float:
-        """Costs of the entries, under a prior in the worst case."""
+        """Costs of the entries; in a worst case under this prior."""
         return self.cost if self.gain is None else self.gain * prior
 
     def gap(self, p: Float, ties: Float, prior: Float) -> tuple[float, float]:
-        """Gap between the value of entries and the bound of multipliers, absolute and relative."""
+        """Gap between the value of the entries and the bound of the multipliers, absolute and relative."""
         residual = float(np.abs(1 - p.sum(axis=0)).max())
         p = np.maximum(p, 0.0)
         p = p / p.sum(axis=0)
@@ -114,3 +103,59 @@ class GraphProgram:
         is_useful = residual < ENOUGH_RESIDUAL and math.isfinite(bound - value)
         distance = max(bound - value, 0.0) if is_useful else math.inf
         return distance, distance / max(abs(bound), spread / 100, 1e-300)
+
+
+@compiled
+def add_adjoint(first: Int, second: Int, ratio: Float, ties: Float, found: Float) -> None:
+    """Add the transposed slacks, applied to multipliers, to ``found``."""
+    for j in range(len(found)):
+        for e in range(len(first)):
+            found[j, second[e]] += ties[j, e]
+            found[j, first[e]] -= ratio[e] * ties[j, e]
+
+
+@compiled
+def add_weights(ratio: Float, pair_edge: Int, t: Float, ties: Float, off: Float) -> None:
+    """Add minus the weighted Laplacians' entries off the diagonal to ``off``, by edge."""
+    for j in range(len(off)):
+        for e in range(len(ratio)):
+            off[j, pair_edge[e]] += ratio[e] * (ties[j, e] / t[j, e])
+
+
+@compiled
+def add_multiplier_steps(
+    first: Int, second: Int, ratio: Float, at: Float, t: Float, ties: Float, aim: Float, p: Float, found: Float
+) -> None:
+    """Add the transposed slacks, applied to the step of the multipliers, to ``found``, for a step ``p`` of the entries.
+
+    ``at``, ``t`` and ``ties`` are the point's entries, slacks and multipliers, ``aim`` the changes of the products.
+    """
+    for j in range(len(found)):
+        for e in range(len(first)):
+            i, k, r = first[e], second[e], ratio[e]
+            slack = (p[j, k] - r * p[j, i]) + ((at[j, k] - r * at[j, i]) - t[j, e])
+            change = (aim[j, e] - ties[j, e] * slack) / t[j, e]
+            found[j, k] += change
+            found[j, i] -= r * change
+
+
+@compiled
+def write_steps(
+    first: Int,
+    second: Int,
+    ratio: Float,
+    at: Float,
+    t: Float,
+    ties: Float,
+    aim: Float,
+    p: Float,
+    t_step: Float,
+    ties_step: Float,
+) -> None:
+    """Write the steps of slacks and multipliers for a step ``p`` of the entries; see `add_multiplier_steps`."""
+    for j in range(len(p)):
+        for e in range(len(first)):
+            i, k, r = first[e], second[e], ratio[e]
+            slack = (p[j, k] - r * p[j, i]) + ((at[j, k] - r * at[j, i]) - t[j, e])
+            t_step[j, e] = slack
+            ties_step[j, e] = (aim[j, e] - ties[j, e] * slack) / t[j, e]

@@ -1,27 +1,29 @@
-r"""Interior point for channels tied pair by pair: graphs and metrics, one sparse block for each output.
+r"""The interior point for graphs and metrics, with one sparse block per output.
 
-Privacy rows ``P[k, y] - r P[i, y] >= 0`` stay within an output; only the row sums (and, for a worst case, the inputs'
-expectations) couple the outputs. So a Newton step factors one matrix of order ``n`` for each output, a graph Laplacian
-with weights, and one of order ``n`` (or ``2 n``) that couples them. With levels of ``s`` inputs this takes
+Each privacy row ``P[k, y] - r P[i, y] >= 0`` concerns a single output; only the row sums (and, for a worst case, the
+inputs' expectations) couple the outputs. So a Newton step factors one matrix of order ``n`` per output, a weighted
+graph Laplacian, and one of order ``n`` (or ``2 n``) that couples them. With levels of ``s`` inputs this takes
 ``O(m n^2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by outputs".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
-from ldpopt.solving.interior.graph_program import GraphProgram
-from ldpopt.solving.interior.graph_system import GraphPoint, GraphSystem
-from ldpopt.solving.interior.steps import follow_path
+from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_steps, add_weights, write_steps
+from ldpopt.solving.interior.levels import LevelFactors
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
 GAP = 1e-11
-"""Relative gap at which to stop: over the bound, or over a hundredth of the range of costs if that is larger."""
+"""Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if that is larger."""
 
 MAX_STEPS = 120
 """Largest number of iterations; 10 to 45 are usual."""
@@ -30,40 +32,26 @@ STALLED_STEPS = 5
 """Iterations without a smaller gap before stopping."""
 
 NEGLIGIBLE = 1e-3
-"""Share of the gap by which all multipliers that are left out may raise the bound."""
+"""Share of the gap by which leaving out small multipliers may raise the bound."""
+
+MAX_ERROR, MAX_PREDICTOR_ERROR = 1e-11, 1e-6
+"""Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error."""
+
+LEAST_ENTRY = 1e-150
+"""Smallest entry by which a matrix is scaled, because entries may not be positive after rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphResult:
-    """The best channel found, and the multipliers that prove its gap, for an objective to be maximized.
+    """The best channel found, and the multipliers that prove its gap, for an objective to be maximized."""
 
-    Attributes
-    ----------
-    channel : float array, shape (n, m)
-        Not yet repaired.
-    sums : float array, shape (n,)
-        Multipliers of the row sums.
-    prior : float array, shape (n,) or (0,)
-        In the worst case: the weights of the inputs, with the sum 1.
-    pair, output : int arrays
-        Ties, as positions of the pairs given, and outputs, whose multipliers count.
-    value : float array
-        These multipliers, positive.
-    gap : float
-        Relative gap of value and bound, in floats.
-    steps : int
-        Steps taken.
-    timed_out : bool
-        Whether the deadline ended it.
-    """
-
-    channel: Float
-    sums: Float
-    prior: Float
-    pair: Int
-    output: Int
-    value: Float
-    gap: float
+    channel: Float  # (n, m), not repaired
+    sums: Float  # (n,): multipliers of the row sums
+    prior: Float  # (n,): weights of the inputs in the worst case, with sum 1; otherwise (0,)
+    pair: Int  # privacy rows with multipliers: positions of the tied pairs,
+    output: Int  # outputs,
+    value: Float  # and multipliers, all positive
+    gap: float  # relative, in floats
     steps: int
     timed_out: bool
 
@@ -71,15 +59,15 @@ class GraphResult:
 def solve_graph(
     data: GraphProgram, *, gap: float = GAP, steps: int = MAX_STEPS, deadline: Deadline = NO_LIMIT
 ) -> GraphResult:
-    """Follow the central path; the best point so far is returned, whatever ended the iteration."""
+    """Follow the central path, and return the best point in any case."""
     m, n = data.shape
-    room = np.empty((m, data.levels.numbers))
-    # Where rounding is all that is left, numbers may overflow; such a step is not used.
+    workspace = np.empty((m, data.levels.numbers))
+    # Near the end of the accuracy numbers may overflow; such a step is not used.
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
             lambda at: data.gap(at.p, at.ties, at.prior),
-            lambda at: GraphSystem(data, at, room),
+            lambda at: GraphSystem(data, at, workspace),
             gap=gap,
             steps=steps,
             stalled_steps=STALLED_STEPS,
@@ -104,9 +92,133 @@ def solve_graph(
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:
-    """Multipliers of which one of each pair and its reverse is zero: that lowers the bound."""
+    """Equivalent multipliers with a lower bound: of each tie and its reverse, only one is positive."""
     n = data.shape[1]
     forward, reverse = np.argsort(data.first * n + data.second), np.argsort(data.second * n + data.first)
     back = np.empty(len(forward), np.int64)
     back[reverse] = forward
     return np.maximum(ties - data.ratio[back] * ties[:, back], 0.0) * (ties >= ties[:, back])
+
+
+@dataclass(frozen=True)
+class GraphPoint(Point):
+    """A point of the iteration, or a step; ``e``, ``worst`` and ``prior`` are used for a worst case only."""
+
+    p: Float  # (m, n): entries, free
+    t: Float  # (m, pairs): slacks of the ties
+    e: Float  # (n,): slacks of the inputs' expectations
+    worst: Float  # (1,): value of the worst case, free
+    ties: Float  # multipliers of t
+    prior: Float  # multipliers of e
+    sums: Float  # (n,): multipliers of the row sums, free
+
+    PRIMAL: ClassVar[frozenset[str]] = frozenset({"p", "t", "e", "worst"})
+
+    @classmethod
+    def start(cls, data: GraphProgram) -> GraphPoint:
+        """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
+        m, n = data.shape
+        t = np.repeat(((1 - data.ratio) / m)[None], m, axis=0)
+        if data.gain is None:
+            size = float(np.abs(data.cost).max())
+            e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
+        else:
+            size = float(np.abs(data.gain).max()) / n
+            mean = data.gain.mean(axis=0)
+            worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
+            e, prior = mean - worst, np.full(n, 1 / n)
+        sums = data.priced(prior).max(axis=0)
+        return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
+
+    @property
+    def slacks(self) -> tuple[Float, ...]:
+        """Slacks of ties and expectations."""
+        return self.t, self.e
+
+    @property
+    def multipliers(self) -> tuple[Float, ...]:
+        """Multipliers of ties and expectations."""
+        return self.ties, self.prior
+
+
+class GraphSystem(NewtonSystem[GraphPoint]):
+    """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
+
+    corrections, reach = 4, 0.3  # more than elsewhere, as a factorization costs ten times as much as a correction
+
+    def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
+        self.data, self.at = data, at
+        self.sum_residual = 1 - at.p.sum(axis=0)
+        self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
+        self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
+        if data.gain is not None:
+            self.worst_residual = (data.gain * at.p).sum(axis=0) - at.worst - at.e
+        self._factor(workspace)
+
+    def _factor(self, workspace: Float) -> None:
+        """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
+        data, at = self.data, self.at
+        (m, n), levels = data.shape, data.levels
+        off = np.zeros((m, len(levels.low)))
+        data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
+        scale = np.maximum(at.p, LEAST_ENTRY)
+        excess = scale * data.adjoint(at.ties)
+        largest = np.abs(excess).argmax(axis=1)
+        excess[np.arange(m), largest] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
+        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
+        schur = self.factors.sums[0]
+        if data.gain is not None:
+            _, one, both = self.factors.sums
+            both[np.diag_indices(n)] += at.e / at.prior
+            schur = np.block([[schur, -one], [-one.T, both]])
+        self.schur_scale = 1 / np.sqrt(np.diag(schur))
+        self.schur_factor = cholesky(np.asfortranarray(schur * self.schur_scale * self.schur_scale[:, None]))
+
+    def _solve_schur(self, right: Float) -> Float:
+        return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
+
+    def _solve_coupled(
+        self, right: Float, sums: Float, worst: Float | None, prior: float
+    ) -> tuple[Float, Float, Float, Float]:
+        """Solve all outputs together with the row sums and, in the worst case, the expectations."""
+        data = self.data
+        uncoupled = self.factors.solve(right)
+        if data.gain is None or worst is None:
+            y = self._solve_schur(uncoupled.sum(axis=0) - sums)
+            return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
+        n = data.shape[1]
+        base = self._solve_schur(
+            np.concatenate([uncoupled.sum(axis=0) - sums, -(data.gain * uncoupled).sum(axis=0) + worst])
+        )
+        unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
+        shift = (prior - base[n:].sum()) / unit_response[n:].sum()
+        combined = base + shift * unit_response
+        y, pi = combined[:n], combined[n:]
+        return uncoupled - self.factors.solve(y - data.gain * pi), y, pi, np.array([shift])
+
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
+        """Newton step that changes the products of slacks and multipliers by these amounts, refined if inaccurate."""
+        data, at, (aim_tie, aim_worst) = self.data, self.at, aims
+        fixed = at.p, at.t, at.ties, aim_tie
+        right = self.dual_residual.copy()
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
+        worst = None if data.gain is None else aim_worst / at.prior - self.worst_residual
+        p, y, prior, w = self._solve_coupled(right, self.sum_residual, worst, self.prior_residual)
+        entry_residual = self.dual_residual - y
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
+        expectation_residual = None
+        if data.gain is not None and worst is not None:
+            entry_residual += data.gain * prior
+            expectation_residual = worst - (data.gain * p).sum(axis=0) + w - at.e / at.prior * prior
+        sum_residual = self.sum_residual - p.sum(axis=0)
+        error = max(float(np.abs(entry_residual).max()), float(np.abs(sum_residual).max()))
+        if expectation_residual is not None or not error <= (MAX_ERROR if refine else MAX_PREDICTOR_ERROR):
+            change = self._solve_coupled(
+                entry_residual, sum_residual, expectation_residual, self.prior_residual - float(prior.sum())
+            )
+            p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
+        t, ties, e = np.empty(at.t.shape), np.empty(at.t.shape), np.zeros(0)
+        data.over_ties(write_steps, data.pairs, *fixed, p, t, ties)
+        if data.gain is not None:
+            e = (data.gain * p).sum(axis=0) - w + self.worst_residual
+        return GraphPoint(p, t, e, w, ties, prior, y)

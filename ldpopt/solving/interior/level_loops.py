@@ -1,14 +1,15 @@
-r"""Compiled loops over block tridiagonal matrices, one for each output: factors, the sum of inverses, solutions.
+r"""Compiled loops over block tridiagonal matrices, one per output: factors, the sum of inverses, solutions.
 
-Level ``i`` of an output's matrix has the block ``A_i`` and, with the level before it, minus ``B_i``, not negative. With
+Level ``i`` of an output's matrix has the diagonal block ``A_i`` and, with the level before it, the block ``-B_i``, with
+``B_i`` not negative. With
 
 .. math:: D_i = A_i - B_i D_{i-1}^{-1} B_i^T, \qquad U_i = B_i D_{i-1}^{-1}
 
 the inverse ``G`` has :math:`G_{ll} = D_l^{-1}` for the last level ``l`` and, backwards, :math:`G_{k, i-1} = G_{ki} U_i`
 for all levels ``k >= i`` and :math:`G_{i-1, i-1} = D_{i-1}^{-1} + U_i^T G_{ii} U_i`.
 
-Diagonals are not stored but row sums, which elimination adds up like the entries off the diagonal: no digits are lost
-to subtraction, however small a pivot is (Grassmann, Taksar and Heyman 1985).
+Row sums are stored instead of diagonals, and elimination only adds: no digits are lost to subtraction, however small a
+pivot is (Grassmann, Taksar and Heyman 1985).
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
 PANEL = 32
-"""Columns of a block that are eliminated before the rest is updated by one product."""
+"""Number of columns of a block that are eliminated before the rest is updated by a matrix product."""
 
 LEAST_PIVOT = 1e-6
-"""Smallest pivot, as a share of the sum of all rows."""
+"""Smallest pivot, relative to the sum of all rows."""
 
 LEAST_FLOAT = 1e-300
-"""Smallest pivot of all."""
+"""Smallest pivot."""
 
 GROUP = 4
-"""Outputs whose inverses are added in one pass over the sum."""
+"""Number of outputs whose inverses are added in one pass over the sum."""
 
 
 @compiled
 def eliminate(block: Float, excess: Float, least: float) -> None:
     """Eliminate the unknowns of a symmetric matrix, in place.
 
-    Its entries off the diagonal are not positive, its rows have the sums ``excess``; the diagonal is not read. The
-    multipliers, not negative, replace both halves, the pivots' inverses the diagonal. No pivot is smaller than
-    ``least``; ``excess`` is overwritten.
+    Its entries off the diagonal are not positive, and its rows have the sums ``excess``; the diagonal is not read. Both
+    halves are replaced by the multipliers, which are not negative, and the diagonal by the inverses of the pivots. No
+    pivot is smaller than ``least``; ``excess`` is overwritten.
     """
     size = len(block)
     for k in range(size):
@@ -72,7 +73,7 @@ def eliminate_panels(block: Float, excess: Float, least: float) -> None:
             for c in range(b, size):
                 mass[k] -= block[a + k, c]
         eliminate(own, mass, least)
-        forward = forwards(own)
+        forward = forward_matrix(own)
         pivots = np.diag(own).copy()
         block[a:b, a:b] = own
         if b == size:
@@ -87,8 +88,8 @@ def eliminate_panels(block: Float, excess: Float, least: float) -> None:
 
 
 @compiled
-def forwards(block: Float) -> Float:
-    """What elimination does to a right-hand side, as a matrix: lower, not negative, 1 on the diagonal."""
+def forward_matrix(block: Float) -> Float:
+    """The matrix that elimination applies to a right-hand side: lower triangular, not negative, 1 on the diagonal."""
     size = len(block)
     found = np.zeros((size, size))
     for r in range(size):
@@ -102,15 +103,15 @@ def forwards(block: Float) -> Float:
 
 
 @compiled
-def forwards_panels(block: Float) -> Float:
-    """As `forwards`, `PANEL` rows at a time."""
+def forward_matrix_panels(block: Float) -> Float:
+    """The same matrix, computed `PANEL` rows at a time."""
     size = len(block)
     if size <= PANEL:
-        return forwards(block)
+        return forward_matrix(block)
     found = np.zeros((size, size))
     for a in range(0, size, PANEL):
         b = min(a + PANEL, size)
-        own = forwards(block[a:b, a:b].copy())
+        own = forward_matrix(block[a:b, a:b].copy())
         found[a:b, a:b] = own
         if a > 0:
             found[a:b, :a] = np.dot(own, np.dot(block[a:b, :a].copy(), found[:a, :a].copy()))
@@ -119,9 +120,9 @@ def forwards_panels(block: Float) -> Float:
 
 @compiled
 def inverse(block: Float) -> Float:
-    """Inverse of an eliminated matrix; nothing is subtracted."""
+    """Inverse of an eliminated matrix, by additions only."""
     size = len(block)
-    forward = forwards_panels(block)
+    forward = forward_matrix_panels(block)
     weighted = np.empty((size, size))
     for r in range(size):
         weight = block[r, r]
@@ -163,21 +164,20 @@ def factor(
 ) -> None:
     """Factor the matrices of some outputs, and add their inverses to a sum.
 
-    Shapes: ``scale`` (outputs, n), ``excess`` (outputs, n), ``off`` (outputs, edges), ``gain`` (outputs, n), ``total``
-    (1 or 4, numbers).
+    ``scale``, ``excess``, ``gain`` have the shape (outputs, n), ``off`` (outputs, edges), ``total`` (1 or 4, numbers).
     """
     n, count, widest = scale.shape[1], len(start) - 1, start[1] - start[0]
     for i in range(1, count):
         widest = max(widest, start[i + 1] - start[i])
     upper = np.empty((GROUP, widest * widest * count))
-    inverses, room = np.empty((GROUP, blocks.shape[1])), np.empty((GROUP, 2, n * widest))
+    inverses, workspace = np.empty((GROUP, blocks.shape[1])), np.empty((GROUP, 2, n * widest))
     for j in range(0, len(scale), GROUP):
         outputs = min(GROUP, len(scale) - j)
         for k in range(outputs):
             one = j + k
             fixed = start, low, high, inner, cross, scale[one], excess[one], off[one]
             _factor_one(*fixed, blocks[one], widest, upper[k], inverses[k])
-        _add_inverses(start, inverses[:outputs], upper, widest, room, gain[j : j + outputs], total)
+        _add_inverses(start, inverses[:outputs], upper, widest, workspace, gain[j : j + outputs], total)
 
 
 @compiled
@@ -195,7 +195,7 @@ def _factor_one(
     upper: Float,
     inverses: Float,
 ) -> None:
-    """Eliminate one output's unknowns, from the first level to the last; all ``U_i`` and inverses of ``D_i``."""
+    """Eliminate one output's unknowns level by level; write all ``U_i`` and the inverses of ``D_i``."""
     count, begin = len(start) - 1, 0
     least = max(LEAST_PIVOT * excess.sum(), LEAST_FLOAT)
     for i in range(count):
@@ -227,7 +227,7 @@ def _factor_one(
 
 @compiled
 def _rescale(before: Float, scale: Float, across: Float, below: Float) -> None:
-    """Undo the scaling of a pivot block's inverse and of the ``U`` that follows it."""
+    """Undo the scaling of the inverse of a pivot block and of the next ``U``."""
     for r in range(len(before)):
         for c in range(len(scale)):
             before[r, c] *= scale[r] * scale[c]
@@ -282,9 +282,9 @@ def _couple(
 
 @compiled
 def _add_inverses(
-    start: Int, inverses: Float, upper: Float, widest: int, room: Float, gain: Float, total: Float
+    start: Int, inverses: Float, upper: Float, widest: int, workspace: Float, gain: Float, total: Float
 ) -> None:
-    """Add the inverses of a few outputs to the sum, from the last level to the first."""
+    """Add the inverses of some outputs to the sum, from the last level to the first."""
     count = len(start) - 1
     n, flip = start[count], 0
     place, square = total.shape[1], inverses.shape[1]
@@ -294,7 +294,7 @@ def _add_inverses(
         square -= size * size
         place -= rows * size
         for j in range(len(inverses)):
-            column = room[j, flip, : rows * size].reshape(rows, size)
+            column = workspace[j, flip, : rows * size].reshape(rows, size)
             own = inverses[j, square : square + size * size].reshape(size, size)
             if i == count - 1:
                 column[:] = own
@@ -302,19 +302,19 @@ def _add_inverses(
                 below = start[i + 2] - start[i + 1]
                 base = (i + 1) * widest * widest
                 across = upper[j, base : base + below * size].reshape(below, size)
-                last = room[j, 1 - flip, : (rows - size) * below].reshape(rows - size, below)
+                last = workspace[j, 1 - flip, : (rows - size) * below].reshape(rows - size, below)
                 np.dot(last, across, column[size:])
                 column[:size] = own + np.dot(across.T, column[size : size + below])
             if len(total) > 1:
                 _add_weighted(column, gain[j], left, total, place)
         if len(total) == 1:
-            _add_columns(room[: len(inverses), flip, : rows * size], total[0, place : place + rows * size])
+            _add_columns(workspace[: len(inverses), flip, : rows * size], total[0, place : place + rows * size])
         flip = 1 - flip
 
 
 @compiled
 def _add_columns(columns: Float, target: Float) -> None:
-    """Add the rows of an array to the target: in one pass over it for `GROUP` rows."""
+    """Add the rows of an array to the target; `GROUP` rows in one pass over the target."""
     if len(columns) == GROUP:
         one, two, three, four = columns[0], columns[1], columns[2], columns[3]
         for k in range(len(target)):
@@ -328,7 +328,7 @@ def _add_columns(columns: Float, target: Float) -> None:
 
 @compiled
 def _add_weighted(column: Float, gain: Float, left: int, total: Float, place: int) -> None:
-    """Add a part of an inverse, with its columns, rows, and both times the weights."""
+    """Add a part of an inverse, and the part with its columns, its rows, and both multiplied by the weights."""
     rows, size = column.shape
     for r in range(rows):
         for c in range(size):
@@ -343,10 +343,7 @@ def _add_weighted(column: Float, gain: Float, left: int, total: Float, place: in
 def solve(
     start: Int, low: Int, high: Int, inner: Int, cross: Int, off: Float, blocks: Float, right: Float, found: Float
 ) -> None:
-    """Solve the systems of some outputs: forwards and backwards through the levels.
-
-    Shapes: ``right``, ``found`` (outputs, n).
-    """
+    """Solve the systems of some outputs, by a forward and a backward pass; ``right`` and ``found`` are (outputs, n)."""
     count = len(start) - 1
     for j in range(len(right)):
         r, x, weight, begin = right[j], found[j], off[j], 0

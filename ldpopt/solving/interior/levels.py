@@ -1,4 +1,4 @@
-"""Levels of a graph: an order of its vertices in which every output's matrix is block tridiagonal."""
+"""Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal; and its factors."""
 
 from __future__ import annotations
 
@@ -10,47 +10,37 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import in_threads, over_rows, parts_of
+from ldpopt.solving.interior import level_loops
 
 SWEEPS = 8
-"""Largest number of searches for a vertex at the end of a component."""
+"""Largest number of searches for a vertex far from all others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Vertices in levels: ties join vertices of one level, or of two that follow each other.
+    """Vertices in levels: an edge joins vertices of the same level or of two consecutive levels.
 
-    Attributes
-    ----------
-    order : int array, shape (n,)
-        Vertices, level by level.
-    start : int array, shape (levels + 1,)
-        Where each level begins in this order.
-    pair_edge : int array, shape (pairs,)
-        The undirected edge of each ordered pair.
-    low, high : int arrays, shape (edges,)
-        Ends of the undirected edges as positions in the order, ``low < high``; sorted by `high`'s level, edges inside
-        of a level before those from the level before.
-    inner, cross : int arrays, shape (levels + 1,)
-        The edges inside of level ``i`` are those from ``inner[i]`` to ``cross[i]``; those from the level before it
-        follow, up to ``inner[i + 1]``.
+    Edges are sorted by the level of their higher end; edges inside level ``i`` are ``inner[i]`` to ``cross[i]``, those
+    from level ``i - 1`` to ``i`` are ``cross[i]`` to ``inner[i + 1]``.
     """
 
-    order: Int
-    start: Int
-    pair_edge: Int
-    low: Int
+    order: Int  # (n,): vertices, level by level
+    start: Int  # (levels + 1,): where each level begins in this order
+    pair_edge: Int  # (pairs,): the undirected edge of each ordered pair
+    low: Int  # (edges,): ends of the edges, as positions in the order, low < high
     high: Int
-    inner: Int
-    cross: Int
+    inner: Int  # (levels + 1,)
+    cross: Int  # (levels + 1,)
 
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> Levels:
-        """Search breadth first, in every component from a vertex at its end.
+        """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
 
         Notes
         -----
-        The vertex at the end is found by repeated searches, each from the last level's vertex with the fewest ties
-        (George and Liu 1979). Complexity: as many operations as pairs, times ``log``.
+        That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
+        (George and Liu 1979). Complexity: O(pairs log pairs).
 
         Examples
         --------
@@ -82,23 +72,23 @@ class Levels:
 
     @property
     def sizes(self) -> Int:
-        """Vertices of each level."""
+        """Number of vertices of each level."""
         return np.diff(self.start)
 
     @property
     def numbers(self) -> int:
-        """Floats of one output's pivot blocks."""
+        """Number of floats of one output's pivot blocks."""
         return int((self.sizes**2).sum())
 
     @property
     def sum_numbers(self) -> int:
-        """Floats of a sum of inverses: the lower half of a matrix, level by level."""
+        """Number of floats of a sum of inverses: the lower half of a matrix, level by level."""
         return int(((len(self.order) - self.start[:-1]) * self.sizes).sum())
 
     def unpacked(self, lower: Float, upper: Float) -> Float:
-        """Matrix in the levels' order, from its lower part and the transpose of its upper one.
+        """A matrix in the order of the levels, from its lower part and the transpose of its upper part.
 
-        Both are stored level by level: an array of the level's columns, whose rows begin with that level.
+        Both are stored level by level: the columns of the level, whose rows begin with that level.
         """
         n = len(self.order)
         whole, begin = np.zeros((n, n)), 0
@@ -110,8 +100,58 @@ class Levels:
         return whole
 
 
+@dataclass(frozen=True, eq=False)
+class LevelFactors:
+    """Block tridiagonal factors of one matrix per output, and the sum of their inverses, which couples the outputs."""
+
+    levels: Levels
+    off: Float  # (m, edges): minus the entries off the diagonals
+    blocks: Float  # (m, numbers): eliminated pivot blocks
+    sums: tuple[Float, ...]  # (n, n): the sum of the inverses G; with weights w also the sums of G w and w G w
+
+    @classmethod
+    def of(
+        cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, workspace: Float
+    ) -> LevelFactors:
+        """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
+
+        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is
+        memory for the factors. With ``s`` the size of a level this takes ``n s**2`` operations per output, and
+        ``n**2 s`` for its inverse.
+        """
+        m, n = scale.shape
+        parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
+        totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
+        weights = np.zeros((0, n)) if weights is None else weights
+
+        def work(part: slice, total: Float) -> None:
+            arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
+            level_loops.factor(*_shape(levels), *arrays, total)
+
+        in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
+        total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
+        plain = levels.unpacked(total[0], total[0])
+        if len(total) == 1:
+            return cls(levels, off, workspace, (plain,))
+        return cls(
+            levels, off, workspace, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
+        )
+
+    def solve(self, right: Float) -> Float:
+        """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
+        found = np.empty(right.shape)
+        arrays = self.off, self.blocks, np.array(right, order="C"), found
+        over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
+        return found
+
+
+def _shape(levels: Levels) -> tuple[Int, Int, Int, Int, Int]:
+    """The first arguments of the compiled loops."""
+    return levels.start, levels.low, levels.high, levels.inner, levels.cross
+
+
 def _levels(graph: csr_array) -> Int:
-    """Level of every vertex; the components follow each other."""
+    """Level of every vertex; the levels of one component follow those of another."""
     n = graph.shape[0]
     count, component = connected_components(graph, directed=False)
     degree = np.diff(graph.indptr)
@@ -131,7 +171,7 @@ def _levels(graph: csr_array) -> Int:
 
 
 def _search(graph: csr_array, root: int, members: Int) -> Int:
-    """Distance in ties of a component's vertices from its root."""
+    """Distance of a component's vertices from a root, in edges."""
     order, parent = breadth_first_order(graph, root, directed=False)
     depth = np.zeros(graph.shape[0], np.int64)
     for vertex in order[1:].tolist():
@@ -140,5 +180,5 @@ def _search(graph: csr_array, root: int, members: Int) -> Int:
 
 
 def _width(level: Int) -> float:
-    """Work of a step with these levels, apart from a factor: squares of their sizes, and few levels are worse."""
+    """Work of a step with these levels, up to a factor: the sum of the squares of their sizes."""
     return float((np.bincount(level).astype(float) ** 2).sum())

@@ -1,11 +1,11 @@
-r"""Newton directions of the interior point for compact programs: one factorization each, by blocks of inputs.
+r"""Newton directions of the interior point for compact programs, with one factorization, in blocks of inputs.
 
-Pairs are eliminated entry by entry. With :math:`\theta = s/w`, :math:`\tau = t/z`, :math:`v = 1/(\theta + \tau)`
-the equations for ``y`` and ``M`` are
+Slacks and multipliers are eliminated entry by entry. With :math:`\theta = s/w`, :math:`\tau = t/z` and
+:math:`v = 1/(\theta + \tau)` the equations for ``y`` and ``M`` are
 
 .. math:: D\,dy - A\,dM = f, \qquad A^T dy + K\,dM = q, \qquad A = b + \beta\,\theta v, \quad D = \sum_j \theta v \tau,
 
-of which the outputs' Schur complement is factored (docs, "The interior point").
+whose Schur complement on the outputs is factored (docs, "The interior point").
 """
 
 from __future__ import annotations
@@ -20,42 +20,28 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ldpopt.foundation.numbers import Float
 
 BLOCK = 1 << 14
-"""Entries of one block of work, which fits in a processor's cache."""
+"""Entries of one block of work, so that it fits in the processor's cache."""
 
 REFINEMENTS = 2
-"""Steps of iterative refinement for each solution of the small system."""
+"""Number of steps of iterative refinement for each solution of the small system."""
 
 Aim = Callable[[slice], tuple[Float, Float]]
 
 
 class Iterate:
-    """A point of the iteration, in the units of the shifted program, and the program's numbers.
+    """A point of the iteration, in the units of the shifted program."""
 
-    Attributes
-    ----------
-    c : float array, shape (n, k)
-        Costs, at most 0.
-    b, beta, delta : float
-        Of the compact program.
-    s, t, w, z : float arrays, shape (n, k)
-        Slacks of floors and caps, and their multipliers.
-    m, h : float arrays, shape (k,)
-        Column variables ``M`` and, with slack, their multipliers.
-    y : float array, shape (n,)
-        Multipliers of the row sums.
-    """
-
-    c: Float
-    b: float
+    c: Float  # (n, k): costs, at most 0
+    b: float  # numbers of the compact program
     beta: float
     delta: float
-    s: Float
-    t: Float
-    w: Float
-    z: Float
-    m: Float
-    h: Float
-    y: Float
+    s: Float  # (n, k): slacks of the floors
+    t: Float  # (n, k): slacks of the caps
+    w: Float  # multipliers of s
+    z: Float  # multipliers of t
+    m: Float  # (k,): the column variables M
+    h: Float  # (k,): multipliers of m, with delta > 0
+    y: Float  # (n,): multipliers of the row sums
 
     @property
     def pairs(self) -> tuple[Float, Float, Float, Float]:
@@ -64,13 +50,13 @@ class Iterate:
 
     @property
     def products(self) -> float:
-        """Sum of all complementary products: the gap if the point is feasible."""
+        """Sum of all complementary products, which is the gap at a feasible point."""
         return float(np.einsum("ij,ij->", self.s, self.w) + np.einsum("ij,ij->", self.t, self.z) + self.m @ self.h)
 
 
 @dataclass
 class Direction:
-    """A direction; a full step goes ``primal`` and ``dual`` times the distance to the boundary."""
+    """A direction, and the lengths of a full step relative to the distance to the boundary."""
 
     ds: Float
     dt: Float
@@ -83,12 +69,12 @@ class Direction:
     dual: float = 0.0
 
     def lengths(self, share: float) -> tuple[float, float]:
-        """Primal and dual step lengths that go this share of the way to the boundary."""
+        """Primal and dual step lengths: this share of the distance to the boundary, at most 1."""
         return min(1.0, share / max(self.primal, 1e-300)), min(1.0, share / max(self.dual, 1e-300))
 
 
 class Newton:
-    """The factored Newton equations at one point; ``solvable`` is False if the factorization failed."""
+    """The factored Newton equations at a point; ``solvable`` is False if the factorization failed."""
 
     def __init__(self, path: Iterate) -> None:
         self.path = path
@@ -104,7 +90,7 @@ class Newton:
         self.solvable = self._factor()
 
     def _set_weights(self, r: slice) -> Float:
-        """Weights of the pairs, and the rows of ``A`` over the square root of ``D``."""
+        """Compute theta, tau and v of these inputs, and their rows of ``A`` over the square root of ``D``."""
         path = self.path
         theta = np.divide(path.s[r], path.w[r], out=self.theta[r])
         tau = np.divide(path.t[r], path.z[r], out=self.tau[r])
@@ -134,7 +120,7 @@ class Newton:
         return False
 
     def _solve_schur(self, q: Float, f: Float) -> tuple[Float, Float]:
-        """Solve for ``dy`` and ``dM``, refined: every pass corrects both rows of the system."""
+        """Solve for ``dy`` and ``dM``, with refinement of both rows of the system."""
         f = f / self.root
         u, dm = np.zeros(len(f)), np.zeros(len(q))
         for _ in range(1 + REFINEMENTS):
@@ -146,7 +132,7 @@ class Newton:
         return u / self.root, dm
 
     def solve(self, aim: Aim, eh: Float) -> Direction:
-        """Direction for the residuals ``aim(rows)`` of pairs and ``eh`` of outputs."""
+        """Direction for the residuals ``aim(rows)`` of the entries and ``eh`` of the outputs."""
         path, (n, k) = self.path, self.path.s.shape
         ds, dt, dw, dz = (np.empty((n, k)) for _ in range(4))
         move = Direction(ds, dt, dw, dz, np.empty(k), np.empty(n), np.zeros(k))
@@ -163,7 +149,7 @@ class Newton:
         return move
 
     def _right_sides(self, move: Direction, aim: Aim, r: slice) -> tuple[Float, Float]:
-        """Set ``ds`` and ``dt`` to the residuals of these inputs' pairs; return their parts of the right-hand sides."""
+        """Set ``ds`` and ``dt`` of these inputs to the residuals; return their parts of the right-hand sides."""
         es, et, v = move.ds[r], move.dt[r], self.v[r]
         es[:], et[:] = aim(r)
         across = self.tau[r] * es
@@ -171,11 +157,11 @@ class Newton:
         return np.einsum("ij,ij->j", v, es + et), np.einsum("ij,ij->i", v, across)
 
     def _complete_direction(self, move: Direction, cap_change: Float, r: slice) -> tuple[float, float]:
-        """Set the direction of these inputs' pairs; return its length over the distance to the boundary."""
+        """Set the direction of these inputs; return its length relative to the distance to the boundary."""
         dy, ds, dt, dw, dz = move.dy[r, None], move.ds[r], move.dt[r], move.dw[r], move.dz[r]
         rest = ds + dt
         rest -= cap_change
-        # dw = dy + dz would lose digits where w is small.
+        # dw = dy + dz would lose digits if w is small.
         np.multiply(self.tau[r], dy, out=dw)
         dw += rest
         dw *= self.v[r]
@@ -189,23 +175,23 @@ class Newton:
         return -min(least[:2]), -min(least[2:])
 
     def predict(self) -> Direction:
-        """Affine direction: aims at products of zero."""
+        """The affine direction, which aims at products of zero."""
         path = self.path
         return self.solve(lambda r: (-path.s[r], -path.t[r]), -path.h)
 
     def duality_gap_share(self, affine: Direction) -> float:
-        """Share of the products that an affine step to the boundary would leave, never negative."""
+        """Share of the products that remains after an affine step to the boundary, never negative."""
         path, (primal, dual) = self.path, affine.lengths(1.0)
         first = np.vdot(path.w, affine.ds) + np.vdot(path.z, affine.dt) + path.h @ affine.dm
         second = np.vdot(affine.ds, affine.dw) + np.vdot(affine.dt, affine.dz) + affine.dm @ affine.dh
-        # To first order the affine direction takes all of each product, in its primal and its dual part together.
+        # To first order, the primal and dual parts of the affine direction together remove each product completely.
         change = float((primal - dual) * first + primal * dual * second) / path.products
         return max(1 - dual + change, 0.0)
 
     def correct(self, affine: Direction, target: float) -> Direction:
         """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
 
-        These terms are multiplied by the shorter affine step length: in full they spoil short steps.
+        These terms are multiplied by the shorter affine step length, as in full they would spoil short steps.
         """
         path = self.path
         share = min(affine.lengths(1.0))

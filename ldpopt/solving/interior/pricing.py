@@ -1,6 +1,6 @@
-r"""Pricing of outputs in floats: the reduced cost of every output of a compact program under given row-sum multipliers.
+r"""Pricing of outputs in floats: the reduced cost of every output of a compact program for given row-sum multipliers.
 
-With ``d = costs - y`` the best cone of output ``j`` is worth
+With ``d = costs - y`` the reduced cost of output ``j`` is
 
 .. math:: g_j(y) = \beta \sum_x d_{xj}^+ + b \sum_x d_{xj},
 
@@ -17,14 +17,15 @@ from ldpopt.foundation.numbers import Float
 
 
 def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float = 0.0) -> float:
-    r"""Upper bound :math:`\sum_x y_x + n t` with the best shift, plus the slack's share; up to rounding."""
+    r"""Upper bound :math:`\sum_x y_x + n t` with the best shift ``t``, plus the part of the slack; up to rounding."""
     n = len(duals)
     prices = Prices.of(costs, duals)
-    # A tangent's root is left of the root, further for a larger b: only the first step may be negative.
+    # Newton's method approaches the root from the left, so only the first step may be negative.
+    # A larger b makes that step smaller.
     least = max(b, np.finfo(float).eps)
     steps = prices.gains(least, beta) / (beta * prices.count + least * n)
     shift = float(max(steps.max(), 0.0) if delta else steps.max())
-    # A gain grows by n (b + beta) at most for each unit that the multipliers go back.
+    # If the multipliers decrease by 1, a gain grows by at most n (b + beta).
     columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0.0) * n * (b + beta))
     for _ in range(100):
         prices = Prices.of(costs[:, columns], duals + shift)
@@ -44,18 +45,18 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
 
 
 def project_to_private(channel: Float, b: float, delta: float = 0.0) -> Float:
-    """Return a private channel near one, shape (n, k), whose ratios and row sums are slightly wrong; up to rounding.
+    """A private channel near one, shape (n, k), whose ratios and row sums are slightly wrong.
 
-    Entries are raised to their floors ``b (max - delta)``, and missing row mass is added. The result is private only up
-    to rounding: it is repaired and audited like any other channel.
+    Entries are raised to their floors ``b (max - delta)``, and missing row mass is added. The result is private up to
+    rounding; it is repaired and audited later.
     """
     top = channel.max(axis=0)
     raised: Float = np.maximum(channel, b * (top - delta))
     sums = raised.sum(axis=1)
-    # Rows may be scaled up only without slack: with slack, scaling could exceed it.
+    # Rows are scaled up only if delta is 0; otherwise their differences could exceed delta.
     total = max(1.0, float(sums.max())) if delta else float(sums.max())
     lack = total / float(sums.min()) - 1
-    # Missing mass goes into one column; a share of constant rows keeps that column's ratio.
+    # Missing mass is added to one column, together with a share of equal rows, so that the column stays private.
     room = (1 - b) / max(b, 1e-100)
     share = min(1.0, lack / (room + delta * (1 + room) + 1e-300) + lack)
     raised *= (1 - share) / total

@@ -1,1 +1,1 @@
-"""Ways to solve a channel program, one file each; `ldpopt.solving.plan` says which suits which problem."""
+"""The methods of solving a problem, one file each; `ldpopt.solving.plan` chooses among them."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ldpopt.certificate.program_bound import Form
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 
 
@@ -19,9 +19,9 @@ class Direct(Method):
     Attributes
     ----------
     solver : str
-        Its name, as `ldpopt.solvers.find` takes it.
+        Its name, as in `ldpopt.solvers.find`.
     program_form : {"compact", "pairwise"} or None
-        None is the default form of the problem.
+        The form of the program; None for the default form of the problem.
     """
 
     solver: str = "highs"
@@ -39,11 +39,11 @@ class Direct(Method):
         return not form.has_generated_rows or self.program_form == "pairwise"
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """Last: it always works, and the methods with a lower rank are faster where they apply."""
+        """Last: it always works, but methods with a lower rank are faster if they apply."""
         return 3.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """Name the form and the solver."""
+        """The form and the solver."""
         return f"the {self.program_form or form.default_form} program is solved as a whole by {self.solver}"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
@@ -51,5 +51,6 @@ class Direct(Method):
         program = formulate(task.problem, self.program_form, task.deadline)
         solver = solver_named(self.solver)
         outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
-        channel = program.structure.channel(outcome.point) if found(outcome) and outcome.point is not None else None
+        point = optimal_point(outcome)
+        channel = None if point is None else program.structure.channel(point)
         return RawSolution(program, outcome, channel, 0, solver.name)

@@ -1,12 +1,12 @@
-r"""Event-wise delta without row generation: an interior point on few outputs; the others are priced.
+r"""The method for an event-wise delta without row generation: an interior point on few outputs; the others are priced.
 
-The interior point is given a few outputs. Its multipliers ``y`` of the rows and ``nu`` of the pairs bound the value of
-every channel if each output, used or not, has shares :math:`0 \le \lambda_{ik} \le \nu_{ik}` with
+The multipliers ``y`` of the rows and ``nu`` of the pairs bound the value of every channel if each output, in use or
+not, has shares :math:`0 \le \lambda_{ik} \le \nu_{ik}` with
 
 .. math:: c_i - y_i \le \sum_k (b \lambda_{ik} - \lambda_{ki}) \quad \text{for all } i .
 
-That is a small linear program for each output. Outputs without such shares are added and the interior point is run
-again. The shares of a pair are a sum of nested events, which become rows with multipliers: what `certify` reads.
+Finding them is a small linear program for each output. Outputs without such shares are added, and the interior point
+is run again. The shares of a pair are a sum of nested events, which become rows with multipliers for `certify`.
 Theory: docs, "Event-wise delta".
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,22 +29,25 @@ from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
-    from ldpopt.solving.interior.events import EventPoint
-    from ldpopt.solving.interior.steps import PathResult
+    from ldpopt.solving.interior.events import EventPoint, EventProgram
+    from ldpopt.solving.interior.path_following import PathResult
 
 MIN_USED_ENTRY = 1e-7
-"""An output is in the first selection if its largest entry in the relaxation is above this."""
+"""An output is used at first if its largest entry in the relaxation is above this."""
 
 MIN_SHORTFALL = 3e-11
-"""An output is added if the shortfall of its shares may raise the bound by more than this share."""
+"""An output is added if the shortfall of its shares may raise the bound by more than this share of it."""
 
 DEFAULT_GAP = 1e-6
 """Gap of the interior point that is accepted without a `Switch`; pricing usually reduces it."""
 
+PRICING_SCALE = 1024.0
+"""Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute."""
+
 
 @dataclass(frozen=True)
 class EventInteriorPoint(Method):
-    """Solve event-wise problems that row generation hands over."""
+    """Solve event-wise problems by an interior point, after row generation."""
 
     name: ClassVar[str] = "event interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
@@ -55,13 +58,13 @@ class EventInteriorPoint(Method):
         return form.is_event_wise and not form.has_side_rows and has_interior and form.n > 1
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """After row generation, which hands over to it."""
+        """After row generation, which switches to it."""
         return 2.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """State the size or the number of rounds from which on it is used."""
+        """The size or the number of rounds from which on it is used."""
         return (
-            f"takes over where the generated rows have more than {limits.event_nonzeros} non-zeros, "
+            f"used if the generated rows have more than {limits.event_nonzeros} non-zeros, "
             f"or after {limits.event_round} rounds"
         )
 
@@ -76,7 +79,7 @@ class EventInteriorPoint(Method):
 
 
 class _EventSolve:
-    """One run: the program over all outputs in one unit, and the outputs in use."""
+    """One run: the program over all outputs, scaled to a largest entry of 1, and the outputs in use."""
 
     def __init__(self, task: Task, program: ChannelProgram, channel: Float, accepted_gap: float) -> None:
         from ldpopt.solving.interior.events import EventProgram
@@ -91,10 +94,10 @@ class _EventSolve:
         matrix = np.ascontiguousarray(matrix) / (self.unit if usable else 1.0)
         slack = structure.b * structure.delta
         self.whole = EventProgram(matrix, matrix if problem.prior is None else None, structure.b, slack)
-        self.refusal = "" if usable else "the utility has no scale"
+        self.refusal = "" if usable else "the utility is zero or not finite"
 
     def run(self) -> RawSolution:
-        """Solve on the outputs in use, price all outputs, and add those that would help, until none would."""
+        """Solve on the outputs in use and add outputs that may raise the value, until there are none."""
         while not self.refusal:
             if self.in_use.sum() * self.shape[0] > self.task.limits.event_entries:
                 self.refusal = f"{int(self.in_use.sum())} outputs in use need too large a system"
@@ -121,9 +124,7 @@ class _EventSolve:
             return interior(part, self.task.deadline)
 
     def _price_outputs(self, at: EventPoint) -> tuple[Float, Float, Float]:
-        """Outputs that may raise the bound, the shares of every output, and the shortfalls of the shares."""
-        from ldpopt.solving.methods.event_pricing import price
-
+        """Outputs that may raise the bound; shares and shortfalls of all outputs."""
         shares, shortfall = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
         bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
         return self.shape[0] * shortfall > MIN_SHORTFALL * bound, shares, shortfall
@@ -148,9 +149,7 @@ class _EventSolve:
 
 
 def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[ChannelProgram, Float]:
-    """Add the events that have multipliers as rows; return their multipliers, too."""
-    from ldpopt.solving.methods.event_pricing import nested_events
-
+    """The program with the events that have multipliers as rows, and these multipliers."""
     ties, n = task.form.ties, task.form.n
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     pair, weight, member = nested_events(shares)
@@ -170,10 +169,56 @@ def _duals(program: ChannelProgram, sums: Float, prior: Float, events: Float) ->
 
 
 def _point(problem: Problem, program: ChannelProgram, channel: Float) -> Float:
-    """Write a channel as a point of the compact program."""
+    """The point of the compact program for a channel."""
     floor = channel.min(axis=0)
     point = np.concatenate([(channel - floor).reshape(-1), floor / program.structure.b])
     if problem.prior is None:
         by_input = (problem.utility.matrix * channel).sum(axis=1)
         point = np.append(point, by_input.min() if program.maximize else by_input.max())
     return point
+
+
+def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
+    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,).
+
+    Each output's linear program has ``n`` rows and a column for each pair with a multiplier. Outputs without any
+    :math:`c_i > y_i` need no shares.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    solve_one: Any = linprog
+    m, n = costs.shape
+    first, second = events.pairs()
+    active = np.flatnonzero(pairs > 1e-14 * max(float(pairs.max(initial=0.0)), 1e-300))
+    count = len(active)
+    shares, shortfall = np.zeros((m, len(pairs))), np.zeros(m)
+    entries = np.concatenate([np.full(count, -events.b), np.ones(count), -np.ones(n)])
+    row = np.concatenate([first[active], second[active], np.arange(n)])
+    column = np.concatenate([np.arange(count), np.arange(count), np.full(n, count)])
+    left = csr_array((entries, (row, column)), shape=(n, count + 1))
+    aim = np.append(np.zeros(count), 1.0)
+    bounds: Any = np.column_stack([np.zeros(count + 1), np.append(pairs[active] * PRICING_SCALE, np.inf)])
+    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
+    for j in range(m):
+        right = sums - costs[j]
+        if (right >= 0).all():
+            continue
+        answer = solve_one(aim, A_ub=left, b_ub=right * PRICING_SCALE, bounds=bounds, method="highs-ds", options=tight)
+        if answer.x is None:
+            shortfall[j] = float(-right.min())
+            continue
+        shares[j, active] = np.clip(answer.x[:count] / PRICING_SCALE, 0.0, pairs[active])
+        shortfall[j] = max(float((costs[j] - sums - events.adjoint(shares[j : j + 1])[0]).max()), 0.0)
+    return shares, shortfall
+
+
+def nested_events(shares: Float) -> tuple[Any, Float, Any]:
+    """Non-negative shares, shape (m, pairs), as sums of weighted nested events: pair, weight, member outputs."""
+    pair, weight, member = [], [], []
+    for e in np.flatnonzero(shares.max(axis=0) > 0):
+        levels = np.unique(np.append(shares[:, e], 0.0))
+        pair += [e] * (len(levels) - 1)
+        weight += list(np.diff(levels))
+        member += [shares[:, e] >= level for level in levels[1:]]
+    return np.array(pair, np.int64), np.array(weight, float), np.array(member, bool).reshape(len(pair), len(shares))

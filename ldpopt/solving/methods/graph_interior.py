@@ -1,4 +1,4 @@
-"""The method for large graphs and metrics: an interior point that factors one sparse matrix for each output."""
+"""The method for large graphs and metrics: an interior point that factors one sparse matrix per output."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Outcome, Status
-from ldpopt.solving.formulation import program_of_pairs, worst_case_scale
+from ldpopt.foundation.rows import Int
+from ldpopt.solvers import Status
+from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
+from ldpopt.solving.methods.pair_answer import PairRows, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
     from ldpopt.solving.interior.graph_program import GraphProgram
-    from ldpopt.solving.interior.graphs import GraphResult
 
 ACCEPTED_GAP = 1e-9
-"""Gap accepted as optimal."""
+"""Relative gap accepted as optimal."""
 
 FINISH_SECONDS = 1e-5
-"""Seconds for each entry that pass after the last step, on a slow machine: rows, repair, audit."""
+"""Seconds per entry after the last step, on a slow machine: rows, repair, audit."""
 
-NAME = "graph interior"
+SOLVER = "graph interior"
 """The solver's name in a solution."""
 
 
 @dataclass(frozen=True)
 class GraphInteriorPoint(Method):
-    """Factor one sparse matrix for each output, instead of one large matrix for the whole program."""
+    """Factor one sparse matrix per output instead of one large matrix for the whole program."""
 
     name: ClassVar[str] = "graph interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
@@ -48,24 +48,30 @@ class GraphInteriorPoint(Method):
         return 0.5 if form.entries >= limits.graph_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """State the size."""
+        """The size of the channel."""
         return (
-            f"neighbors are tied output by output, and with {form.entries} entries "
+            f"the constraints tie neighbors output by output, and with {form.entries} entries "
             f"(from {limits.graph_entries} on) this is faster than simplex"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Read the problem and solve it; at a limit, and on numerical failure, the answer is the best point so far."""
+        """Follow the central path; at a limit, and on numerical failure, the answer is the best point so far."""
         from ldpopt.solving.interior.graphs import GAP, solve_graph
 
-        data = read_problem(task)
+        program = read_problem(task)
         goal = {} if task.gap is None else {"gap": task.gap}
-        options = _options(goal | task.options)
+        options = _checked_options(goal | task.options)
         left = inf if task.deadline.left is None else task.deadline.left
-        deadline = task.deadline.before(min(FINISH_SECONDS * data.cost.size, left / 2))
-        found = solve_graph(data, deadline=deadline, **options)
-        accepted = max(options.get("gap", GAP), ACCEPTED_GAP)
-        return _raw(task.problem, found, accepted)
+        deadline = task.deadline.before(min(FINISH_SECONDS * program.cost.size, left / 2))
+        found = solve_graph(program, deadline=deadline, **options)
+        is_optimal = found.gap <= max(options.get("gap", GAP), ACCEPTED_GAP)
+        status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.timed_out else Status.FAILED
+        message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
+        multipliers = np.concatenate([found.sums, found.value, found.prior])
+        rows = _rows(task.form, found.pair, found.output)
+        return pair_answer(
+            task.problem, found.channel, rows, multipliers, status, message, rounds=0, solver=SOLVER, gap=found.gap
+        )
 
 
 def read_problem(task: Task) -> GraphProgram:
@@ -73,41 +79,31 @@ def read_problem(task: Task) -> GraphProgram:
     from ldpopt.solving.interior.graph_program import GraphProgram
 
     problem, form = task.problem, task.form
-    data = None
-    if form.n > 1 and not form.has_side_rows and form.ties is not None and form.has_inside(task.limits):
+    program = None
+    if form.n > 1 and not form.has_side_rows and form.ties is not None and form.has_interior(task.limits):
         if problem.prior is None:
-            gain = worst_case_scale(problem)
+            gain = worst_case_utility(problem)
             gain = gain if problem.utility.sense == "gain" else -gain
-            data = GraphProgram.of(form.ties, np.zeros(gain.shape), gain)
+            program = GraphProgram.of(form.ties, np.zeros(gain.shape), gain)
         else:
-            data = GraphProgram.of(form.ties, problem.prior[:, None] * problem.utility.gain, None)
-    if data is None:
+            program = GraphProgram.of(form.ties, problem.prior[:, None] * problem.utility.gain, None)
+    if program is None:
         what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
         raise NotRepresentableError(what, do='use solver="highs"')
-    return data
+    return program
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse options that are not known."""
+def _rows(form: ProblemForm, pair: Int, output: Int) -> PairRows:
+    """Privacy rows of tied pairs, which are given by position, and of outputs."""
+    assert form.ties is not None
+    first, second = form.ties.pairs()
+    return first[pair], second[pair], output, np.broadcast_to(form.ties.ratio(up=False), first.shape)[pair]
+
+
+def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse unknown options."""
     unknown = next((name for name in options if name not in ("gap", "steps")), None)
     if unknown is not None:
         do = "its options are gap and steps"
         raise SolverOptionError(f"the interior point for graphs has no option {unknown!r}", do=do)
     return options
-
-
-def _raw(problem: Problem, found: GraphResult, accepted: float) -> RawSolution:
-    """Write the program with the privacy rows that have multipliers."""
-    sign = 1.0 if problem.utility.sense == "gain" else -1.0
-    program = program_of_pairs(problem, found.pair, found.output)
-    point = found.channel.reshape(-1)
-    if problem.prior is None:
-        by_input = (worst_case_scale(problem) * found.channel).sum(axis=1)
-        worst = by_input.min() if sign > 0 else by_input.max()
-        point = np.append(point, worst / program.objective[-1])
-    duals = sign * np.concatenate([found.sums, found.value, found.prior])
-    reduced = program.objective - program.adjoint(duals)
-    status = Status.OPTIMAL if found.gap <= accepted else Status.LIMIT if found.timed_out else Status.FAILED
-    message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
-    outcome = Outcome(status, message, point, duals, reduced)
-    return RawSolution(program, outcome, found.channel, 0, NAME, found.gap)

@@ -1,4 +1,4 @@
-"""Compiled loops made ready in a thread: a deadline holds on a machine where they have never run."""
+"""Compiled loops are loaded or compiled in a thread, so that a time limit also holds on their first use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from math import inf
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
 from ldpopt.solving.log import LOG
 
-SILENT_SECONDS = 2.0
-"""Seconds after which the log says what is waited for; loading takes less."""
+LOG_SECONDS = 2.0
+"""Seconds after which the log explains the delay; loading compiled loops takes less."""
 
-SHARE = 0.5
-"""Share of the time that is left which a method with another one after it waits for its loops."""
+TIME_SHARE = 0.5
+"""Share of the remaining time for which a method waits for its loops if another method follows."""
 
 
 class NotCompiledError(OutOfTimeError):
@@ -26,15 +26,15 @@ class NotCompiledError(OutOfTimeError):
 class Loops:
     """The compiled loops of a method.
 
-    They are compiled once for each machine and version, which takes 5 to 20 seconds, and loaded in every process.
-    Neither can be interrupted, so a thread does it, which goes on after a deadline: the next call finds them ready.
+    They are compiled once per machine and version, which takes 5 to 20 seconds, and loaded once per process. As this
+    cannot be interrupted, it is done in a thread, which continues after a deadline: the next call finds them ready.
 
     Attributes
     ----------
     name : str
-        Of the method, for the log.
+        Name of the method, for the log.
     example : callable
-        Runs all loops once, on arrays of the types that they are used with.
+        Runs all loops once, with the types of arguments that are used.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Loops:
     _are_ready: bool = field(default=False, init=False)
 
     def wait(self, deadline: Deadline = NO_LIMIT) -> None:
-        """Return when the loops are ready."""
+        """Wait until the loops are ready; raise `NotCompiledError` at the deadline."""
         if self._are_ready:
             return
         with self._lock:
@@ -56,14 +56,14 @@ class Loops:
                 self._thread = threading.Thread(target=self._prepare, name=f"ldpopt-{self.name}", daemon=True)
                 self._thread.start()
         left = inf if deadline.left is None else deadline.left
-        self._thread.join(min(left, SILENT_SECONDS))
-        if self._thread.is_alive() and left > SILENT_SECONDS:
-            LOG.info("%s: compiling loops, once for each machine, 5 to 20 seconds", self.name)
+        self._thread.join(min(left, LOG_SECONDS))
+        if self._thread.is_alive() and left > LOG_SECONDS:
+            LOG.info("%s: compiling loops, once per machine, 5 to 20 seconds", self.name)
             self._thread.join(deadline.left)
         if self._thread.is_alive():
-            raise NotCompiledError(f"compiling the loops of the {self.name}, once for each machine")
+            raise NotCompiledError(f"compiling the loops of the {self.name}, once per machine")
 
     def _prepare(self) -> None:
-        with suppress(Exception):  # it is raised again, and told, where the loops are used
+        with suppress(Exception):  # the method raises it again when it uses the loops
             self.example()
         self._are_ready = True

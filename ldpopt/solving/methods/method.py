@@ -1,4 +1,4 @@
-"""The interface of methods: which problems a method suits, its rank among the methods, and how it solves a problem."""
+"""The interface of methods: which problems a method can solve, its rank among the methods, and how it solves them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from ldpopt.solving.problem_form import ProblemForm
 
 @dataclass(frozen=True)
 class Task:
-    """One problem to be solved, and the settings for every method.
+    """A problem to be solved, and the settings for every method.
 
     Attributes
     ----------
     problem, form : Problem, ProblemForm
-        The statement and its facts.
+        The problem and its properties.
     deadline : Deadline
-        The clock of the whole call.
+        The deadline of the whole call.
     gap : float or None
         Relative gap at which to stop; None for the optimum.
     options : dict
-        For the solver, under its own names.
+        Options of the solver, under its own names.
     limits : Limits
         Measured thresholds.
     executor : dask.distributed.Client or None
-        Whose workers share the work of a method that can use them.
+        The cluster whose workers a method may use.
     """
 
     problem: Problem
@@ -51,18 +51,32 @@ class Task:
     executor: Any = None
 
     def options_for(self, solver: Solver) -> dict[str, Any]:
-        """Options, with the gap for a solver that can stop at one."""
+        """The options, and the gap if the solver can stop at one."""
         gap = {} if self.gap is None or Feature.GAP not in solver.features else {"gap": self.gap}
         return gap | self.options
 
 
 @dataclass(frozen=True)
 class RawSolution:
-    """The program with its generated rows, the outcome of its last solve, the unrepaired channel, and the solver.
+    """The answer of a method, before it is checked.
 
-    At a limit the channel is the best one so far, if there is one. ``gap`` is the relative gap of value and bound,
-    where the method knows it; with the ``repaired`` channel it is that of `ldpopt.solving.claims.proved`.
-    ``used_executor`` says whether workers of a cluster shared the work.
+    Attributes
+    ----------
+    program, outcome : ChannelProgram, Outcome
+        The program with its generated rows, and the outcome of its last solve.
+    channel : float array, shape (n, m), or None
+        The channel, not repaired; at a limit the best one so far, if there is one.
+    rounds : int
+        Number of rounds; 0 for a method without rounds.
+    solver : str
+        Name of the solver.
+    gap : float or None
+        Relative gap between value and bound, if the method computes it; with a ``repaired`` channel, that channel's
+        gap (`ldpopt.solving.gap_check.repair_and_measure`).
+    repaired : Repaired or None
+        The repaired and audited channel.
+    used_executor : bool
+        Whether workers of a cluster were used.
     """
 
     program: ChannelProgram
@@ -77,18 +91,18 @@ class RawSolution:
 
 @dataclass(frozen=True)
 class Switch:
-    """A method hands the problem over to another one.
+    """A method's request that another method continue.
 
     Attributes
     ----------
     to : str
         Name of the other method.
     because : str
-        Why, in a sentence.
+        The reason, as a clause.
     program, channel : ChannelProgram, float array
         The relaxation solved last, and its optimum.
     accepted_gap : float
-        Relative gap that the other method has to reach.
+        Relative gap that the other method must reach.
     resume : callable
         Continues with the first method if the other one fails.
     """
@@ -106,12 +120,12 @@ class Method(ABC):
 
     name: ClassVar[str]
     forms: ClassVar[frozenset[str]] = frozenset()
-    """Forms that a user may ask for and that leave this method in the plan: ``"compact"``, ``"pairwise"``, ..."""
+    """The values of ``form`` in `solve` for which the method is planned: ``"compact"``, ``"pairwise"``, ..."""
     loops: ClassVar[Loops | None] = None
-    """Compiled loops without which it cannot begin."""
+    """The compiled loops that it needs."""
 
     def restricted_to(self, form: Any) -> Method:
-        """The same method for this form only; default: itself, as it has one form."""
+        """The same method for this form only; default: the method itself, which has one form."""
         return self
 
     @abstractmethod
@@ -120,15 +134,15 @@ class Method(ABC):
 
     @abstractmethod
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """Place in the order of methods to try, the fastest first; infinite if it should not be tried."""
+        """Rank in the order in which methods are tried, the fastest first; infinite if it should not be tried."""
 
     @abstractmethod
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """Why it has this rank, in a sentence without a subject."""
+        """The reason for its rank, as a clause."""
 
     @abstractmethod
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
-        """Solve; ``start`` is given if another method hands the problem over."""
+        """Solve the problem; ``start`` is the request of a method that switched to this one."""
 
     def __str__(self) -> str:
         """Return the name."""
@@ -136,20 +150,20 @@ class Method(ABC):
 
 
 def small_task() -> Task:
-    """A problem of four places that all loops of a method can be run with."""
-    places = np.arange(4.0)
-    worth = Utility(np.abs(places[:, None] - places), "loss")
-    problem = Problem(np.array([0.4, 0.3, 0.2, 0.1]), worth, MetricDP(1.0, worth.matrix))
+    """A task with four inputs, to run all loops of a method."""
+    points = np.arange(4.0)
+    distance = Utility(np.abs(points[:, None] - points), "loss")
+    problem = Problem(np.array([0.4, 0.3, 0.2, 0.1]), distance, MetricDP(1.0, distance.matrix))
     return Task(problem, ProblemForm.of(problem), gap=1e-3)
 
 
-def found(outcome: Outcome) -> bool:
-    """Whether a solver found an optimum and returned its point."""
-    return outcome.status is Status.OPTIMAL and outcome.point is not None
+def optimal_point(outcome: Outcome) -> Float | None:
+    """The point that a solver found, if it is optimal."""
+    return outcome.point if outcome.status is Status.OPTIMAL else None
 
 
 def solver_named(name: str) -> Solver:
-    """Return the solver of a name; the interior point is found without a search through installed packages."""
+    """The solver with a name; the interior point is returned without a search through installed packages."""
     if name != "interior":
         return find(name)
     from ldpopt.solving.interior.compact import Interior

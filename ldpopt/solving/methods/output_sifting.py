@@ -1,8 +1,8 @@
-r"""Output sifting: solve on a few outputs, price all of them in closed form, add those that would help, repeat.
+r"""Output sifting: solve on a few outputs, price all of them in closed form, add those that help, and repeat.
 
 An optimal mechanism uses few outputs (49 of 1000 for a random gain at epsilon = 1). The row-sum multipliers ``y`` of
-the restricted program price every output by ``g_j(y)``; where none is positive, ``y`` is feasible for the dual of the
-whole program, and the restricted optimum is the optimum (docs, "Output sifting").
+the restricted program give every output the reduced cost ``g_j(y)``. If none is positive, ``y`` is feasible for the
+dual of the whole program, and the restricted optimum is the optimum (docs, "Output sifting").
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ldpopt.certificate.compact import Prices
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Status
-from ldpopt.solving.interior.pricing import project_to_private
+from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import formulate
+from ldpopt.solving.interior.pricing import best_bound, project_to_private
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
-from ldpopt.solving.methods.sifting_problem import SiftingProblem
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 
 GAP = 1e-11
@@ -33,23 +39,41 @@ GAP_SHRINK_ADDED = 0.3
 """The next restricted program is solved to this share of the current gap, if outputs were added."""
 
 GAP_SHRINK_STALLED = 1e-2
-"""The restricted program is solved further, to this share of its gap, if no output would help."""
+"""The restricted program is solved again, to this share of its gap, if no output helps."""
 
 ACCEPTED_GAP = 1e-9
-"""Relative gap over all outputs that counts as optimal after the last round."""
+"""Relative gap over all outputs that is accepted as optimal after the last round."""
 
 MAX_UNUSED_ENTRY = 1e-6
-"""Outputs whose probability is at most this for every input are left out if the optimum does not need them."""
+"""Outputs whose probability is at most this for every input are left out if that costs nothing."""
 
 MAX_STEPS_WITHOUT_UNUSED = 40
 """Largest number of steps of the solve without those outputs; one or two are usual."""
 
+INITIAL_OUTPUTS = 24
+"""Number of outputs of the first restricted program."""
+
+MIN_GAIN_SHARE = 0.1
+"""An output is added only if its reduced cost is at least this share of the largest one."""
+
+MAX_OVERLAP = 0.9
+"""Two outputs are not added in one round if they serve more than this share of the same inputs."""
+
+MIN_COVER = 2.0
+"""A round may add more outputs than are in use, until its outputs serve each input this often on average."""
+
+MIN_COMPARED = 1000
+"""Smallest number of outputs that are compared for overlap."""
+
+QUANTILES = (1.0, 0.9, 0.75, 0.5)
+"""Initial guesses of the multipliers: these quantiles of each input's costs."""
+
 
 @dataclass(frozen=True)
 class OutputSifting(Method):
-    """Solve compact programs on few outputs, with any solver inside.
+    """Solve compact programs on few outputs, by any solver.
 
-    A solver that can stop at a gap solves each round only as accurately as needed, and starts from the round before.
+    A solver that can stop at a gap solves each round only as accurately as needed, and starts from the last round.
     """
 
     solver: str = "interior"
@@ -66,7 +90,7 @@ class OutputSifting(Method):
         return 0.0 if form.entries >= limits.sifting_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """State the size."""
+        """The size of the channel."""
         return (
             f"an optimum uses few of the {form.m} outputs, and with {form.entries} entries "
             f"(from {limits.sifting_entries} on) this is faster than simplex on all of them"
@@ -78,9 +102,89 @@ class OutputSifting(Method):
             what = (
                 f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by output sifting"
             )
-            do = 'state a pure or entry-wise budget, an expected value, no side constraints; or use solver="highs"'
+            do = 'use a pure or entry-wise budget, an expected value and no side constraints; or solver="highs"'
             raise NotRepresentableError(what, do=do)
         return _Sifting(task, self.solver).run()
+
+
+@dataclass(frozen=True)
+class SiftingProblem:
+    """The program over all outputs, with its costs, shape (n, m), to be maximized, and the numbers of the budget."""
+
+    problem: Problem
+    costs: Float
+    sign: float
+    b: float
+    beta: float
+    delta: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> SiftingProblem:
+        """Read a problem."""
+        ties = problem.ties()
+        sign = 1.0 if problem.utility.sense == "gain" else -1.0
+        assert problem.prior is not None
+        assert ties is not None
+        costs = (sign * problem.prior)[:, None] * problem.utility.matrix
+        return cls(problem, costs, sign, ties.budget.b, ties.budget.beta, ties.delta)
+
+    def program(self, chosen: Int) -> ChannelProgram:
+        """The program with these outputs only."""
+        whole = self.problem
+        matrix = whole.utility.matrix[:, chosen]
+        names = [whole.outputs[y] for y in chosen]
+        utility = Utility(matrix, whole.utility.sense)
+        part = Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names)
+        return formulate(part, "compact")
+
+    def gains(self, duals: Float) -> Float:
+        """How much each output could add to the bound: its reduced cost, at least 0."""
+        return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
+
+    def initial_outputs(self) -> Int:
+        """The outputs with the largest gains at a few guesses of the multipliers, and the best constant report.
+
+        With an entry-wise slack all outputs are chosen, because each one lets some input use its slack.
+        """
+        if self.delta:
+            return np.arange(self.costs.shape[1])
+        found = {int(np.argmax(self.costs.sum(axis=0)))}
+        for share in QUANTILES:
+            level = self.costs.max(axis=1) if share == 1.0 else np.quantile(self.costs, share, axis=1)
+            found.update(np.argsort(-self.gains(level))[: INITIAL_OUTPUTS // len(QUANTILES)].tolist())
+        return np.array(sorted(found))
+
+    def helpful(self, duals: Float, chosen: Int) -> Int:
+        """Outputs to add: those with the largest gains, no two of which serve nearly the same inputs."""
+        gains = self.gains(duals)
+        gains[chosen] = 0.0
+        candidates = np.flatnonzero(gains)
+        if len(candidates) <= max(INITIAL_OUTPUTS, len(chosen) // 2):
+            return candidates
+        order = np.argsort(-gains)[: np.count_nonzero(gains > MIN_GAIN_SHARE * gains.max())]
+        return order[self._dissimilar(self.costs[:, order] > duals[:, None], max(INITIAL_OUTPUTS, len(chosen)))]
+
+    def _dissimilar(self, served_by: NDArray[np.bool_], most: int) -> list[int]:
+        """Positions of outputs to take, best first, no two of which serve nearly the same inputs."""
+        n, size = len(served_by), served_by.sum(axis=0)
+        count = max(8 * most, MIN_COMPARED, int(np.searchsorted(size.cumsum(), 2 * MIN_COVER * n)))
+        served, size = served_by[:, :count].astype(np.float32), size[:count]
+        common = served.T @ served
+        taken: list[int] = []
+        free, cover = np.ones(len(size), bool), 0.0
+        for k in np.arange(len(size)):
+            if free[k] and (len(taken) < most or cover < MIN_COVER * n):
+                taken.append(int(k))
+                cover += size[k]
+                free &= common[k] <= MAX_OVERLAP * np.minimum(size, size[k])
+        return taken
+
+    def gap(self, duals: Float, part: Float, chosen: Int) -> float:
+        """Relative gap between the bound over all outputs and the value of a channel on the chosen ones."""
+        bound = best_bound(self.costs, duals, self.b, self.beta, self.delta)
+        value = float((self.costs[:, chosen] * part).sum())
+        least_scale = float((self.costs.max(axis=1) - self.costs.min(axis=1)).sum()) / 100
+        return (bound - value) / max(abs(bound), least_scale, 1e-300)
 
 
 @dataclass(frozen=True)
@@ -94,7 +198,7 @@ class _Round:
 
 
 class _Sifting:
-    """One run: the outputs in use, the requested accuracy, and the last round."""
+    """One run: the outputs in use, the accuracy of the next round, and the last round."""
 
     def __init__(self, task: Task, solver: str) -> None:
         self.task, self.solver = task, solver_named(solver)
@@ -117,7 +221,7 @@ class _Sifting:
             if isinstance(now, Outcome):
                 return self._unfinished(now)
             added = self.whole.helpful(now.duals, self.chosen)
-            LOG.info("outputs, program %d: %d of them, gap %.2e", solves + 1, len(self.chosen), now.gap)
+            LOG.info("output sifting, program %d: %d outputs, gap %.2e", solves + 1, len(self.chosen), now.gap)
             is_accurate = not self.has_gap or self.round_gap <= self.final_gap / 2
             is_last = solves == self.task.limits.sifting_rounds
             if now.gap <= self.final_gap or (is_accurate and not len(added)) or (is_last and now.gap <= ACCEPTED_GAP):
@@ -129,18 +233,19 @@ class _Sifting:
         return self._unfinished(Outcome(Status.LIMIT, message))
 
     def _solve_restricted(self) -> _Round | Outcome:
-        """Solve the restricted program; an `Outcome` is returned if there is no optimum."""
-        asked = {"gap": self.round_gap} | self.warm_start if self.has_gap else {}
+        """Solve the restricted program; without an optimum, return the solver's outcome."""
+        goal = {"gap": self.round_gap} | self.warm_start if self.has_gap else {}
         left = self.task.deadline.left
-        outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | asked))
-        if not found(outcome) or outcome.point is None or outcome.row_duals is None:
+        outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | goal))
+        point = optimal_point(outcome)
+        if point is None or outcome.row_duals is None:
             return outcome
-        channel_part = project_to_private(self.program.structure.channel(outcome.point), self.whole.b, self.whole.delta)
+        channel_part = project_to_private(self.program.structure.channel(point), self.whole.b, self.whole.delta)
         duals = self.whole.sign * outcome.row_duals[: len(self.whole.costs)]
         return _Round(outcome, channel_part, duals, self.whole.gap(duals, channel_part, self.chosen))
 
     def _set_up_next_round(self, now: _Round, added: Any) -> None:
-        """Ask for more accuracy if no output would help, else add outputs."""
+        """Add outputs, or increase the accuracy if no output helps."""
         self.warm_start = {"warm_start": now.outcome.warm_start}
         if not len(added):
             self.round_gap = max(self.round_gap * GAP_SHRINK_STALLED, self.final_gap / 2)
@@ -152,29 +257,30 @@ class _Sifting:
         self.program = self.whole.program(self.chosen)
 
     def _answer(self, outcome: Outcome, channel_part: Float) -> RawSolution:
-        """Write the restricted channel as one over all outputs."""
+        """The answer with the channel over all outputs."""
         channel = np.zeros(self.whole.costs.shape)
         channel[:, self.chosen] = channel_part
         return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
 
     def _unfinished(self, outcome: Outcome) -> RawSolution:
-        """Return the last round's private channel and multipliers, with the status that ended the run."""
+        """The last round's private channel and multipliers, with the status that ended the run."""
         if self.best is None or outcome.status is not Status.LIMIT:
             return RawSolution(self.program, outcome, None, self.rounds, self.solver.name)
         last = self.best[1]
         return replace(last, outcome=replace(last.outcome, status=Status.LIMIT, raw_status=outcome.raw_status))
 
     def _drop_unused_outputs(self, now: _Round) -> Float:
-        """Solve once more with the used outputs only; keep the result if it costs nothing."""
-        channel_part, whole, matter = now.channel_part, self.whole, now.channel_part.max(axis=0) > MAX_UNUSED_ENTRY
-        if matter.all():
+        """Solve once more with the used outputs only, and return the result if it costs nothing."""
+        channel_part, whole, is_used = now.channel_part, self.whole, now.channel_part.max(axis=0) > MAX_UNUSED_ENTRY
+        if is_used.all():
             return channel_part
-        program = whole.program(self.chosen[matter])
-        kept = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(matter)}
+        program = whole.program(self.chosen[is_used])
+        start = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(is_used)}
         left = self.task.deadline.left
-        outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=MAX_STEPS_WITHOUT_UNUSED, **kept)
-        if not found(outcome) or outcome.point is None:
+        outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=MAX_STEPS_WITHOUT_UNUSED, **start)
+        point = optimal_point(outcome)
+        if point is None:
             return channel_part
         reduced = np.zeros_like(channel_part)
-        reduced[:, matter] = project_to_private(program.structure.channel(outcome.point), whole.b, whole.delta)
+        reduced[:, is_used] = project_to_private(program.structure.channel(point), whole.b, whole.delta)
         return reduced if whole.gap(now.duals, reduced, self.chosen) <= max(2 * now.gap, GAP) else channel_part

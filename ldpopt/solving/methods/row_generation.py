@@ -1,9 +1,9 @@
-"""Row generation: solve a relaxation and add the rows that its optimum violates, until no further row matters.
+"""Row generation: solve a relaxation and add the rows that its optimum violates, until there are none.
 
 Each round has an outer point (the relaxation's optimum) and an inner point (private up to rounding). Violated rows are
-searched for at the outer point and at a second point, on the segment between both and close to the inner one. Rows
+sought at the outer point and at a second point, on the segment between the two and close to the inner one. Rows
 violated there cut deeper; if there are none, the second point becomes the inner point (Ben-Ameur and Neto 2007). When
-both points have the same value, no further row can matter.
+both points have the same value, the inner point is optimal.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.answers import separated
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Feature, Outcome, Status
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, found, solver_named
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
 
@@ -41,14 +40,14 @@ LOOSE_GAP = 1e-6
 
 @dataclass(frozen=True)
 class RowGeneration(Method):
-    """Generate violated rows of a notion that has too many rows to write down.
+    """Generate violated rows of a notion that has too many rows to list.
 
     Attributes
     ----------
     solver : str
-        A solver of linear programs; one with warm starts goes on from its last basis.
+        A solver of linear programs; one with warm starts continues from its last basis.
     may_switch : bool
-        Whether event-wise problems with many rows or rounds are handed to the interior point for events.
+        Whether event-wise problems with many rows or rounds switch to the interior point for events.
     """
 
     solver: str = "highs"
@@ -62,13 +61,13 @@ class RowGeneration(Method):
         return form.has_generated_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """First where it suits."""
+        """First for such notions."""
         return 1.0 if form.has_generated_rows else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """Count the rows."""
+        """The number of rows."""
         events = f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
-        return f"{events} are too many to write down: the violated ones are added"
+        return f"{events} are too many to list: violated ones are added"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
         """Generate rows until the relaxation's optimum violates none."""
@@ -76,7 +75,7 @@ class RowGeneration(Method):
 
 
 class _Generation:
-    """One run: the program so far, the inner point, and the rows seen."""
+    """One run: the program so far, the inner point, and the rows added."""
 
     def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
         self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
@@ -85,7 +84,7 @@ class _Generation:
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0
-        # Only the last point is refined: the earlier ones serve to find rows.
+        # Only the last point is refined; earlier ones are used to find rows.
         self.is_rough = Feature.ROUGH in self.solver.features
         self.outcome = Outcome(Status.FAILED, "")
         self.relaxed: RawSolution | None = None
@@ -94,9 +93,10 @@ class _Generation:
         """Solve and add rows, starting from the current program."""
         while self.rounds < self.task.limits.generation_rounds:
             outcome = self._solve_relaxation()
-            if not found(outcome) or outcome.point is None:
+            point = optimal_point(outcome)
+            if point is None:
                 return self._unfinished(outcome)
-            raw = self.program.structure.channel(outcome.point)
+            raw = self.program.structure.channel(point)
             self.relaxed = self._answer(outcome, None)
             outer = _stochastic(raw)
             blocks = self._violated_rows(outer)
@@ -110,7 +110,7 @@ class _Generation:
             if switch is not None:
                 return switch
             self._add(blocks)
-            LOG.info("rows, round %d: %d rows", self.rounds, self.program.shape[0])
+            LOG.info("row generation, round %d: %d rows", self.rounds, self.program.shape[0])
         message = f"{self.task.limits.generation_rounds} rounds of row generation"
         return self._unfinished(Outcome(Status.LIMIT, message))
 
@@ -124,24 +124,24 @@ class _Generation:
         return self.outcome
 
     def _violated_rows(self, outer: Float) -> list[RowBlock]:
-        """Move the inner point while it stays private; return the rows violated near it and at the outer point."""
+        """Move the inner point as long as it is private; return the rows violated near it and at the outer point."""
         privacy, inputs = self.problem.privacy, self.problem.inputs
-        # Constant rows satisfy every notion, but perhaps not the side constraints.
+        # Equal rows satisfy every notion, but perhaps not the side constraints.
         if self.inner is None and not self.problem.constraints:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
-        block = separated(privacy, outer, inputs)
+        block = privacy.separate(outer, inputs)
         if block is None or self.inner is None:
             return [] if block is None else [block]
         while not _is_optimal(self.problem, self.inner, outer):
             between = SECOND_POINT_SHARE * outer + (1 - SECOND_POINT_SHARE) * self.inner
-            deeper = separated(privacy, between, inputs)
+            deeper = privacy.separate(between, inputs)
             if deeper is not None:
                 return [deeper, block]
             self.inner = between
         return [block]
 
     def _switch(self, outer: Float, blocks: list[RowBlock]) -> Switch | None:
-        """Hand over if the program is large or the rounds are many, which happens when events are nearly parallel."""
+        """Switch if the program is large or the rounds are many, as when events are nearly parallel."""
         form, limits = self.task.form, self.task.limits
         if not self.may_switch or form.n < 2 or not self._has_event_interior():
             return None
@@ -175,7 +175,7 @@ class _Generation:
         return RawSolution(self.program, outcome, channel, self.rounds, self.solver.name)
 
     def _unfinished(self, outcome: Outcome) -> RawSolution:
-        """At a limit, return the inner point with the multipliers of the last solved relaxation."""
+        """At a limit, the inner point with the multipliers of the last solved relaxation."""
         last = self.relaxed
         if outcome.status is not Status.LIMIT or last is None or self.inner is None:
             return self._answer(outcome, None)
@@ -188,14 +188,14 @@ def _key(block: RowBlock) -> bytes:
 
 
 def _is_optimal(problem: Problem, inner: Float, outer: Float) -> bool:
-    worth, best = (value_of(problem, channel) for channel in (inner, outer))
-    most = np.abs(problem.utility.matrix).max(axis=1)
-    size = float(most.max() if problem.prior is None else problem.prior @ most)
-    return abs(best - worth) <= ACCEPTED_GAP * max(abs(best), 1e-3 * size)
+    value, bound = (value_of(problem, channel) for channel in (inner, outer))
+    largest = np.abs(problem.utility.matrix).max(axis=1)
+    scale = float(largest.max() if problem.prior is None else problem.prior @ largest)
+    return abs(bound - value) <= ACCEPTED_GAP * max(abs(bound), 1e-3 * scale)
 
 
 def _stochastic(channel: Float) -> Float:
-    """Remove the solver's rounding errors from the rows: an excess is then a violation of the notion."""
+    """Remove the solver's rounding errors from the rows, so that only violations of the notion are left."""
     positive = channel.clip(min=0.0)
     normal: Float = positive / positive.sum(axis=1, keepdims=True)
     return normal

@@ -8,20 +8,20 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.studies.literature.statements import distances, exactly_private, read_statement, require_plain_ties
+from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties
 
 ROUNDING = 1e-12
 """Share of the largest weight by which rounding may make a weight negative."""
 
 
-def tight_constraints(statement: Any) -> Mechanism:
+def tight_constraints(problem: Any) -> Mechanism:
     r"""Let every pair of inputs have the ratio ``exp(epsilon d)`` at the report of one of them.
 
     .. math:: P(x, y) = w_y e^{-\epsilon d(x, y)}, \qquad \sum_y w_y e^{-\epsilon d(x, y)} = 1 \text{ for all } x
 
     Parameters
     ----------
-    statement : Problem or MetricDP
+    problem : Problem or MetricDP
         Pure, graph or metric privacy; d is the hop distance of a graph, and 1 for pure privacy.
 
     Returns
@@ -48,8 +48,8 @@ def tight_constraints(statement: Any) -> Mechanism:
     >>> tight_constraints(Problem([0.2, 0.8], "identity", PureLDP("log(3)"))).channel.round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
-    problem = read_statement(statement)
-    ties = require_plain_ties(problem)
+    problem = read_problem(problem)
+    ties = require_mutual_ties(problem)
     kernel = np.exp(-float(ties.budget) * distances(ties))
     try:
         weights = np.linalg.solve(kernel, np.ones(len(kernel)))

@@ -1,4 +1,4 @@
-"""Audits against a slow search in rationals over every pair and every event."""
+"""Audits agree with a slow search in rationals over all pairs and events, one unit inside and outside of a claim."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import networkx as nx
 import numpy as np
 import pytest
@@ -13,14 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import all_events, cases, hops, single_events, star
-from ldpopt.auditing import tied_pairs
-from ldpopt.auditing.divergence import Pairs, max_divergence
-from ldpopt.auditing.exact_matrices import exact
-from ldpopt.errors import MechanismError, StatementError
-from ldpopt.foundation.budget import Budget, log_enclosure
+from builders import all_events, cases, coin, hops, single_events, star
+from ldpopt.auditing import divergence
+from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.divergence import hockey_stick
+from ldpopt.auditing.exact_matrices import ULPS, exact
+from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
 RATIOS = ("log(1)", "log(5/4)", "log(3)", "log(16)")
+
+UNIT = Fraction(1, 2**400)
+
+NOTIONS = {
+    "pure": lo.PureLDP,
+    "graph": lambda epsilon: lo.GraphDP(epsilon, nx.path_graph(2)),
+    "metric": lambda epsilon: lo.MetricDP(epsilon, [[0, 1], [1, 0]]),
+    "one-sided": lambda epsilon: lo.OneSided(epsilon, [0]),
+    "owned": lambda epsilon: lo.UtilityOptimizedLDP(epsilon, [0, 1]),
+    "event": lambda epsilon: lo.ApproximateLDP(epsilon, 0.0),
+    "entry": lambda epsilon: lo.ApproximateLDP(epsilon, 0.0, "entry"),
+}
 
 
 def rationals(channel):
@@ -61,7 +75,7 @@ def channels(draw):
 
 @given(channels(), st.sampled_from(RATIOS), st.sampled_from([0.0, 0.125, 0.3, 1]), st.sampled_from(["event", "entry"]))
 @cases(200)
-def test_approximate_audit_is_the_definition(channel, epsilon, delta, form):
+def test_approximate_audits_agree_with_the_definition(channel, epsilon, delta, form):
     found = lo.audit(channel, lo.ApproximateLDP(epsilon, delta, form))
     ratio, single = Budget(epsilon).ratio, form == "entry"
     worst = slow_delta(channel, ratio, single)
@@ -79,7 +93,7 @@ def test_approximate_audit_is_the_definition(channel, epsilon, delta, form):
 
 
 @given(channels(), st.sampled_from([0.0, 0.125, 0.3]))
-def test_the_least_epsilon_of_an_approximate_audit_is_the_least(channel, delta):
+def test_no_smaller_epsilon_has_the_same_delta(channel, delta):
     found = lo.audit(channel, lo.ApproximateLDP(0.0, delta)).epsilon
     if 1e-6 < found < math.inf:
         below = Budget(found * (1 - 1e-9)).enclosure()[0]
@@ -88,7 +102,7 @@ def test_the_least_epsilon_of_an_approximate_audit_is_the_least(channel, delta):
 
 @given(channels(), st.sampled_from(RATIOS))
 @cases(200)
-def test_pure_audit_is_the_definition(channel, epsilon):
+def test_pure_audits_agree_with_the_definition(channel, epsilon):
     found, worst = lo.audit(channel, lo.PureLDP(epsilon)), slow_ratio(channel)
     holds = worst is not None and worst <= Budget(epsilon).ratio
     assert found.verdict == ("certified" if holds else "violated")
@@ -103,7 +117,7 @@ def test_pure_audit_is_the_definition(channel, epsilon):
 
 
 @given(channels())
-def test_the_witness_of_a_pure_audit_attains_it(channel):
+def test_witnesses_attain_the_largest_ratio(channel):
     found, worst = lo.audit(channel), slow_ratio(channel)
     assert (found.witness is None) == (worst == 1)
     if found.witness is not None:
@@ -114,7 +128,7 @@ def test_the_witness_of_a_pure_audit_attains_it(channel):
 
 @given(channels(), st.sampled_from(RATIOS), st.integers(0, 99))
 @cases(150)
-def test_graph_and_metric_audits_are_the_definition(channel, epsilon, seed):
+def test_graph_and_metric_audits_agree_with_the_definition(channel, epsilon, seed):
     n = len(channel)
     graph = nx.path_graph(n) if seed % 2 else star(n)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
@@ -131,21 +145,6 @@ def test_graph_and_metric_audits_are_the_definition(channel, epsilon, seed):
     assert found.epsilon == pytest.approx(expected, rel=1e-12, abs=1e-300)
     events = all_events(len(rows[0]))
     assert Fraction(found.delta) >= max([0, *(excess(rows[x], rows[k], ratio, events) for x, k in near)])
-
-
-@pytest.mark.parametrize("most", [1, 64])
-@pytest.mark.parametrize("seed", range(20))
-def test_epsilon_is_never_rounded_down_however_close_the_entries_are(monkeypatch, seed, most):
-    monkeypatch.setattr(tied_pairs, "MAX_CANDIDATES", most)
-    rng = np.random.default_rng(seed)
-    steps, part = rng.integers(-50, 51, (4, 6)), Fraction(1, 7 * 10 ** int(rng.integers(3, 13)))
-    rows = [[Fraction(1, 6) * (1 + int(step) * part) for step in row] for row in steps]
-    rows = np.array([[entry / sum(row) for entry in row] for row in rows], dtype=object)
-    worst = slow_ratio(rows, near := [(x, k) for x in range(4) for k in (x - 1, x + 1) if k in range(4)])
-    assert len(near) == 6
-    found = lo.audit(rows, lo.GraphDP(1.0, nx.path_graph(4)))
-    low = log_enclosure(worst)[0]
-    assert low <= Fraction(found.epsilon) <= low + Fraction(1, 2**46)
 
 
 @given(channels(), st.floats(0, 5))
@@ -165,7 +164,7 @@ def test_labels_and_events_of_a_mechanism():
     assert mechanism.audit(lo.ApproximateLDP("log(1)", 0.5, "entry")).verdict == "certified"
 
 
-def test_the_event_is_larger_than_its_entries():
+def test_an_event_may_violate_a_claim_that_its_outputs_satisfy():
     channel = [[0.2, 0.2, 0.6], [0.0, 0.0, 1.0]]
     event, entry = (lo.audit(channel, lo.ApproximateLDP("log(2)", 0.2, form)) for form in ("event", "entry"))
     assert (event.verdict, entry.verdict) == ("violated", "certified")
@@ -174,7 +173,7 @@ def test_the_event_is_larger_than_its_entries():
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0, 20.0, "log(3)", "log(7/2)"])
-def test_one_unit_over_is_found(epsilon):
+def test_one_unit_too_much_is_a_violation(epsilon):
     budget, total = Budget(epsilon), 1 << 53
     low, high = budget.enclosure()
     small = int(total / (2 * low))
@@ -191,14 +190,14 @@ def test_one_unit_over_is_found(epsilon):
     assert (found.verdict, found.witness) == ("violated", (0, 1, (0,)))
 
 
-def test_one_ulp_over_delta_is_found():
+def test_one_ulp_of_delta_too_little_is_a_violation():
     channel = [[0.15, 0.85], [0.0, 1.0]]
     assert lo.audit(channel, lo.ApproximateLDP(0.1, 0.15)).verdict == "certified"
     assert lo.audit(channel, lo.ApproximateLDP(0.1, math.nextafter(0.15, 0))).verdict == "violated"
 
 
 @pytest.mark.parametrize("dust", [1e-12, 1e-17, 5e-324])
-def test_dust_beside_zeros_is_infinite(dust):
+def test_tiny_masses_beside_zeros_have_infinite_epsilon(dust):
     channel = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, dust]])
     for notion in (lo.PureLDP(700), lo.GraphDP(700, nx.path_graph(2)), lo.MetricDP(700, [[0, 1], [1, 0]])):
         found = lo.audit(channel, notion)
@@ -207,7 +206,7 @@ def test_dust_beside_zeros_is_infinite(dust):
     assert lo.audit(channel, lo.ApproximateLDP(1.0, dust / 2)).verdict == "violated"
 
 
-def test_swapped_rows_break_a_graph_but_not_the_complete_one():
+def test_swapped_rows_violate_graph_privacy_only():
     graph, b = lo.neighbors.path(range(4)), 0.5
     kernel = b ** hops(4)
     channel = np.linalg.solve(kernel, np.ones(4)) * kernel
@@ -218,7 +217,7 @@ def test_swapped_rows_break_a_graph_but_not_the_complete_one():
     assert lo.audit(swapped).epsilon == lo.audit(channel).epsilon
 
 
-def test_a_graph_reads_the_labels_and_not_the_positions():
+def test_graphs_are_matched_by_label():
     channel = [[0.5, 0.5], [0.25, 0.75], [0.125, 0.875]]
     notion = lo.GraphDP("log(2)", lo.neighbors.path(["a", "b", "c"]))
     assert lo.audit(channel, notion).verdict == "certified"
@@ -229,7 +228,7 @@ def test_a_graph_reads_the_labels_and_not_the_positions():
         lo.audit(lo.Mechanism(channel, ["a", "b", "d"], [0, 1]), notion)
 
 
-def test_a_distance_that_is_no_integer():
+def test_distances_need_not_be_integers():
     distance = [[0, 0.5], [0.5, 0]]
     at = math.exp(0.5)
     channel = np.array([[at, 1], [1, at]]) / (1 + at)
@@ -241,7 +240,7 @@ def test_a_distance_that_is_no_integer():
 
 
 @given(channels(), st.sampled_from(RATIOS), st.sampled_from([0.0, 0.25]))
-def test_no_rational_ratio_is_undecided(channel, epsilon, delta):
+def test_rational_ratios_are_always_decided(channel, epsilon, delta):
     graph = nx.path_graph(len(channel))
     notions = (
         lo.PureLDP(epsilon),
@@ -262,40 +261,7 @@ def test_fractions_are_read_exactly():
     assert lo.audit([[1, 0], [0, 1]]).epsilon == math.inf
 
 
-def test_floats_are_read_exactly():
-    floats = np.array([[0.1, 0.9 - 2**-60, 2.0**-60], [5e-324, 1.0, 0.0]])
-    matrix = exact(floats)
-    assert [[Fraction(int(v), matrix.denominator) for v in row] for row in matrix.entries] == rationals(floats)
-
-
-@pytest.mark.parametrize(
-    "channel",
-    [
-        [[0.5, 0.4], [0.5, 0.5]],
-        [[1.5, -0.5]],
-        [[math.nan, 1.0]],
-        [[math.inf, 0.0]],
-        [0.5, 0.5],
-        [],
-        [[]],
-        [[[1.0]]],
-        [[Fraction(1, 2), Fraction(1, 3)]],
-        [[Fraction(3, 2), Fraction(-1, 2)]],
-    ],
-    ids=repr,
-)
-def test_no_channel(channel):
-    with pytest.raises(MechanismError):
-        max_divergence(channel)
-
-
-@pytest.mark.parametrize("channel", [[["a", "b"]], [[0.5, 0.5], [1.0]]], ids=repr)
-def test_no_numbers(channel):
-    with pytest.raises((MechanismError, StatementError), match="not a rectangular array"):
-        lo.audit(channel)
-
-
-def test_a_large_channel_is_screened_and_still_exact():
+def test_audits_of_large_channels_are_exact():
     rng = np.random.default_rng(3)
     channel = lo.Mechanism(rng.dirichlet(np.full(150, 5.0), size=150)).channel
     found = lo.audit(channel, lo.ApproximateLDP("log(3)", 0.05))
@@ -307,13 +273,209 @@ def test_a_large_channel_is_screened_and_still_exact():
     assert at <= Fraction(found.delta) <= at * (1 + Fraction(1, 2**50))
 
 
-def test_a_candidate_that_floats_call_smaller_is_kept_while_it_may_be_the_largest():
-    """Pair (0, 1) has a ratio just above e, pair (2, 3) one just below; floats order them the other way."""
-    low, high = Budget(1.0).enclosure(Fraction(1))
-    above = high * (1 + Fraction(1, 10**20))
-    column = [above / 905, Fraction(1, 905), low / 900, Fraction(1, 900)]
-    matrix = exact(np.array([[p, 1 - p] for p in column], dtype=object))
-    first, second = (tied_pairs._losses(matrix.floats[x], matrix.floats[x + 1]).max() for x in (0, 2))
-    assert first < second
-    pairs = Pairs(np.array([0, 2]), np.array([1, 3]), np.ones(2))
-    assert tied_pairs.least_epsilon_pairs(matrix, pairs)[0] == math.nextafter(1, 2)
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 40.0, "log(3)"])
+def test_verdicts_change_at_the_ends_of_the_enclosure(notion, epsilon):
+    low, high = Budget(epsilon).enclosure()
+    claim = NOTIONS[notion](epsilon)
+    between = "certified" if low == high else "undecided"
+    found = [lo.audit(coin(r), claim).verdict for r in (low - UNIT, low, (low + high) / 2, high, high + UNIT)]
+    assert found == ["certified", "certified", between, between, "violated"]
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_epsilon_0_requires_equal_rows(notion):
+    claim = NOTIONS[notion](0.0)
+    assert lo.audit(coin(Fraction(1)), claim).verdict == "certified"
+    assert lo.audit(coin(1 + UNIT), claim).verdict == "violated"
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, "0.3", "0.7", Fraction(1, 3), "log(3)", "log(7/2)"])
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_epsilon_is_rounded_up_and_is_at_most_a_certified_claim(notion, epsilon):
+    ratio = Budget(epsilon).enclosure()[0]
+    known = Budget(epsilon).ratio
+    claimed = round_up(log_enclosure(known)[1] if known else Fraction(epsilon))
+    assert lo.audit(coin(ratio), NOTIONS[notion](epsilon)).epsilon == claimed
+    less = lo.audit(coin((1 + ratio) / 2), NOTIONS[notion](epsilon)).epsilon
+    assert less == round_up(log_enclosure((1 + ratio) / 2)[1]) < claimed
+
+
+def test_without_a_claim_delta_is_0_and_any_finite_epsilon_is_certified():
+    found = lo.audit(coin(Fraction(3)))
+    assert (found.epsilon, found.delta, found.verdict, found.claim) == (
+        Budget("log(3)").rounded_up, 0.0, "certified", "pure"
+    )  # fmt: skip
+    assert found.delta_at("log(3)") == 0.0
+    assert found.delta_at("log(2)") == round_up(Fraction(1, 4))
+    found = lo.audit([[1.0, 0.0], [0.0, 1.0]])
+    assert (found.epsilon, found.delta, found.verdict) == (math.inf, 0.0, "violated")
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+@pytest.mark.parametrize("epsilon", ["log(2)", 1.0])
+def test_verdicts_change_at_the_exact_delta(form, epsilon):
+    low, high = Budget(epsilon).enclosure()
+    delta, small = Fraction(0.125), Fraction(1, 7)
+
+    def channel(first):
+        return np.array([[first, 1 - first], [small, 1 - small]], dtype=object)
+
+    claim = lo.ApproximateLDP(epsilon, 0.125, form)
+    assert lo.audit(channel(low * small + delta), claim).verdict == "certified"
+    assert lo.audit(channel(low * small + delta), claim).delta == 0.125
+    assert lo.audit(channel(high * small + delta + UNIT), claim).verdict == "violated"
+    if low < high:
+        assert lo.audit(channel((low + high) / 2 * small + delta), claim).verdict == "undecided"
+        assert lo.audit(channel(high * small + delta), claim).verdict == "undecided"
+    least = lo.audit(channel(2 * small + delta), lo.ApproximateLDP(0.0, 0.125, form)).epsilon
+    assert least == round_up(log_enclosure(Fraction(2))[1])
+
+
+def test_epsilon_is_0_if_delta_covers_the_difference():
+    channel = np.array([[Fraction(1, 4), Fraction(3, 4)], [Fraction(0), Fraction(1)]], dtype=object)
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.25)).epsilon == 0.0
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, np.nextafter(0.25, 0))).epsilon == math.inf
+
+
+def test_losses_are_divided_by_distances():
+    channel = np.array([[Fraction(4, 8), Fraction(4, 8)], [Fraction(1, 8), Fraction(7, 8)]], dtype=object)
+    for distance in (0.25, 0.5, 2.0, 4.0):
+        metric = [[0, distance], [distance, 0]]
+        found = lo.audit(channel, lo.MetricDP(50.0, metric))
+        assert found.epsilon == round_up(log_enclosure(Fraction(4))[1] / Fraction(distance))
+        assert lo.audit(channel, lo.MetricDP(found.epsilon, metric)).verdict == "certified"
+        assert lo.audit(channel, lo.MetricDP(np.nextafter(found.epsilon, 0), metric)).verdict == "violated"
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_epsilon_is_rounded_up_near_a_float(notion):
+    with mpmath.workdps(200):
+        exponential = Fraction(int(mpmath.floor(mpmath.exp(0.5) * 2**600)), 2**600)
+    for hair, least in ((1 + Fraction(1, 2**230), math.nextafter(0.5, 1)), (1 - Fraction(1, 2**185), 0.5)):
+        assert lo.audit(coin(exponential * hair), NOTIONS[notion](1.0)).epsilon == least
+
+
+def test_claims_are_named():
+    channel = coin(Fraction(2))
+    assert lo.audit(channel, lo.PureLDP("log(3)")).claim == "epsilon = 'log(3)'"
+    assert lo.audit(channel, lo.GraphDP(1.0, nx.path_graph(2))).claim == "epsilon = 1.0 along 1 edges"
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5)).claim == "epsilon = 1.0, delta = 0.5, event-wise"
+    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5, "entry")).claim == "epsilon = 1.0, delta = 0.5, entry-wise"
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+def test_equal_rows_have_epsilon_and_delta_0(form):
+    found = lo.audit([[0.5, 0.5], [0.5, 0.5]], lo.ApproximateLDP(0.0, 0.0, form))
+    assert (found.epsilon, found.delta, found.witness, found.verdict) == (0.0, 0.0, None, "certified")
+    assert found.delta_at(0.0) == 0.0
+    assert lo.audit([[0.75, 0.25], [0.25, 0.75]], lo.ApproximateLDP(1.0, 0.5, form)).delta_at("log(2)") == 0.25
+    assert hockey_stick(exact([[0.5, 0.5], [0.5, 0.5]]), Budget(0.0)) == (0.0, None)
+
+
+def test_witnesses_are_the_worst_outputs_or_none():
+    channel = np.array([[0.5, 0.5], [0.25, 0.75]])
+    assert lo.audit(channel, lo.ApproximateLDP("log(2)", 0.0, "entry")).witness is None
+    assert hockey_stick(exact(channel[:1]), Budget(1.0)) == (0.0, None)
+    wide = exact([[0.5, 0.25, 0.25, 0.0], [0.25, 0.125, 0.125, 0.5]])
+    pair = Pairs(np.array([0]), np.array([1]), np.array([1.0]))
+    assert hockey_stick(wide, Budget(0.0), pair, single=True) == (0.25, (0, 1, 0))
+    assert hockey_stick(wide, Budget(0.0), pair) == (0.5, (0, 1, (0, 1, 2)))
+
+
+def worst_pair(rows, ratio, single):
+    """Greatest excess over all pairs, number by number."""
+    add = max if single else sum
+    pairs = itertools.permutations(range(len(rows)), 2)
+    return max(add(max(p - ratio * q, Fraction(0)) for p, q in zip(rows[x], rows[k], strict=True)) for x, k in pairs)
+
+
+def nearly_equal_pairs(seed, n=6, m=9):
+    """Rational rows whose excesses differ by less than floats see."""
+    rng = np.random.default_rng(seed)
+    base = [Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100]
+    rows = []
+    for _ in range(n):
+        row = [v + Fraction(int(step), 3 * 10**17) for v, step in zip(base, rng.integers(-9, 10, m), strict=True)]
+        rows.append([v / sum(row) for v in row])
+    rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
+    return rows
+
+
+@pytest.mark.parametrize("form", ["event", "entry"])
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_that_are_equal_in_floats_are_compared_exactly(seed, form):
+    rows = nearly_equal_pairs(seed)
+    matrix = np.array(rows, dtype=object)
+    exactly = worst_pair(rows, Fraction(1), form == "entry")
+    found = lo.audit(matrix, lo.ApproximateLDP(0.0, 0.0, form))
+    assert found.delta == round_up(exactly)
+    pairs = Pairs(*np.array(list(itertools.permutations(range(len(rows)), 2))).T, np.ones(30))
+    for single in (False, True):
+        assert divergence._worst_excess(exact(matrix), Fraction(1), pairs, single)[0] == worst_pair(
+            rows, Fraction(1), single
+        )
+
+
+def test_pairs_within_the_margin_are_kept_and_no_others():
+    def rows():
+        yield 0, np.array([1, 2]), np.array([0.5, 0.25])
+        yield 1, np.array([0, 2]), np.array([0.75, 1.0])
+        yield 2, np.array([0, 1]), np.array([0.74, 0.75])
+
+    assert divergence._near_worst_pairs(rows(), 0.25) == [(0.75, 1, 0), (1.0, 1, 2), (0.75, 2, 1)]
+    assert divergence._near_worst_pairs(rows(), 0.0) == [(1.0, 1, 2)]
+
+
+def test_large_channels_get_an_upper_bound_of_delta(monkeypatch):
+    rows = nearly_equal_pairs(3)
+    matrix = exact(np.array(rows, dtype=object))
+    work = 6 * 6 * 9
+    exactly = worst_pair(rows, Fraction(1), False)
+    monkeypatch.setattr(divergence, "MAX_EXACT_DELTA_WORK", work)
+    assert hockey_stick(matrix, Budget(0.0))[0] == round_up(exactly)
+    monkeypatch.setattr(divergence, "MAX_EXACT_DELTA_WORK", work - 1)
+    found = Fraction(hockey_stick(matrix, Budget(0.0))[0])
+    assert exactly + 9 * Fraction(ULPS) <= found <= exactly + 3 * 9 * Fraction(ULPS)
+
+
+@pytest.mark.parametrize("epsilon", [800.0, 10_000.0])
+def test_budgets_beyond_the_floats(epsilon):
+    channel = np.array([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])
+    found = lo.audit(channel, lo.ApproximateLDP(epsilon, 0.25))
+    assert (found.verdict, found.delta, found.witness) == ("certified", 0.25, (1, 0, (2,)))
+    assert lo.audit(channel, lo.ApproximateLDP(epsilon, 0.125)).verdict == "violated"
+    least = np.array([[1 - 2.0**-1000, Fraction(1, 2**1000)], [1, 0]], dtype=object)
+    assert lo.audit(least[:, ::-1], lo.PureLDP(epsilon)).verdict == "violated"
+
+
+def test_the_witness_is_the_first_worst_column():
+    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    channel = np.array([[half, quarter, quarter], [quarter, quarter, half]], dtype=object)
+    for notion in (lo.PureLDP("log(2)"), lo.OneSided("log(2)", [0, 1]), lo.GraphDP("log(2)", nx.path_graph(2))):
+        assert lo.audit(channel, notion).witness == (0, 1, 0)
+    assert lo.audit(channel, lo.ApproximateLDP(0.0, 0.0, "entry")).witness == (0, 1, 0)
+    assert lo.audit(channel, lo.ApproximateLDP(0.0, 0.0)).witness == (0, 1, (0,))
+
+
+def test_wrong_results_of_a_plug_in_are_refused():
+    class Homemade:
+        def audit(self, channel):
+            return "certified"
+
+    with pytest.raises(StatementError, match="returned 'certified', not an Audit"):
+        lo.audit([[0.5, 0.5]], Homemade())
+    for epsilon, delta in ((math.nan, 0.0), (0.0, math.nan), (-1.0, 0.0), (1.0, -0.5)):
+        with pytest.raises(StatementError, match="not an audit"):
+            Audit(epsilon, delta, None, "certified")
+    for privacy in (Homemade, lo.PureLDP, 1.0, "pure"):
+        with pytest.raises(StatementError, match="is not a privacy notion"):
+            lo.audit([[0.5, 0.5]], privacy)
+
+
+def test_an_audit_is_shown_as_a_table():
+    assert "none: all rows are equal" in lo.audit([[0.5, 0.5], [0.5, 0.5]])._repr_html_()
+    shown = lo.audit(coin(Fraction(3)), lo.PureLDP("log(3)"))._repr_html_()
+    assert "answers 0 and 1, report 0" in shown
+    assert "log(3)" in shown
+    assert "pure" in lo.audit(coin(Fraction(3)))._repr_html_()

@@ -18,9 +18,9 @@ from ldpopt.certificate import program_bound as duals
 from ldpopt.certificate.compact import coarse_integers, columns_bound
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy.ties import Ties
+from ldpopt.solving.certify import multipliers_of
 from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.solving.interior.pricing import Prices, best_bound
-from ldpopt.solving.multipliers import multipliers_of
 
 EPSILONS = [1e-12, 1e-6, 0.1, 1.0, 5.0, 30.0, 700.0, 1000.0]
 DELTAS = [0.0, 1e-300, 1e-9, 0.1, 1.0]

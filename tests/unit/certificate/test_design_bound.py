@@ -17,11 +17,11 @@ from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
 from ldpopt.foundation.budget import Budget, round_up
+from ldpopt.foundation.documents import Entry
 from ldpopt.privacy.cones.rays import Rays
 
 TINY = Fraction(1, 2**500)

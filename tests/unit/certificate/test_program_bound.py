@@ -18,8 +18,7 @@ from ldpopt.certificate.integers import GRID, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.solving.certify import certify
-from ldpopt.solving.multipliers import pair_rows
+from ldpopt.solving.certify import certify, pair_rows
 
 FINE = [0.1, 0.1 + 2.0**-330, 2.0**-322, 3 * 2.0**-321, 2.0**-1074, 1e-200, 7.0]
 """Numbers on the grid, finer than the grid, and so small that a rounding decides whether they are 0."""
@@ -179,8 +178,8 @@ def test_any_multipliers_of_the_row_sums_prove_a_bound_and_the_best_a_tight_one(
 
 
 def test_a_notion_without_ties_has_a_bound_by_its_rows():
-    class Plain:
-        """A plug-in that says no more than it must."""
+    class Plain(lo.privacy.Notion):
+        """A plug-in with the required methods only."""
 
         def rows(self, inputs, n_outputs):
             return lo.privacy.Ties(1.0, len(inputs)).rows(n_outputs)

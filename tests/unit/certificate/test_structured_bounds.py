@@ -17,11 +17,11 @@ import ldpopt_check as checker
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
-from ldpopt.certificate.documents import Entry
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.documents import Entry
 from tampering import with_digest
 
 

@@ -15,7 +15,7 @@ from ldpopt import DesignCertificate, PureLDP, Workload, design, mean
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import value_above
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
-from ldpopt.cli.verbs import app
+from ldpopt.cli.app import app
 from ldpopt.designing import literature
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.realize import left_inverse

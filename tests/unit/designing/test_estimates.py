@@ -7,7 +7,7 @@ import pytest
 
 from builders import thorough_or
 from ldpopt import PureLDP, Workload, design
-from ldpopt.estimation.inversion import normal_quantile
+from ldpopt.estimation.estimate import normal_quantile
 
 WORKLOADS = {
     "frequencies": Workload.frequencies(6),

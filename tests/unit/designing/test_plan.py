@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import ldpopt as lo
 from ldpopt import DesignLimits, DesignProblem, Workload, plan_design
-from ldpopt.cli.verbs import app
+from ldpopt.cli.app import app
 from ldpopt.designing.methods.method import DesignMethod, RawDesign
 from ldpopt.designing.plan import METHODS
 from ldpopt.errors import NotRepresentableError, StatementError

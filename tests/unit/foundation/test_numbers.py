@@ -16,7 +16,7 @@ from ldpopt.foundation.labels import nearest, suggestion
 DAY = np.datetime64("2020-01-01")
 SPAN = np.timedelta64(3, "s")
 HUGE = 10**5000
-NO_NUMBERS = {
+NON_NUMBERS = {
     "truth": True,
     "numpy's truth": np.bool_(True),
     "a table of one truth": np.array(True),
@@ -36,7 +36,7 @@ NO_NUMBERS = {
 }
 
 
-@pytest.fixture(params=NO_NUMBERS.values(), ids=NO_NUMBERS.keys())
+@pytest.fixture(params=NON_NUMBERS.values(), ids=NON_NUMBERS.keys())
 def no_number(request):
     return request.param
 
@@ -139,15 +139,15 @@ class TestWholeNumber:
     @pytest.mark.parametrize(
         "value, limits, words, do",
         [
-            (0, (1,), "size = 0 is less than 1", "state a whole number, at least 1"),
-            (4, (1, 3), "size = 4 is more than 3", "state a whole number from 1 to 3"),
-            (2.0, (1, 3), "size = 2.0 is not a whole number", "state a whole number from 1 to 3"),
-            (10**30, (), "is more than 9223372036854775807", "state a whole number, at least 0"),
+            (0, (1,), "size = 0 is less than 1", "give a whole number, at least 1"),
+            (4, (1, 3), "size = 4 is more than 3", "give a whole number from 1 to 3"),
+            (2.0, (1, 3), "size = 2.0 is not a whole number", "give a whole number from 1 to 3"),
+            (10**30, (), "is more than 9223372036854775807", "give a whole number, at least 0"),
             (
                 -HUGE,
                 (),
                 r"too many digits \(int\) is less than 0",
-                "state a whole number, at least 0",
+                "give a whole number, at least 0",
             ),
         ],
         ids=["less", "more", "none", "beyond", "huge"],

@@ -1,4 +1,4 @@
-"""What mean protocols draw, on grids so small that every probability can be written down."""
+"""Draws of mean protocols, on grids so small that every probability can be listed."""
 
 import itertools
 import math
@@ -10,10 +10,7 @@ from scipy.stats import chisquare
 
 from ldpopt import mean
 from ldpopt.errors import StatementError
-from ldpopt.mean.laplace import geometric
-from ldpopt.mechanism.sampling import BITS, bit_source
-
-TOTAL = 2**BITS
+from ldpopt.mechanism.exact_draws import TOTAL
 
 
 class SmallPiecewise(mean.Piecewise):
@@ -33,7 +30,7 @@ BANDED = [SmallPiecewise, SmallSquareWave]
 
 def band_rows(protocol):
     """Each row from the definition: the band's mass spread over its cells, the rest over all."""
-    share = Fraction(protocol.law.mass, TOTAL)
+    share = Fraction(protocol.levels.mass, TOTAL)
     width, cells = protocol.band_cells, protocol.cells
     rows = []
     for start in range(cells - width + 1):
@@ -76,12 +73,12 @@ class TestBanded:
         low, high = protocol.domain
         centers = protocol.middle + (2 * np.arange(protocol.cells) - protocol.cells + 1) * protocol.half_cell
         for x, row in zip(np.linspace(low, high, protocol.steps + 1), band_rows(protocol), strict=True):
-            law = np.array(row, dtype=float)
-            first = law @ centers
+            masses = np.array(row, dtype=float)
+            first = masses @ centers
             assert first == pytest.approx(protocol.offset + protocol.slope * x, abs=1e-12 * protocol.report_range[1])
-            assert protocol.variance(x) == pytest.approx(law @ (centers - first) ** 2 / protocol.slope**2, rel=1e-9)
+            assert protocol.variance(x) == pytest.approx(masses @ (centers - first) ** 2 / protocol.slope**2, rel=1e-9)
 
-    def test_draws_follow_the_law(self, kind, epsilon):
+    def test_draws_follow_the_distribution(self, kind, epsilon):
         protocol = kind(epsilon)
         low, high = protocol.domain
         for start in (0, protocol.steps // 3, protocol.steps):
@@ -111,17 +108,17 @@ class TestLaplace:
         protocol = SmallLaplace(epsilon)
         reports = (np.arange(-400, protocol.points + 400) + 0.5) * 2 / protocol.points - 1
         for x, row in zip(np.linspace(-1, 1, protocol.points + 1), laplace_rows(protocol, 400), strict=True):
-            law = np.array(row, dtype=float)
-            assert law @ reports == pytest.approx(x, abs=1e-6)
-            assert protocol.variance(x) == pytest.approx(law @ (reports - x) ** 2, rel=1e-6)
+            masses = np.array(row, dtype=float)
+            assert masses @ reports == pytest.approx(x, abs=1e-6)
+            assert protocol.variance(x) == pytest.approx(masses @ (reports - x) ** 2, rel=1e-6)
 
-    def test_draws_follow_the_law(self, epsilon):
+    def test_draws_follow_the_distribution(self, epsilon):
         protocol = SmallLaplace(epsilon)
         reports = protocol.privatize(np.full(40_000, -1.0), rng=2)
         places = np.rint((reports + 1) * protocol.points / 2 - 0.5).astype(int)
         kept = places[np.abs(places) <= 60]
-        law = np.array(laplace_rows(protocol, 60)[0][:121])
-        assert chisquare(np.bincount(kept + 60, minlength=121), law / law.sum() * len(kept)).pvalue > 1e-6
+        row = np.array(laplace_rows(protocol, 60)[0][:121])
+        assert chisquare(np.bincount(kept + 60, minlength=121), row / row.sum() * len(kept)).pvalue > 1e-6
 
 
 def test_rounded_answers_stay_among_the_points():
@@ -133,33 +130,6 @@ def test_rounded_answers_stay_among_the_points():
         for banded in (mean.Piecewise(epsilon), mean.SquareWave(epsilon)):
             high = np.full(2000, banded.domain[1])
             assert banded.privatize(high, rng=1).max() <= banded.report_range[1]
-
-
-@pytest.mark.parametrize("bits", [1, 3, 6])
-def test_geometric(bits):
-    total = 2**bits
-    drawn = geometric(bits, 60_000, bit_source(3))
-    law = (1 - 1 / total) ** np.arange(6 * total) / total
-    seen = np.bincount(np.minimum(drawn, 6 * total), minlength=6 * total + 1)
-    expected = np.append(law, 1 - law.sum()) * 60_000
-    assert (
-        chisquare(
-            seen[expected > 1], expected[expected > 1] * seen[expected > 1].sum() / expected[expected > 1].sum()
-        ).pvalue
-        > 1e-6
-    )
-    assert len(geometric(bits, 0, bit_source(3))) == 0
-    assert len(geometric(bits, 1, bit_source(3))) == 1
-
-
-def test_acceptance_has_the_probability_that_the_proof_states():
-    """All words of two bits, falls counted one by one: the run from u is even with probability (1 - 1/T)**u."""
-    total = 4
-
-    def even(u):
-        return 1 - sum(even(w) for w in range(u)) * Fraction(1, total)
-
-    assert [even(u) for u in range(total)] == [Fraction(3, 4) ** u for u in range(total)]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])

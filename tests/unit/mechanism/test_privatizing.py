@@ -1,4 +1,4 @@
-"""Tables become reports: any library and file, one seed, the same reports; what is missing is never lost silently."""
+"""Tables become reports: the same seed gives the same reports in any library and file; missing answers are treated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt import Mechanism
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 STARS = Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], [1, 2, 3])
@@ -43,7 +44,7 @@ def test_batches_of_one_seed_are_drawn_on_and_never_again(tmp_path, monkeypatch)
     monkeypatch.setattr("ldpopt.tables.parquet.ROWS", 1000)
     frame = pd.DataFrame({"a": ["no"] * 3000})
     for seed in (7, np.random.SeedSequence(7)):
-        found = through_files(tmp_path, frame, "parquet", {"a": Rule(COIN)}, rng=seed)["a"]
+        found = through_files(tmp_path, frame, "parquet", {"a": Question(COIN)}, rng=seed)["a"]
         assert found.tolist() == COIN.sample(frame["a"].tolist(), rng=7).tolist()
         assert found[:1000].tolist() != found[1000:2000].tolist()
 
@@ -64,7 +65,7 @@ def test_one_seed_one_result_in_every_kind_of_table(tmp_path_factory, answers, s
         assert listed(both["n"]) == columns["n"]
     folder = tmp_path_factory.mktemp("tables")
     for ending in ("csv", "parquet"):
-        rules = {"a": Rule(COIN), "b": Rule(COIN)}
+        rules = {"a": Question(COIN), "b": Question(COIN)}
         found = through_files(folder, pd.DataFrame(columns), ending, rules, keep=["n"], rng=seed)
         assert found["a"].tolist() == plain[0].tolist()
         assert list(found) == ["a", "b", "n"]
@@ -84,9 +85,9 @@ def test_the_index_and_the_order_of_columns_stay():
 def test_labels_of_numbers_stay_numbers(tmp_path):
     for make in LIBRARIES.values():
         assert set(listed(STARS.privatize(make({"a": [1, 2, 3]}), "a")["a"])) <= {1, 2, 3}
-    privatize_file(written(tmp_path, pa.table({"a": [1, 2, 3]})), tmp_path / "out.parquet", {"a": Rule(STARS)})
+    privatize_file(written(tmp_path, pa.table({"a": [1, 2, 3]})), tmp_path / "out.parquet", {"a": Question(STARS)})
     assert pq.read_schema(tmp_path / "out.parquet").field("a").type == pa.int64()
-    privatize_file(written(tmp_path, pa.table({"a": ["1", "2"]})), tmp_path / "out.parquet", {"a": Rule(STARS)})
+    privatize_file(written(tmp_path, pa.table({"a": ["1", "2"]})), tmp_path / "out.parquet", {"a": Question(STARS)})
     assert pq.read_schema(tmp_path / "out.parquet").field("a").type == pa.string()
 
 
@@ -129,12 +130,12 @@ class TestMissing:
 def test_missing_answers_in_files(tmp_path, ending):
     frame = pd.DataFrame({"a": ["no", None, "yes", None], "n": [1, 2, 3, 4]})
     with pytest.raises(StatementError, match=rf"2 answers are missing(.|\n)*row {3 if ending == 'csv' else 2}"):
-        through_files(tmp_path, frame, ending, {"a": Rule(COIN)})
+        through_files(tmp_path, frame, ending, {"a": Question(COIN)})
     assert not (tmp_path / f"out.{ending}").exists()
-    found = through_files(tmp_path, frame, ending, {"a": Rule(COIN, "leave_out")}, keep=["n"])
+    found = through_files(tmp_path, frame, ending, {"a": Question(COIN, "leave_out")}, keep=["n"])
     assert [report in ("", None) or pd.isna(report) for report in found["a"]] == [False, True, False, True]
     truth = Mechanism(np.eye(3), ["no", "yes", "none"])
-    found = through_files(tmp_path, frame, ending, {"a": Rule(truth, missing_answer="none")})
+    found = through_files(tmp_path, frame, ending, {"a": Question(truth, missing_answer="none")})
     assert found["a"].tolist() == ["no", "none", "yes", "none"]
 
 
@@ -154,7 +155,7 @@ def test_bad_dataframes(name):
             COIN.privatize(make(columns), "a")
 
 
-def test_what_is_no_dataframe_is_refused():
+def test_other_tables_are_refused():
     for other in ([1, 2], {"a": ["no"]}, pl.LazyFrame({"a": ["no"]}), "answers.csv", None):
         with pytest.raises(StatementError, match="not a dataframe"):
             COIN.privatize(other, "a")
@@ -164,21 +165,21 @@ def test_files_are_never_read_and_written_at_once_or_kept_and_protected(tmp_path
     path = tmp_path / "a.csv"
     path.write_text("a,b\nno,1\n")
     with pytest.raises(ModelFileError, match="replace the answers"):
-        privatize_file(path, path, {"a": Rule(COIN)})
+        privatize_file(path, path, {"a": Question(COIN)})
     with pytest.raises(ModelFileError, match="kept and protected"):
-        privatize_file(path, tmp_path / "b.csv", {"a": Rule(COIN)}, keep=["a"])
+        privatize_file(path, tmp_path / "b.csv", {"a": Question(COIN)}, keep=["a"])
     with pytest.raises(ModelFileError, match=r"'\.xlsx'"):
-        privatize_file(path, tmp_path / "b.xlsx", {"a": Rule(COIN)})
+        privatize_file(path, tmp_path / "b.xlsx", {"a": Question(COIN)})
     nested = written(tmp_path, pa.table({"a": ["no"], "b": [[1, 2]]}))
     with pytest.raises(ModelFileError, match="cannot be written to a CSV"):
-        privatize_file(nested, tmp_path / "b.csv", {"a": Rule(COIN)}, keep=["b"])
+        privatize_file(nested, tmp_path / "b.csv", {"a": Question(COIN)}, keep=["b"])
     assert sorted(part.name for part in tmp_path.iterdir()) == ["a.csv", "in.parquet"]
 
 
 def test_from_stdin_to_stdout(monkeypatch, capfdbinary):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nno\nyes\n")))
     truth = Mechanism(np.eye(2), ["no", "yes"])
-    assert privatize_file("-", "-", {"a": Rule(truth)}) == 2
+    assert privatize_file("-", "-", {"a": Question(truth)}) == 2
     assert capfdbinary.readouterr().out == b"a\nno\nyes\n"
 
 

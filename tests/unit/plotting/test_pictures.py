@@ -1,4 +1,4 @@
-"""Pictures: each function draws what it is given, on the axes it is given."""
+"""Pictures: each function draws its object on the given axes."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def grid() -> SweepResult:
     return sweep(problem, [0.5, 1.0, 2.0], np.stack([first, 1 - first], axis=1))
 
 
-def drawn(ax: object) -> None:
+def render(ax: object) -> None:
     ax.figure.canvas.draw()  # type: ignore[attr-defined]
 
 
-def test_mechanism_has_its_labels_and_numbers() -> None:
+def test_heat_map_has_labels_and_numbers() -> None:
     ax = plotting.mechanism(COIN)
-    drawn(ax)
+    render(ax)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["no", "yes"]
     assert sorted(text.get_text() for text in ax.texts) == ["0.250", "0.250", "0.750", "0.750"]
 
 
-def test_large_mechanism_has_no_numbers_and_few_labels() -> None:
+def test_heat_map_of_a_large_mechanism_has_no_numbers_and_few_labels() -> None:
     names = [f"a rather long answer number {k} for $5" for k in range(70)]
     ax = plotting.mechanism(Mechanism(np.full((70, 70), 1 / 70), names))
-    drawn(ax)
+    render(ax)
     assert not ax.texts
     assert len(ax.get_yticks()) <= plotting.MAX_AXIS_LABELS
 
@@ -76,15 +76,15 @@ def test_given_axes_are_used() -> None:
 
 def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
     ax = plotting.sweep(grid)
-    drawn(ax)
+    render(ax)
     assert len(ax.get_lines()) == 10
     assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
     curve, formula = ax.get_lines()[4:6]
     assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(formula.get_ydata()))
-    drawn(plotting.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
+    render(plotting.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
 
 
-def test_the_title_of_a_sweep_names_notions_and_deltas() -> None:
+def test_title_of_a_sweep_names_notions_and_deltas() -> None:
     problems = {"all": Problem([0.5, 0.5], "identity", ApproximateLDP(1.0, 0.1))}
     several = sweep(problems, [1.0], deltas=[0.0, 0.1])
     assert plotting.sweep(several).get_title() == r"approximate privacy, $\varepsilon$ = 1, $\delta$ = 0 to 0.1"
@@ -93,16 +93,16 @@ def test_the_title_of_a_sweep_names_notions_and_deltas() -> None:
     assert mixed == r"approximate privacy or pure privacy, $\varepsilon$ = 1 to 2, $\delta$ = 0 to 0.1"
 
 
-def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
+def test_surface_is_drawn_in_space_and_in_the_plane(grid: SweepResult) -> None:
     import matplotlib.pyplot as plt
 
     ax = plotting.surface(grid)
-    drawn(ax)
+    render(ax)
     assert hasattr(ax, "plot_surface")
     assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
     flat = plt.figure().add_subplot()
     assert plotting.surface(grid, flat, column="closed_form") is flat
-    drawn(flat)
+    render(flat)
     with pytest.raises(StatementError, match="several priors"):
         plotting.surface(sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [1.0, 2.0]))
 
@@ -123,7 +123,7 @@ def test_surface_in_space_and_in_the_plane(grid: SweepResult) -> None:
 )  # fmt: skip
 def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[str]) -> None:
     ax = plotting.polytope(privacy)
-    drawn(ax)
+    render(ax)
     assert {text.get_text() for text in ax.texts} == corners
 
 
@@ -131,7 +131,7 @@ def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[s
 @pytest.mark.parametrize("privacy", [PureLDP(0.0), PureLDP(1.0), ApproximateLDP(1.0, 0.1), ApproximateLDP(1.0, 1.0)])
 def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[float]) -> None:
     ax = plotting.polytope(privacy, prior=prior)
-    drawn(ax)
+    render(ax)
     face = next(line for line in ax.get_lines() if line.get_label() == "optimal")
     level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
     first, second = np.asarray(level.get_xdata(), float), np.asarray(level.get_ydata(), float)
@@ -139,8 +139,8 @@ def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[flo
     assert prior[0] * first + prior[1] * second == pytest.approx(np.full(len(first), value[0]))
 
 
-def test_polytope_is_for_the_plane() -> None:
-    with pytest.raises(StatementError, match="no plot"):
+def test_polytope_rejects_notions_without_a_picture_in_the_plane() -> None:
+    with pytest.raises(StatementError, match="no picture"):
         plotting.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
 
 
@@ -148,26 +148,26 @@ def test_polytope_is_for_the_plane() -> None:
 def test_estimate_has_error_bars(method: str) -> None:
     found = estimate_frequencies(COIN, {"no": 240, "yes": 760}, method=method)  # type: ignore[arg-type]
     ax = plotting.estimate(found)
-    drawn(ax)
+    render(ax)
     assert len(ax.patches) == 2
 
 
 def test_delta_curve_falls_to_zero_at_epsilon() -> None:
     ax = plotting.delta_curve(COIN.audit())
-    drawn(ax)
+    render(ax)
     deltas = np.asarray(ax.get_lines()[0].get_ydata(), float)
     assert deltas[0] == pytest.approx(0.5)
     assert deltas[-1] == 0
     assert (np.diff(deltas) <= 0).all()
-    drawn(plotting.delta_curve(Mechanism([[1.0, 0.0], [0.0, 1.0]]).audit()))
-    drawn(plotting.delta_curve(Mechanism([[0.5, 0.5], [0.5, 0.5]]).audit()))
+    render(plotting.delta_curve(Mechanism([[1.0, 0.0], [0.0, 1.0]]).audit()))
+    render(plotting.delta_curve(Mechanism([[0.5, 0.5], [0.5, 0.5]]).audit()))
 
 
 @pytest.mark.parametrize("ratio", ["3/2", "3", "12"])
 def test_regions_names_every_cell(ratio: str) -> None:
     cells = prior_regions(PureLDP(f"log({ratio})"), 3)
     ax = plotting.regions(cells)
-    drawn(ax)
+    render(ax)
     assert len(ax.patches) == 7
     shown = [text.get_text().replace("\n", " ").replace(":", "") for text in ax.texts]
     for cell in cells:
@@ -179,12 +179,12 @@ def test_regions_names_every_cell(ratio: str) -> None:
 SQUARE = {"a": (0.0, 0.0), "b": (2.0, 0.0), "c": (0.0, 2.0), "d": (2.0, 2.0)}
 
 
-def test_places_are_where_they_are_with_arrows_to_the_mean_of_their_reports() -> None:
+def test_places_have_their_coordinates_and_arrows_to_the_mean_of_their_reports() -> None:
     metric = MetricDP.of_points(0.5, SQUARE)
     mechanism = Mechanism(np.full((4, 4), 0.1) + 0.6 * np.eye(4), list("dcba"))
     prior = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
     ax = plotting.places(mechanism, SQUARE, prior=prior, privacy=metric, unit="miles")
-    drawn(ax)
+    render(ax)
     arrows, disks = sorted(ax.collections, key=lambda one: type(one).__name__ != "Quiver")
     assert np.asarray(disks.get_offsets()).tolist() == [list(SQUARE[name]) for name in "dcba"]
     assert np.asarray(disks.get_array()) == pytest.approx([0.4, 0.3, 0.2, 0.1])
@@ -193,12 +193,12 @@ def test_places_are_where_they_are_with_arrows_to_the_mean_of_their_reports() ->
     assert ax.get_xlabel() == "east (miles)"
 
 
-def test_places_have_their_loss_and_the_lines_of_an_origin() -> None:
+def test_places_show_the_loss_and_the_lines_of_an_origin() -> None:
     mechanism = Mechanism([[0.9, 0.1, 0.0, 0.0], *np.full((3, 4), 0.25)], list("abcd"))
     ax = plotting.places(
         mechanism, SQUARE, color="loss", origin="a", privacy=GraphDP(1.0, neighbors.path(list("abcd")))
     )
-    drawn(ax)
+    render(ax)
     assert len(ax.collections[0].get_segments()) == 2  # type: ignore[attr-defined]
     disks = next(one for one in ax.collections if one.get_array() is not None)
     assert np.asarray(disks.get_array())[:2] == pytest.approx([0.2, (4 + 8**0.5) / 4])
@@ -218,35 +218,35 @@ def test_places_have_their_loss_and_the_lines_of_an_origin() -> None:
         ({"prior": {"a": 1.0}}, "input 'b'"),
     ],
 )
-def test_places_refuse_what_does_not_fit(change: dict[str, object], words: str) -> None:
+def test_places_reject_arguments_that_do_not_fit(change: dict[str, object], words: str) -> None:
     plain = {"mechanism": Mechanism(np.full((4, 4), 0.25), list("abcd")), "points": SQUARE}
     with pytest.raises(StatementError, match=words):
         plotting.places(**plain | change)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])
-def test_a_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
+def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
     problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
     found = compare(problem)
     ax = ldpopt.plot(found)
-    drawn(ax)
+    render(ax)
     assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
     assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
     assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
     assert "metric privacy" in ax.get_title()
 
 
-def test_a_solution_is_titled_by_its_notion() -> None:
+def test_title_of_a_solution_is_its_notion() -> None:
     ax = ldpopt.plot(solve(Problem([0.5, 0.5], "identity", ApproximateLDP(0.7, 0.01))))
     assert "0.7" in ax.get_title()
     assert "0.01" in ax.get_title()
 
 
-def test_a_heat_map_names_the_notion_or_the_audited_epsilon():
+def test_title_of_a_heat_map_is_the_notion_or_the_audited_epsilon():
     import ldpopt
-    from ldpopt.cli.solving import heat_map
+    from ldpopt.cli.solve import heat_map
 
     coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
     assert heat_map(coin).get_title() == r"Audit: true $\varepsilon$ = 1.099"

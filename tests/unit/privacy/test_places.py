@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.errors import StatementError
+from ldpopt.privacy.implied_pairs import unimplied_pairs
 from ldpopt.privacy.places import EARTH_RADIUS
-from ldpopt.privacy.spanner import unimplied_pairs
 
 
 def test_distances_by_their_definition():
@@ -115,7 +115,7 @@ def test_implied_pairs_by_their_definition(n, seed, kind):
         (lambda: lo.MetricDP.of_points(1.0, [[0, 1], [0, 0]], inputs=["a"]), "1 input labels for 2 points"),
         (lambda: lo.MetricDP.of_network(1.0, nx.path_graph(3)), "no 'length'"),
         (lambda: lo.MetricDP.of_network(1.0, nx.DiGraph([(0, 1, {"length": 1.0})])), "directed"),
-        (lambda: lo.MetricDP.of_network(1.0, nx.Graph()), "no nodes"),
+        (lambda: lo.MetricDP.of_network(1.0, nx.Graph()), "the graph is empty"),
         (lambda: lo.MetricDP.of_network(1.0, nx.Graph([(0, 1, {"length": -1.0})])), "not a positive length"),
         (lambda: lo.MetricDP.of_network(1.0, nx.empty_graph(2)), "no path"),
         (lambda: lo.MetricDP.of_network(1.0, "roads"), "not a networkx graph"),
@@ -131,7 +131,7 @@ def test_files_state_the_metric_by_name_or_the_distances(metric):
     points = [[0.5, 1.0], [2.0, 3.5], [-1.0, 0.25]]
     inputs = ("a", "b", "c")
     made = lo.MetricDP.of_points(0.5, points, metric)
-    read = lo.MetricDP.from_stated({"epsilon": 0.5, "distance": metric, "points": points}, inputs)
+    read = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, "points": points}, inputs)
     assert read.matrix(inputs).tolist() == made.matrix(inputs).tolist()
-    again = lo.MetricDP.from_stated(made.stated(inputs), inputs)
+    again = lo.MetricDP.from_plain(made.to_plain(inputs), inputs)
     assert again.matrix(inputs).tolist() == made.matrix(inputs).tolist()

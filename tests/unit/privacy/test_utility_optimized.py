@@ -164,3 +164,32 @@ def test_refusals():
         Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(lo.UtilityOptimizedLDP(1.0, ["a"], ["a"]))
     with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
         lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)
+
+
+OWN = lo.UtilityOptimizedLDP("log(2)", ["a"])
+
+
+def test_owners_are_the_inputs_of_unprotected_reports() -> None:
+    assert OWN.ties("abc").owner.tolist() == [-1, 1, 2]  # type: ignore[union-attr]
+    assert OWN.ties("abc", "xca").owner.tolist() == [-1, 2, -1]  # type: ignore[union-attr]
+    assert OWN.ties("bac", "bx").owner.tolist() == [0, -1]  # type: ignore[union-attr]
+    assert lo.UtilityOptimizedLDP(1.0, list("abc")).ties("abc").owner is None
+    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+        OWN.ties("abc", "bc")
+    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+        OWN.ties("bac", "bc")
+    for protected, outputs, label in ((["a"], "axyb", "'x'"), (["b"], "ab", "'a'")):
+        with pytest.raises(StatementError, match=f"report {label}"):
+            lo.UtilityOptimizedLDP(1.0, ["a"], protected).ties("ab", outputs)
+
+
+def test_audits_read_arrays_by_position() -> None:
+    notion = lo.UtilityOptimizedLDP("log(2)", [0])
+    assert notion.audit([[1.0, 0.0], [0.5, 0.5]]).verdict == "certified"
+    assert notion.audit([[0.75, 0.25], [0.5, 0.5]]).verdict == "violated"
+    assert notion.audit([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]).verdict == "certified"
+    kept = lo.UtilityOptimizedLDP("log(2)", ["a"], ["a", "x"])
+    good = lo.Mechanism([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]], "ab", "axb")
+    assert kept.audit(good).verdict == "certified"
+    with pytest.raises(StatementError, match="report 'y'"):
+        kept.audit(lo.Mechanism([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], "ab", "ayz"))

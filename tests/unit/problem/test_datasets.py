@@ -91,7 +91,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_strange_code_is_refused() -> None:
     with pytest.raises(LdpoptError, match="has the code 7"):
-        datasets._recoded("x", "?", np.array([0, 7]), {0: "a", 1: "b"}, "s", "l")
+        datasets._Question("?", "s", {0: "a", 1: "b"}, lambda: np.array([0, 7])).read("x")
 
 
 def test_importing_is_cheap() -> None:

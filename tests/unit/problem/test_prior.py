@@ -36,7 +36,7 @@ REFUSED = {
     "missing": ({"no": 1}, ["no", "yes"], "no entry for input 'yes'"),
     "unknown": ({"no": 1, "yse": 2}, ["no", "yes"], "'yse', which is not an input\n  do: did you mean 'yes'"),
     "duplicate": (pd.Series([1, 2], ["no", "no"]), None, "duplicate input label 'no'"),
-    "row numbers": (pd.Series([0.2, 0.8]), ["no", "yes"], r"\.to_numpy\(\), which goes by position"),
+    "row numbers": (pd.Series([0.2, 0.8]), ["no", "yes"], r"\.to_numpy\(\), which is read by position"),
     "text": ("uniform", None, "rectangular array"),
 }
 

@@ -88,7 +88,7 @@ REFUSED = {
     "form unknown": (lambda: ApproximateLDP(1.0, 0.1, "events"), "form = 'events'|'events'"),
     "graph directed": (lambda: GraphDP(1.0, directed()), "directed"),
     "graph disconnected": (lambda: GraphDP(1.0, apart()), "2 parts"),
-    "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "no nodes"),
+    "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "the graph is empty"),
     "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is not a networkx graph"),
     "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is not"),
     "graph missing label": (lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))), "2 is missing"),
@@ -122,7 +122,7 @@ REFUSED = {
     ),
     "steps among numbers": (
         lambda: Problem([0.5, 0.3, 0.2], "absolute_error", PURE, inputs=["none", 1, 2]),
-        r"1 is a number, 'none' is none(.|\n)*utility.absolute_error",
+        r"1 is a number, 'none' is not(.|\n)*utility.absolute_error",
     ),
     "steps among numbers as text": (
         lambda: Problem([0.5, 0.5], "squared_error", PURE, inputs=["0", "1 or more"]),

@@ -19,10 +19,8 @@ import ldpopt as lo
 from builders import seconds
 from ldpopt import solvers
 from ldpopt.errors import LdpoptError, SolverOptionError
-from ldpopt.solvers import Status
+from ldpopt.solvers import Status, guarded
 from ldpopt.solvers.highs_ import Highs
-from ldpopt.solvers.processes import guarded
-from ldpopt.solvers.solver import PlainSolver
 from ldpopt.solving.formulation import formulate
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -38,7 +36,7 @@ from ldpopt.solvers import Outcome, Solver, Status
 LOADING = {loading}
 
 
-class Faulty:
+class Faulty(Solver):
     name = "faulty"
 
     def solve(self, program, *, time_limit=None, how="", file="", **options):
@@ -71,7 +69,7 @@ class Faulty:
         return Outcome(Status.LIMIT, "told") if how == "limit" else Outcome(Status.FAILED, str(os.getpid()))
 
 
-class Slow(Faulty, Solver):
+class Slow(Faulty):
     def load(self):
         time.sleep(LOADING)
 """
@@ -209,7 +207,9 @@ def test_an_outcome_of_another_program_is_refused_in_words(faulty, program):
 
 
 def test_starting_a_solver_counts_and_is_not_lost(plug_in, program, made):
-    slow = guarded.Guarded(PlainSolver(types.SimpleNamespace(name="slow", solve=print)), "faulty_plug_in:Slow")
+    import faulty_plug_in
+
+    slow = guarded.Guarded(faulty_plug_in.Slow(), "faulty_plug_in:Slow")
     outcome = slow.solve(program, time_limit=0.1)
     said = "stopped from outside: 0.1 s were over; the solver is still starting"
     assert (outcome.status, outcome.raw_status) == (Status.LIMIT, said)

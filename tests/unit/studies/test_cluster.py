@@ -31,7 +31,7 @@ from ldpopt import (
     sweep,
 )
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.questions import Question
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
 dd = pytest.importorskip("dask.dataframe")
@@ -119,7 +119,7 @@ def test_a_survey_with_missing_answers_and_a_design(client: Any) -> None:
     table = people().assign(grade=np.arange(600) % 4)
     table.loc[20:25, "answer"] = None
     best = design(Workload.prefix(4), PureLDP(1.0))
-    survey = Survey({"answer": Rule(COIN, "leave_out"), "grade": best})
+    survey = Survey({"answer": Question(COIN, "leave_out"), "grade": best})
     reports = survey.privatize(dd.from_pandas(table, npartitions=3), key=KEY, id="id")
     found = reports.compute()
     assert found["answer"].isna().sum() == 6

@@ -13,7 +13,7 @@ import pytest
 
 from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import StatementError
-from ldpopt.mechanism.privatizing import Rule
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 BEST = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
@@ -55,7 +55,7 @@ def test_one_pass_over_tables_and_files(tmp_path):
 def test_counts_of_shards():
     reports = SURVEY.privatize(PEOPLE, rng=1)
     parts = [SURVEY.count(reports[:500]), SURVEY.count(reports[500:])]
-    both = {name: parts[0][name] + parts[1][name] for name in SURVEY.rules}
+    both = {name: parts[0][name] + parts[1][name] for name in SURVEY.questions}
     whole = SURVEY.estimate(reports)
     assert all(SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole)
     with pytest.raises(StatementError, match="no counts of question 'income'"):
@@ -68,13 +68,23 @@ def test_counts_of_shards():
 
 def test_missing_answers_by_question():
     table = pd.DataFrame({"a": ["no", None, "yes"], "b": ["yes", "no", "no"]})
-    survey = Survey({"a": Rule(COIN, "leave_out"), "b": COIN})
+    survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     assert survey.unprotected == ("a",)
     reports = survey.privatize(table, rng=1)
     assert reports["a"].isna().tolist() == [False, True, False]
     assert survey.estimate(reports)["a"].n_reports == 2
     with pytest.raises(StatementError, match="1 answer is missing"):
         Survey({"a": COIN}).privatize(table)
+
+
+def test_a_question_with_a_design_keeps_its_estimator(tmp_path):
+    survey = Survey({"income": Question(BEST, "leave_out")})
+    survey.save(tmp_path / "s.json")
+    table = pd.DataFrame({"income": ["low", None, "high"] * 200})
+    reports = survey.privatize(table, rng=1)
+    for one in (survey, Survey.load(tmp_path / "s.json")):
+        found = one.estimate(reports)["income"]
+        assert (found.labels, found.n_reports) == (BEST.workload.names, 400)
 
 
 def test_weights():
@@ -104,7 +114,7 @@ def test_a_question_alone_is_its_mechanism():
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> None:
     best = design(Workload.frequencies([f"a{k}" for k in range(30)]), PureLDP(1.0))
-    survey = Survey({"answer": Rule(COIN, "leave_out"), "place": best})
+    survey = Survey({"answer": Question(COIN, "leave_out"), "place": best})
     plain = pd.DataFrame({"answer": ["no", None, "yes"] * 500, "place": ["a3"] * 1500, "id": range(1500)})
     table = {"pandas": lambda: plain, "polars": lambda: pl.from_pandas(plain), "pyarrow": lambda: pa.table(plain)}[
         library
@@ -149,7 +159,7 @@ def test_reports_of_whole_numbers_are_read_in_dataframes_as_in_files(labels, ent
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, NUMBERED[labels])
     codes = [0, 1, 2, 2, 1, 2] * 5
     table = LIBRARIES[library]({"q": COLUMNS[entries](codes)})
-    survey = Survey({"q": Rule(mechanism, "leave_out")})
+    survey = Survey({"q": Question(mechanism, "leave_out")})
     expected = Counts.of(mechanism, [mechanism.outputs[code] for code in codes])
     assert survey.count(table) == {"q": expected}
     assert Counts.of(mechanism, table, column="q", missing="leave_out") == expected
@@ -179,7 +189,7 @@ def test_reports_of_a_file_are_read_by_every_reader(tmp_path):
 
 
 @pytest.mark.parametrize("entry", ["1.0", "01", " 1", "1e0", 0.5, "3", True, "yes"])
-def test_what_is_no_text_of_a_label_is_refused_as_in_files(entry, tmp_path):
+def test_texts_that_are_not_labels_are_refused_as_in_files(entry, tmp_path):
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, ["0", "1", "2"])
     with pytest.raises(StatementError, match="unknown report"):
         Survey({"q": mechanism}).count(pd.DataFrame({"q": [entry]}))

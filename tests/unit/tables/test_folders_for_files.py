@@ -7,7 +7,8 @@ import pytest
 
 from ldpopt import Mechanism
 from ldpopt.errors import ModelFileError
-from ldpopt.mechanism.privatizing import Rule, privatize_file
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 
@@ -17,7 +18,7 @@ def test_a_folder_is_neither_read_nor_written_as_a_table(tmp_path):
     for name in ("folder", "folder.parquet"):
         (tmp_path / name).mkdir()
         with pytest.raises(ModelFileError, match="cannot write the file: it is a folder"):
-            privatize_file(tmp_path / "in.csv", tmp_path / name, {"a": Rule(COIN)})
+            privatize_file(tmp_path / "in.csv", tmp_path / name, {"a": Question(COIN)})
         with pytest.raises(ModelFileError, match="cannot read the table: it is a folder"):
-            privatize_file(tmp_path / name, tmp_path / "out.csv", {"a": Rule(COIN)})
+            privatize_file(tmp_path / name, tmp_path / "out.csv", {"a": Question(COIN)})
     assert not (tmp_path / "out.csv").exists()

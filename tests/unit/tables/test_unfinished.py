@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 
-from ldpopt.cli import shell
+from ldpopt.cli import app
 from ldpopt.errors import ModelFileError
 from ldpopt.tables import csv_
 
@@ -31,8 +32,8 @@ def test_a_table_left_early_or_refused_is_not(monkeypatch):
     with pytest.raises(ModelFileError, match="fields"):
         list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
     ended = []
-    monkeypatch.setattr(shell.os, "_exit", ended.append)
-    shell._end_at_once(7)
+    monkeypatch.setattr(app.os, "_exit", ended.append)
+    monkeypatch.setattr(app, "app", lambda: sys.exit(2))
     with pytest.raises(SystemExit):  # only as `os._exit` is replaced
-        shell.leave(SystemExit(2))
-    assert ended == [7, 2]
+        app.run()
+    assert ended == [2]

@@ -10,10 +10,8 @@ Number types are kept: Fractions stay exact, floats stay floats, sympy expressio
 """
 
 from ldpopt.solving.exact.simplex.binary import MODEL_I, MODEL_II, BinaryBasis, binary_standard_form
-from ldpopt.solving.exact.simplex.canonical import CanonicalForm, canonical_form
-from ldpopt.solving.exact.simplex.form import StandardForm, Variable
-from ldpopt.solving.exact.simplex.pivots import improve
-from ldpopt.solving.exact.simplex.standard import basis_of, standard_form
+from ldpopt.solving.exact.simplex.canonical import CanonicalForm, canonical_form, improve
+from ldpopt.solving.exact.simplex.standard_form import StandardForm, Variable, basis_of, standard_form
 
 __all__ = [
     "BinaryBasis",

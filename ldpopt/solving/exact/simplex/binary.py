@@ -1,4 +1,4 @@
-"""The binary models of Zhou, Lu and Wu in the standard form of the paper, with the bases of its proof."""
+"""The binary models of Zhou, Lu and Wu in the standard form of their paper, with the bases of its proof."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.solving.exact.simplex.form import StandardForm, exact
+from ldpopt.solving.exact.simplex.standard_form import StandardForm, exact
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.solving.exact.simplex.form import StandardForm
+from ldpopt.solving.exact.simplex.standard_form import Row, StandardForm
 
-Row = dict[int, Any]
 Simplify = Callable[[Any], Any]
 
 

@@ -1,4 +1,4 @@
-"""The report's page: whole, self-contained, true to the solution, readable without scripts."""
+"""The page of a report: complete, self-contained, equal to the solution, readable without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from builders import run_cli
 from ldpopt.designing import DesignCertificate
 from ldpopt.errors import StatementError
 from ldpopt.plotting.report import report
-from ldpopt.plotting.report.frames import Precision
+from ldpopt.plotting.report.results import Precision
 from ldpopt.problem.design_problem import DesignProblem
 
 VOID = {"meta", "input", "path", "rect"}
@@ -50,39 +50,39 @@ class Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
-def carried(text: str) -> bytes:
+def included_certificate(text: str) -> bytes:
     found = re.search(r"base64,([^\"]+)\"", text)
     assert found is not None
     return base64.b64decode(found[1])
 
 
-def test_the_page_is_whole_and_needs_no_network() -> None:
+def test_page_is_well_formed_and_needs_no_network() -> None:
     text = report(SHARES, source='title = "<b>bold</b>"', title="Shares & <script>more</script>")
     page = Balance(text)
     assert all(link.startswith("data:") for link in page.links)
     assert "<script>more" not in text
     assert "<b>bold" not in text
-    assert text.count('class="frame') == 7
-    assert text.count('class="frame stated"') == 1
+    assert text.count('class="budget') == 7
+    assert text.count('class="budget own"') == 1
 
 
-def test_it_carries_the_certificate(tmp_path: Path) -> None:
+def test_page_includes_the_certificate(tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
-    path.write_bytes(carried(report(SHARES, budgets=False)))
+    path.write_bytes(included_certificate(report(SHARES, budgets=False)))
     assert lo.Certificate.load(path).achieved == lo.certify(lo.solve(SHARES)).achieved
 
 
-def test_a_workload_is_reported_by_its_design(tmp_path: Path) -> None:
+def test_page_of_a_workload_describes_its_design(tmp_path: Path) -> None:
     asked = DesignProblem(lo.Workload.prefix(["low", "middle", "high"]), lo.PureLDP(1.0))
     text = report(asked, budgets=False)
     Balance(text)
     path = tmp_path / "certificate.json"
-    path.write_bytes(carried(text))
+    path.write_bytes(included_certificate(text))
     assert not DesignCertificate.load(path).recheck()
     assert "smallest variance" in text
 
 
-def test_precision_is_that_of_simulated_surveys() -> None:
+def test_precision_agrees_with_simulated_surveys() -> None:
     best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     wanted = np.asarray(best.workload.matrix)
@@ -103,35 +103,35 @@ NOTIONS: list[tuple[Any, str]] = [
     (lo.UtilityOptimizedLDP(1.0, ["a"]), "protected report"),
     (lo.PureLDP(0.0), "a factor of at most 1, whatever"),
 ]
-"""Each notion and a part of what is said of it."""
+"""Each notion and a part of the description of its risk."""
 
 
 @pytest.mark.parametrize(("notion", "words"), NOTIONS)
-def test_every_notion_has_its_words(notion: Any, words: str) -> None:
+def test_risk_is_described_for_every_notion(notion: Any, words: str) -> None:
     text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion), budgets=False)
     Balance(text)
-    assert words in text
+    assert words in " ".join(text.split())
 
 
 def test_each_budget_of_the_slider_has_its_own_risk() -> None:
     """The factor of a distance, and that of an approximate notion, are those of the budget that is shown."""
     for notion in (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), lo.ApproximateLDP(1.0, 0.05)):
         text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion))
-        found = re.findall(r"at most ([0-9.]+) (?:to the power d|times its)", text)
+        found = re.findall(r"at most ([0-9.]+) (?:to the power d|times its)", " ".join(text.split()))
         assert found == ["1.28", "1.65", "2.12", "2.72", "4.48", "7.39", "54.6"]
 
 
-def test_a_mechanism_that_tells_no_shares_says_so() -> None:
+def test_page_says_if_shares_cannot_be_estimated() -> None:
     text = report(lo.Problem([0.9, 0.1], "identity", lo.PureLDP(0.1)), budgets=False)
     assert "cannot be estimated" in text
 
 
-def test_other_things_are_refused() -> None:
+def test_other_objects_are_rejected() -> None:
     with pytest.raises(StatementError, match="is not a problem"):
         report("coin")  # type: ignore[arg-type]
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
+def test_command_writes_the_page(tmp_path: Path) -> None:
     model = Path(__file__).parents[4] / "models" / "coin.toml"
     target = tmp_path / "coin.html"
     done = run_cli("report", model, "-o", target, "--no-budgets")
@@ -154,17 +154,17 @@ PHONE = """
 
 UNSCRIPTED = """
 <iframe src="page.html" sandbox="allow-same-origin" onload="
-  var page = this.contentDocument, all = Array.from(page.querySelectorAll('.frame'));
-  var shown = all.filter(frame => page.defaultView.getComputedStyle(frame).display !== 'none');
-  var told = shown[0].textContent.match(/[(]as stated[)]/);
+  var page = this.contentDocument, all = Array.from(page.querySelectorAll('.budget'));
+  var shown = all.filter(budget => page.defaultView.getComputedStyle(budget).display !== 'none');
+  var mark = shown[0].textContent.match(/[(]as stated[)]/);
   document.body.append('slider hidden: ' + page.getElementById('slider').hidden + '; budgets: ' + shown.length
-    + ' ' + told)"></iframe>
+    + ' ' + mark)"></iframe>
 """
 """A frame that may not run scripts; the page around it looks into it."""
 
 
-def seen(folder: Path, page: str, *more: str) -> str:
-    """What a browser without a network makes of a page."""
+def run_browser(folder: Path, page: str, *more: str) -> str:
+    """Output of a browser without a network for a page."""
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
     command += ["--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000"]
     target = (folder / page).as_uri()
@@ -185,24 +185,24 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_browser
 def test_in_a_browser_the_slider_appears(pages: Path) -> None:
-    text = seen(pages, "page.html", "--dump-dom")
+    text = run_browser(pages, "page.html", "--dump-dom")
     assert '<section id="slider">' in text
-    assert text.count('class="frame stated shown"') == 1
+    assert text.count('class="budget own shown"') == 1
 
 
 @needs_browser
 def test_without_scripts_the_stated_budget_is_shown(pages: Path) -> None:
-    assert "slider hidden: true; budgets: 1 (as stated)" in seen(pages, "unscripted.html", "--dump-dom")
+    assert "slider hidden: true; budgets: 1 (as stated)" in run_browser(pages, "unscripted.html", "--dump-dom")
 
 
 @needs_browser
 @pytest.mark.parametrize("width", [400, 1400])
-def test_nothing_is_cut_on_a_narrow_or_a_wide_screen(pages: Path, width: int) -> None:
-    assert "wider by 0" in seen(pages, f"{width}.html", "--dump-dom")
+def test_page_fits_narrow_and_wide_screens(pages: Path, width: int) -> None:
+    assert "wider by 0" in run_browser(pages, f"{width}.html", "--dump-dom")
 
 
 @needs_browser
-def test_it_prints(pages: Path) -> None:
+def test_page_can_be_printed(pages: Path) -> None:
     paper = pages / "page.pdf"
-    seen(pages, "page.html", f"--print-to-pdf={paper}")
+    run_browser(pages, "page.html", f"--print-to-pdf={paper}")
     assert paper.read_bytes()[:5] == b"%PDF-"

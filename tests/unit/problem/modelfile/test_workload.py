@@ -62,7 +62,7 @@ def test_every_kind_is_read_and_written(text: str, write, tmp_path: Path) -> Non
     save_model(model, tmp_path / "again.toml")
     again = read_model(tmp_path / "again.toml").design
     assert same(again.workload, KINDS[text])
-    assert again.workload.stated() == model.design.workload.stated()
+    assert again.workload.to_plain() == model.design.workload.to_plain()
     assert (again.privacy, again.weights, again.objective) == (PureLDP(1.0), None, "average")
 
 
@@ -120,7 +120,7 @@ def test_what_needs_a_utility_says_so(write) -> None:
 
 MISTAKES = [
     ('[workload]\nkind = "prefixes"', 7, "workload.kind", "did you mean 'prefix'"),
-    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "state kind"),
+    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "give one of frequencies, prefix"),
     ('[workload]\nkind = "mean"\nvalue = [1, 2, 3]', 8, "workload.value", "did you mean 'values'"),
     ('[workload]\nkind = "prefix"\nvalues = [1, 2, 3]', 8, "workload.values", "unknown key 'values'"),
     ('[workload]\nkind = "mean"\nvalues = [1, 2]', 8, "workload.values", "2 entries for 3"),
@@ -136,7 +136,7 @@ MISTAKES = [
     ('[workload]\nkind = "matrix"\nrows = []', 8, "workload.rows", "should be"),
     ('[workload]\nkind = "marginals"\nshape = [2, 2]\nk = 1', 6, "workload", "3"),
     ('[workload]\nkind = "marginals"\nshape = [3]\nk = 2', 9, "workload.k", "k = 2"),
-    ('[workload]\nkind = "prefix"\nweight = 0', 8, "workload.weight", "asks for nothing"),
+    ('[workload]\nkind = "prefix"\nweight = 0', 8, "workload.weight", "nothing to estimate"),
     (
         '[[workload.part]]\nkind = "prefix"\n[[workload.part]]\nkind = "mean"\nvales = [1]',
         *(10, "workload.part[1].vales", "did you mean 'values'"),

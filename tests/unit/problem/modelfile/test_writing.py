@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpopt import constraints, neighbors, privacy, utility
+from ldpopt import constraints, neighbors, utility
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, Notion, PureLDP
+from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile import Expect, Model, load_model, read_model, save_model
 from ldpopt.problem.problem import Problem
 
@@ -81,7 +82,7 @@ def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypa
     by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
     with pytest.raises(StatementError, match="'mine' cannot be written"):
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
-    monkeypatch.setattr("ldpopt.problem.modelfile.LARGEST_FILE", 10)
+    monkeypatch.setattr("ldpopt.problem.modelfile.write.LARGEST_FILE", 10)
     with pytest.raises(StatementError, match="a model file has at most 10"):
         save_model(PROBLEMS[0], path)
     assert path.read_text() == survey
@@ -93,8 +94,8 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 
 @dataclass(frozen=True)
-class Doubled:
-    """A notion of somebody else."""
+class Doubled(Notion):
+    """A notion of a plug-in, to be given a kind."""
 
     epsilon: float
     factor: int = 2
@@ -107,7 +108,8 @@ class Doubled:
 
 
 def test_an_installed_notion_reads_and_writes(survey, write, one_line, tmp_path, monkeypatch):
-    monkeypatch.setattr(privacy.stated, "installed", lambda: {"doubled": Doubled})
+    monkeypatch.setitem(KINDS, "doubled", Doubled)
+    monkeypatch.setattr(Doubled, "kind", "doubled")
     problem = load_model(write(survey.replace('kind = "pure"', 'kind = "doubled"\nfactor = 3')))
     assert problem.privacy == Doubled(0.1, 3)
     save_model(problem, tmp_path / "saved.toml")

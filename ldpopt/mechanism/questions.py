@@ -1,0 +1,144 @@
+r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all persons report.
+
+If one of ``d`` questions is drawn for each person, the others get no report, or the report of an answer that is drawn
+uniformly (fake data), so that nobody sees which question it was. The reports of a column are then distributed as
+
+.. math:: \frac{1}{d} P(y \mid x) + \Big( 1 - \frac{1}{d} \Big) \frac{1}{n} \sum_{x'} P(y \mid x') .
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.mechanism.keyed import Draws, KeyedDraws
+from ldpopt.mechanism.sampling import BITS, bit_source
+from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, require_policy
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.codec import Randomizer
+
+MOST = 2048
+"""Largest number of questions, and of answers to one: a product with 53 bits fits into 64."""
+
+QUESTION_DRAW = hashlib.sha256(b"ldpopt: which question is asked").hexdigest()
+FAKE_ANSWER = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
+"""Used in place of a mechanism's digest, so that these keyed draws are independent of those of the reports."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """How the answers of one column become reports.
+
+    Parameters
+    ----------
+    source : Mechanism or design
+        Draws the reports; its inputs are the possible answers.
+    missing : {"refuse", "leave_out"}
+        What is done with a missing answer: refused, or left empty in the reports, which shows who did not answer.
+        Default: ``"refuse"``.
+    missing_answer : hashable, optional
+        The input that stands for a missing answer; default: none.
+
+    Raises
+    ------
+    StatementError
+        If ``missing`` is unknown, or ``missing_answer`` is not an input.
+    """
+
+    source: Any
+    missing: Missing = "refuse"
+    missing_answer: Hashable | None = None
+
+    def __post_init__(self) -> None:
+        """Check how missing answers are treated."""
+        require_policy(self.missing)
+        if self.missing_answer is not None and self._missing_code() is None:
+            raise StatementError(
+                f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
+                do=nearest(self.missing_answer, self.inputs),
+            )
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """What draws the reports of the column."""
+        found: Randomizer = self.source.randomizer
+        return found
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The possible answers."""
+        return self.randomizer.inputs
+
+    @property
+    def epsilon(self) -> float:
+        """Audited budget in nats; infinite if the randomizer is not private for any epsilon."""
+        return self.randomizer.audit().epsilon
+
+    def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
+        """Replace missing answers by `missing_answer`; those that are to be refused are counted in ``missing``."""
+        code = None if self.missing_answer is None else self._missing_code()
+        if code is not None:
+            return np.where(codes == MISSING, code, codes)
+        if self.missing == "refuse":
+            missing.add(codes, first_row)
+        return codes
+
+    def _missing_code(self) -> int | None:
+        """Position of `missing_answer` among the inputs: by the label, or else by its text."""
+        if self.missing_answer in self.inputs:
+            return self.inputs.index(self.missing_answer)
+        names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
+        return names.index(text) if text in names else None
+
+
+@dataclass(frozen=True)
+class OneQuestion:
+    """One of ``count`` questions for each person; the others get no report, or with ``fake_data`` a random one."""
+
+    count: int
+    fake_data: bool
+
+    def __post_init__(self) -> None:
+        """Check the number of questions."""
+        if not 2 <= self.count <= MOST:
+            what = f"one of {self.count} questions cannot be drawn"
+            raise StatementError(what, do=f"ask from 2 to {MOST}, or split the budget")
+
+    def draw(self, size: int, source: Draws) -> Codes:
+        """Draw the position of the question for each of ``size`` persons."""
+        return _uniform(self.count, size, source, QUESTION_DRAW)
+
+    def answers(self, codes: Codes, is_drawn: Any, inputs: int, source: Draws) -> Codes:
+        """Keep the answers of those for whom the question was drawn; the others' become missing, or random ones."""
+        if not self.fake_data:
+            return np.where(is_drawn, codes, MISSING)
+        if inputs > MOST:
+            raise StatementError(f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget")
+        return np.where(is_drawn, codes, _uniform(inputs, len(codes), source, FAKE_ANSWER))
+
+    def randomizer(self, mechanism: Any) -> Any:
+        """Return the channel from the answer to the report in the column: with fake data, a mixture."""
+        if not self.fake_data:
+            return mechanism
+        channel = mechanism.counts / mechanism.denominator
+        share = 1 / self.count
+        mixed = share * channel + (1 - share) * channel.mean(axis=0)
+        return type(mechanism)(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
+
+
+def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:
+    """Draw numbers below ``count``, uniform up to ``2**-53``; privacy does not depend on their distribution."""
+    if isinstance(source, KeyedDraws):
+        words = source.words(purpose, np.zeros(size, dtype=np.int64))
+    else:
+        words = bit_source(source)(size)
+    drawn: Codes = ((words * np.uint64(count)) >> np.uint64(BITS)).astype(np.int64)
+    return drawn

@@ -1,0 +1,153 @@
+"""Pictures in the plane: private mechanisms for two answers, and the priors of three answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import Float
+from ldpopt.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ldpopt.polytope.regions import Region
+
+NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
+"""Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close."""
+
+APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+"""Positions of the three certain priors in a triangle."""
+
+MIN_CELL_WIDTH = 0.07
+"""Smallest distance from the center of a cell to its border for a name inside the cell."""
+
+
+def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | None = None) -> Axes:
+    r"""Draw the set of private mechanisms for two answers, in the plane of ``(p00, p11)``, with named corners.
+
+    As figures 1 and 5 of Zhou, Lu and Wu 2019; the corners are A to D without delta, A to H with it.
+
+    Parameters
+    ----------
+    privacy : PureLDP or ApproximateLDP
+        The notion.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    prior : sequence of 2 floats, optional
+        Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
+    """
+    from ldpopt.closed_forms import binary
+    from ldpopt.privacy import Notion
+
+    ties = privacy.definition((0, 1)) if isinstance(privacy, Notion) and privacy.alphabet is None else None
+    if ties is None or not ties.is_complete:
+        raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
+    form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
+    corners = np.array(form.vertices)
+    ax = axes_or_new(ax, size=(6.2, 5.4))
+    ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
+    ax.plot(*corners.T, "o", color="#08519c", markersize=4)
+    directions = NAME_DIRECTIONS if len(corners) == 8 else NAME_DIRECTIONS[1::2]
+    for name, point, (x, y) in zip("ABCDEFGH", corners, directions, strict=False):
+        _name_corner(ax, name, point, x, y)
+    if prior is not None:
+        _level_line(ax, form)
+    ax.set_xlim(-0.46, 1.46)
+    ax.set_ylim(-0.22, 1.22)
+    ax.set_xticks(np.linspace(0, 1, 6))
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.set_aspect("equal")
+    ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
+    ax.set_ylabel("$p_{11}$: probability that the second answer is reported truthfully")
+    delta = rf", $\delta = {float(ties.delta):.4g}$" if ties.delta else ""
+    ax.set_title(rf"Private mechanisms, $\varepsilon = {float(ties.budget):.4g}${delta}")
+    return ax
+
+
+def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
+    """Draw the priors of three answers as a triangle, divided into the cells where one mechanism is optimal.
+
+    Each cell has the name of its mechanism and its share of the area. Mechanisms with more reports are darker.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+        Result of `ldpopt.regions.prior_regions` for three inputs.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    """
+    if not regions or len(regions[0].utilities) != 3:
+        raise StatementError("a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)")
+    ax = axes_or_new(ax, size=(7.0, 6.2))
+    for region in regions:
+        outline = np.array(region.corners, dtype=float) @ APEXES
+        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(region.reported), 3) - 1]
+        ax.fill(*outline.T, facecolor=color, edgecolor="#08306b", linewidth=1.2)
+        _name_cell(ax, region, outline)
+    for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
+        ax.text(APEXES[x, 0], APEXES[x, 1] + lift, rf"$\pi_{x} = 1$", ha="center", va=side)
+    ax.set_xlim(-0.25, 1.25)
+    ax.set_ylim(-0.2, 1.0)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    return ax
+
+
+def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
+    """Write a corner's name and coordinates outside the region, in the direction (x, y)."""
+    ax.annotate(
+        f"{name} ({point[0]:.3g}, {point[1]:.3g})",
+        (float(point[0]), float(point[1])),
+        xytext=(7 * x, 5 * y),
+        textcoords="offset points",
+        ha="left" if x > 0 else "right",
+        va="bottom" if y > 0 else "top",
+        fontsize=8,
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1},
+    )
+
+
+def _level_line(ax: Axes, form: Any) -> None:
+    """Draw the line on which the utility equals its optimum, and mark the optimal face."""
+    (first, second), value = form.prior, form.value
+    face = np.array(form.face)
+    across = np.linspace(-0.2, 1.2, 400)
+    if second > 0:
+        height = (value - first * across) / second
+        is_inside = (height >= -0.2) & (height <= 1.2)
+        across, height = across[is_inside], height[is_inside]
+    else:
+        across, height = np.full(2, value / first), np.array([-0.2, 1.2])
+    ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")
+    ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
+    # Below the axes: the region may fill them, and the title is above.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=8)
+
+
+def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
+    """Write a cell's name and share into it; those of a narrow cell beside the triangle, with a line to the cell."""
+    center, middle = outline.mean(axis=0), APEXES.mean(axis=0)
+    along = np.roll(outline, -1, axis=0) - outline
+    across = along[:, 0] * (center - outline)[:, 1] - along[:, 1] * (center - outline)[:, 0]
+    name, share = region.label, f"({100 * float(region.share):.2g} %)"
+    if float(np.abs(across / np.hypot(*along.T)).min()) >= MIN_CELL_WIDTH:
+        text = f"{name.replace(':', '').replace(' ', chr(10), 1)}\n{share}"
+        ax.text(center[0], center[1], text, ha="center", va="center", fontsize=8)
+        return
+    apexes = [x for x in range(3) if region.contains([int(k == x) for k in range(3)])]
+    direction = center - middle
+    if len(apexes) == 1:
+        position = APEXES[apexes[0]] + ((-0.13, 0.07), (0.13, 0.07), (0.19, -0.02))[apexes[0]]
+    elif np.hypot(*direction) < 0.1:
+        position = np.array([1.08, 0.29])
+    else:
+        position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
+    line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
+    ax.annotate(
+        f"{name}\n{share}", tuple(center), tuple(position), ha="center", va="center", fontsize=8, arrowprops=line
+    )

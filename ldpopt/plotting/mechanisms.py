@@ -1,0 +1,128 @@
+"""Pictures of mechanisms: heat maps, delta curves, and an optimum beside the mechanisms of the literature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
+from ldpopt.studies.literature import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_NUMBERED_SIDE = 12
+"""Largest side of a heat map with numbers in its cells."""
+
+
+def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
+    """Draw a channel as a heat map with a row for each answer and a column for each report; a small one with numbers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+
+    Returns
+    -------
+    matplotlib Axes
+        Axes with a color bar.
+    """
+    n, m = mechanism.channel.shape
+    side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
+    ax = axes_or_new(ax, size=side)
+    top = float(mechanism.channel.max())
+    image = ax.imshow(mechanism.channel, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
+    label_axis(ax, "y", mechanism.inputs)
+    label_axis(ax, "x", mechanism.outputs)
+    ax.set_xlabel("report")
+    ax.set_ylabel("true answer")
+    if max(n, m) <= MAX_NUMBERED_SIDE:
+        for (x, y), p in np.ndenumerate(mechanism.channel):
+            color = "white" if p > 0.55 * top else "black"
+            ax.text(y, x, _probability(float(p)), ha="center", va="center", color=color, fontsize=8)
+    ax.figure.colorbar(image, ax=ax, label="P(report | answer)")
+    return ax
+
+
+def _probability(p: float) -> str:
+    """Return three digits of a probability; of a small one, one digit and the power of ten."""
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.3f}" if p >= 5e-4 else f"{p:.0e}"
+
+
+def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Axes:
+    """Draw the least delta of an audited channel at each epsilon.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audit of a mechanism.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    points : int
+        Number of points of the curve; default: ``60``.
+    """
+    end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
+    # The last kink of the curve is at the true epsilon.
+    epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
+    deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
+    ax = axes_or_new(ax)
+    ax.plot(epsilons, deltas, color="#08519c")
+    ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
+    if 0 < audit.epsilon < np.inf:
+        ax.axvline(audit.epsilon, color="black", linewidth=0.8, linestyle="--")
+        ax.annotate(
+            rf"$\varepsilon = {audit.epsilon:.4g}$",
+            (audit.epsilon, 0.92),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9,
+        )
+    ax.set_xlim(0, end)
+    ax.set_ylim(0, max(1e-12, float(deltas.max())) * 1.08)
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(r"least $\delta$")
+    ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw the gain or loss of an optimum and of other mechanisms as bars, each with its ratio to the optimum.
+
+    The optimum is dark; mechanisms that are remapped to the prior are hatched.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Result of `ldpopt.compare`.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    """
+    rows, problem = comparison.rows, comparison.problem
+    ax = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows)))
+    values = np.array([row.value for row in rows])
+    bars = ax.barh(np.arange(len(rows)), values, color="#9ecae1", edgecolor="#08306b", height=0.7)
+    bars[0].set_facecolor("#08306b")
+    for bar, row in zip(bars, rows, strict=True):
+        if row.name.endswith(", remapped"):
+            bar.set_hatch("///")
+    ratios = ["" if np.isnan(row.ratio) else f"{row.ratio:.3g} times" for row in rows]
+    ax.bar_label(bars, ["", *ratios[1:]], padding=4, fontsize=8)
+    ax.set_yticks(np.arange(len(rows)), [row.name for row in rows])
+    ax.invert_yaxis()
+    ax.set_xlim(min(0.0, 1.25 * values.min()), max(1.25 * values.max(), 1e-12))
+    kind = "worst-case" if problem.objective == "worst_case" else "expected"
+    better = "more" if problem.utility.sense == "gain" else "less"
+    ax.set_xlabel(f"{kind} {problem.utility.sense} ({better} is better)")
+    ax.set_title(name_privacy(problem.privacy), fontsize=10)
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+    return ax

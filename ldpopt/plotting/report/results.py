@@ -1,0 +1,163 @@
+"""The numbers of a page for one budget: the mechanism, its certificate and the precision of the estimates."""
+
+from __future__ import annotations
+
+import base64
+import math
+import tempfile
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.designing import FrequencyDesign, design
+from ldpopt.designing.realize import left_inverse
+from ldpopt.errors import CertificateError, StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy.notion import with_epsilon
+from ldpopt.problem.design_problem import DesignProblem
+from ldpopt.problem.problem import Problem
+from ldpopt.solving.certify import certify
+from ldpopt.solving.solve import solve
+
+MAX_CERTIFICATE_BYTES = 300_000
+"""Largest certificate that a page includes."""
+
+MIN_SINGULAR_VALUE = 1e-9
+"""Smallest singular value of a channel, over the largest, from which frequencies are called estimable."""
+
+UNIFORM_TOLERANCE = 1e-12
+"""Largest difference of two probabilities of a distribution that is called uniform."""
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    r"""Standard deviations of the estimated numbers.
+
+    Attributes
+    ----------
+    names : sequence of hashable
+        The numbers.
+    deviation : ndarray, shape (k,)
+        Standard deviation of one respondent's value, if true answers follow the assumed distribution; that of the
+        estimate from N people is :math:`1 / \sqrt N` times it.
+    truthful : ndarray, shape (k,)
+        The same if everybody sent the true answer.
+    is_uniform : bool
+        Whether the assumed distribution is the uniform one.
+    """
+
+    names: Sequence[Hashable]
+    deviation: Float
+    truthful: Float
+    is_uniform: bool
+
+    @classmethod
+    def of(
+        cls, channel: Float, estimator: Float, workload: Float, prior: Float, names: Sequence[Hashable]
+    ) -> Precision:
+        """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``."""
+        mean = workload @ prior
+        private = np.maximum(estimator**2 @ (prior @ channel) - mean**2, 0.0)
+        truthful = np.maximum(workload**2 @ prior - mean**2, 0.0)
+        return cls(names, np.sqrt(private), np.sqrt(truthful), bool(np.ptp(prior) < UNIFORM_TOLERANCE))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The optimum for one budget.
+
+    Attributes
+    ----------
+    privacy : Notion
+        The notion with this budget.
+    factor : float
+        ``e**epsilon`` of the audit: the largest factor by which one report changes the odds of two answers.
+    mechanism : Mechanism or None
+        None if there are too many different reports to list them.
+    value : float
+        Expected gain or loss, or variance; `aim` says which.
+    aim : str
+        Name of the value.
+    relative_gap : float
+        Certified.
+    precision : Precision or None
+        None if nothing can be estimated from the reports.
+    certificate : str
+        The certificate's file in base64; empty if it is too large.
+    """
+
+    privacy: Any
+    factor: float
+    mechanism: Mechanism | None
+    value: float
+    aim: str
+    relative_gap: float
+    precision: Precision | None
+    certificate: str
+
+    @property
+    def epsilon(self) -> float:
+        """The budget in nats."""
+        return float(self.privacy.epsilon)
+
+
+def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:
+    """Solve a problem for a multiple of its budget."""
+    if multiple != 1:
+        budget = Budget(float(problem.privacy.epsilon) * multiple)
+        problem = replace(problem, privacy=with_epsilon(problem.privacy, budget))
+    return _solve(problem, time_limit) if isinstance(problem, Problem) else _design(problem, time_limit)
+
+
+def _solve(problem: Problem, time_limit: float | None) -> Result:
+    solution = solve(problem, time_limit=time_limit)
+    mechanism, n = solution.mechanism, len(problem.inputs)
+    try:
+        certificate = certify(solution)
+    except CertificateError as error:
+        raise CertificateError(error.what, do="choose a solver that returns multipliers, such as highs") from None
+    prior = np.full(n, 1 / n) if problem.prior is None else problem.prior
+    singular = np.linalg.svd(mechanism.channel, compute_uv=False)
+    precision = None
+    if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
+        inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
+        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs)
+    assert problem.utility is not None
+    aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+    factor = math.exp(certificate.audit.epsilon)
+    text = _in_base64(certificate)
+    gap = certificate.relative_gap
+    return Result(problem.privacy, factor, mechanism, float(solution.value), aim, gap, precision, text)
+
+
+def _design(problem: DesignProblem, time_limit: float | None) -> Result:
+    privacy, workload, weights = problem.privacy, problem.workload, problem.weights
+    found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
+    aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
+    if isinstance(found, FrequencyDesign):
+        factor = math.exp(found.audit().epsilon)
+        return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
+    n = workload.shape[1]
+    prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    matrix = np.asarray(workload.matrix)
+    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, workload.names)
+    factor = math.exp(found.certificate.audit.epsilon)
+    text = _in_base64(found.certificate)
+    return Result(privacy, factor, found.mechanism, found.value, aim, found.relative_gap, precision, text)
+
+
+def _in_base64(certificate: Any) -> str:
+    """Return a certificate's file in base64; empty if it is too large, or cannot be saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        try:
+            certificate.save(path)
+        except (StatementError, CertificateError):
+            return ""
+        data = path.read_bytes()
+    return base64.b64encode(data).decode() if len(data) <= MAX_CERTIFICATE_BYTES else ""

@@ -1,0 +1,114 @@
+"""Pictures of sweeps: values over budgets, and over budgets and priors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.plotting.axes import axes_or_new, name_sweep, shorten
+from ldpopt.studies.sweep import SweepResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
+    """Draw the value against epsilon, one curve for each prior; if a closed form applies, it is dotted.
+
+    Parameters
+    ----------
+    result : SweepResult
+        The sweep; of many priors, deltas and models nine evenly spaced ones are drawn.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    """
+    ax = axes_or_new(ax)
+    import matplotlib as mpl
+
+    order = np.argsort(result.epsilons, kind="stable")
+    epsilons, values, formulas = result.epsilons[order], _curves(result, "value"), _curves(result, "closed_form")
+    count = values.shape[1]
+    drawn = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int)).tolist()
+    has_formula = np.isfinite(formulas).any()
+    style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
+    for shade, k in zip(np.linspace(0, 0.9, len(drawn)), drawn, strict=True):
+        color = mpl.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
+        ax.plot(epsilons, values[order, k], color=color, label=_curve_name(result, k), **style)
+        if np.isfinite(formulas[:, k]).any():
+            name = "closed form" if k == drawn[-1] else None
+            ax.plot(epsilons, formulas[order, k], ":", color="black", linewidth=1.0, label=name)
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(result.aim)
+    ax.set_title(name_sweep(result), fontsize=10)
+    ax.grid(alpha=0.3)
+    if len(ax.get_lines()) > 1:
+        ax.legend(fontsize=8, title=None if result.priors is None else "prior")
+    return ax
+
+
+def _curves(result: SweepResult, column: str) -> Any:
+    """Return a column of the table as curves over budgets, shape ``(k, curves)``: one for each prior of each case."""
+    grid = result.grid(column)
+    return grid if grid.ndim == 2 else np.moveaxis(grid, 1, 0).reshape(grid.shape[1], -1)
+
+
+def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value") -> Axes:
+    r"""Draw a column of a binary sweep over epsilon and the prior of the first answer.
+
+    Figures 2, 3, 6 and 7 of Zhou, Lu and Wu 2019 are such surfaces.
+
+    Parameters
+    ----------
+    result : SweepResult
+        A sweep for two answers and several priors.
+    ax : matplotlib Axes, optional
+        Three-dimensional axes get the surface, flat ones its contours (default: new three-dimensional axes).
+    column : str
+        ``"value"``, ``"closed_form"`` or ``"relative_gap"``; default: ``"value"``.
+
+    Raises
+    ------
+    StatementError
+        If the sweep has no grid of binary priors.
+    """
+    priors = result.priors
+    if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
+        raise StatementError(
+            "a surface needs two answers, several budgets and several priors",
+            do="sweep with priors=[[p, 1 - p], ...]",
+        )
+    ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
+    across, along = np.meshgrid(priors[:, 0], result.epsilons)
+    height = result.grid(column)
+    label = {"value": result.aim, "closed_form": "closed form"}.get(column, column.replace("_", " "))
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(f"prior of '{shorten(result.labels[0])}'")
+    ax.set_title(name_sweep(result), fontsize=10)
+    if hasattr(ax, "plot_surface"):
+        drawn: Any = ax
+        drawn.plot_surface(along, across, height, cmap="viridis", linewidth=0.2, edgecolor="black", antialiased=True)
+        drawn.set_zlabel(label)
+        drawn.view_init(elev=28, azim=-128)
+        drawn.set_box_aspect(None, zoom=0.88)
+        return ax
+    filled = ax.pcolormesh(along, across, height, cmap="viridis", shading="gouraud")
+    lines = ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7)
+    ax.clabel(lines, fontsize=7)
+    ax.figure.colorbar(filled, ax=ax, label=label)
+    return ax
+
+
+def _curve_name(result: SweepResult, k: int) -> str:
+    """Return the name of curve ``k`` of `_curves`: its case and its prior."""
+    priors = 1 if result.priors is None else len(result.priors)
+    parts = []
+    if result.cases:
+        model, delta, _ = result.cases[k // priors]
+        parts += [model] if model else []
+        parts += [] if np.isnan(delta) else [f"delta {delta:.3g}"]
+    if result.priors is not None:
+        weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k % priors, :4])
+        parts.append(f"({weights}{', …' if result.priors.shape[1] > 4 else ''})")
+    return ", ".join(parts) or "solver"

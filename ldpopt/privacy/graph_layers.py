@@ -1,0 +1,121 @@
+"""The breadth-first layers of Wu, Xia and He: nodes or values at 0, 1, ... steps from a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import short_repr
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    Graph = nx.Graph[Any]
+
+
+def require_undirected(graph: Graph) -> None:
+    """Require an undirected, non-empty networkx graph.
+
+    Raises
+    ------
+    StatementError
+        If it is something else; the message names it.
+    """
+    if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
+        what = f"{type(graph).__name__} is not a networkx graph"
+        raise StatementError(what, do="pass a networkx.Graph on the inputs")
+    if graph.is_directed():
+        raise StatementError(
+            "the graph is directed; being neighbors is mutual", do="pass graph.to_undirected() if both ways are meant"
+        )
+    if len(graph) == 0:
+        raise StatementError("the graph is empty", do="add the inputs as nodes")
+
+
+def _is_node(label: Any, graph: Graph) -> bool:
+    """Whether the graph has this node; an unhashable label is not one."""
+    try:
+        return label in graph
+    except (TypeError, ValueError):
+        return False
+
+
+def bfs_partition(
+    graph: Graph, source: Hashable, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None = None
+) -> tuple[frozenset[Any], ...]:
+    r"""Layers :math:`I_0, I_1, \ldots` of the nodes, or of their values, at 0, 1, ... steps from a source.
+
+    .. math:: I_0(x) = \{f(x)\}, \qquad
+              I_t(x) = \bigcup_{x' \sim x} I_{t-1}(x') \setminus (I_0(x) \cup \dots \cup I_{t-1}(x))
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        The neighbor relation, undirected.
+    source : hashable
+        Node :math:`x` to start from.
+    value : mapping or callable, optional
+        Query value :math:`f` of a node; default: none, the layers consist of the nodes themselves.
+
+    Returns
+    -------
+    tuple of frozenset
+        Disjoint layers. With ``value``, layer t has the values that occur at distance t and at no smaller one; it is
+        empty if there are none. Nodes out of reach are in no layer.
+
+    Raises
+    ------
+    StatementError
+        If the graph is empty or directed, the source is not in it, or a node has no value.
+
+    Notes
+    -----
+    O(nodes + edges). Layer numbers of neighboring sources differ by at most one (Lemma 1).
+
+    References
+    ----------
+    Wu, Xia and He, section 4 (neighbor-set partition).
+
+    Examples
+    --------
+    >>> from ldpopt.privacy.neighbors import path
+    >>> line = path(range(-2, 3))
+    >>> [[sorted(layer) for layer in bfs_partition(line, 0, value)] for value in (None, abs)]
+    [[[0], [-1, 1], [-2, 2]], [[0], [1], [2]]]
+    """
+    require_undirected(graph)
+    if not _is_node(source, graph):
+        raise StatementError(
+            f"the source {short_repr(source)} is not a node of the graph", do="start from one of its nodes"
+        )
+    layers: list[frozenset[Any]] = []
+    seen: set[Any] = {source}
+    front: list[Any] = [source]
+    known: set[Any] = set()
+    while front:
+        new = {_value(node, value) for node in front} - known
+        known |= new
+        layers.append(frozenset(new))
+        following = []
+        for node in front:
+            for neighbor in graph[node]:
+                if neighbor not in seen:
+                    seen.add(neighbor)
+                    following.append(neighbor)
+        front = following
+    # An empty layer in the middle keeps the distances of the layers after it.
+    while len(layers) > 1 and not layers[-1]:
+        layers.pop()
+    return tuple(layers)
+
+
+def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None) -> Hashable:
+    if value is None:
+        return node  # type: ignore[no-any-return]
+    if callable(value):
+        return value(node)
+    try:
+        return value[node]
+    except (KeyError, IndexError, TypeError):
+        raise StatementError(f"node {short_repr(node)} has no query value", do="give a value to every node") from None

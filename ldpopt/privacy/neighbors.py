@@ -1,0 +1,378 @@
+"""Neighbor relations as networkx graphs: families on given labels, points within a distance, data sets, groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labelled import is_labelled, take_labels
+from ldpopt.foundation.numbers import (
+    is_whole,
+    real_array,
+    real_number,
+    require_room,
+    short_repr,
+    whole_number,
+)
+from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
+
+if TYPE_CHECKING:
+    from ldpopt.privacy.graph_layers import Graph as Graph
+
+__all__ = [
+    "bfs_partition",
+    "cayley",
+    "complete",
+    "cycle",
+    "grid",
+    "histograms",
+    "path",
+    "require_undirected",
+    "within",
+]
+
+MOST_CELLS = 100_000
+"""Largest number of nodes of a grid or of histograms: such a graph takes a second to build."""
+
+MOST_COUNTS = 500_000
+"""Largest total number of bins over all histograms of a graph."""
+
+
+def complete(labels: Iterable[Hashable]) -> Graph:
+    """Tie every pair of labels: the neighbor relation of local differential privacy.
+
+    Parameters
+    ----------
+    labels : iterable of hashable
+        Distinct labels, at least one.
+
+    Returns
+    -------
+    networkx.Graph
+        ``n (n - 1) / 2`` edges.
+
+    Raises
+    ------
+    StatementError
+        If there is no label, or a duplicate.
+
+    Examples
+    --------
+    >>> complete("abc").number_of_edges()
+    3
+    """
+    names = _distinct(labels)
+    return _graph_of(names, ((x, y) for i, x in enumerate(names) for y in names[:i]))
+
+
+def path(labels: Iterable[Hashable]) -> Graph:
+    """Tie each label to the next: counts, or an ordered scale.
+
+    Parameters
+    ----------
+    labels : iterable of hashable
+        Distinct labels in their order, at least one.
+
+    Returns
+    -------
+    networkx.Graph
+        ``n - 1`` edges.
+
+    Raises
+    ------
+    StatementError
+        If there is no label, or a duplicate.
+
+    Examples
+    --------
+    >>> sorted(path(["low", "mid", "high"]).edges("mid"))
+    [('mid', 'high'), ('mid', 'low')]
+    """
+    names = _distinct(labels)
+    return _graph_of(names, pairwise(names))
+
+
+def cycle(labels: Iterable[Hashable]) -> Graph:
+    """Tie each label to the next and the last to the first: hours, months, directions.
+
+    Parameters
+    ----------
+    labels : iterable of hashable
+        Distinct labels in their order, at least three.
+
+    Returns
+    -------
+    networkx.Graph
+        ``n`` edges.
+
+    Raises
+    ------
+    StatementError
+        If there are fewer than three labels, or a duplicate.
+
+    Examples
+    --------
+    >>> cycle(range(12)).has_edge(11, 0)
+    True
+    """
+    names = _distinct(labels)
+    if len(names) < 3:
+        raise StatementError(
+            f"a cycle of {len(names)} labels does not exist", do="give at least three labels, or use a path"
+        )
+    return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
+
+
+def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> Graph:
+    """Tie each cell of a rectangle to the cells above, below, left and right of it.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Size of the rectangle, at least 1 each.
+    labels : iterable of hashable, optional
+        Names of the cells row by row; default: ``(0, 0), (0, 1), ...``
+
+    Returns
+    -------
+    networkx.Graph
+        ``rows * columns`` nodes.
+
+    Raises
+    ------
+    StatementError
+        If the rectangle is empty or the labels do not fill it.
+
+    Examples
+    --------
+    >>> sorted(grid(2, 3)[(0, 1)])
+    [(0, 0), (0, 2), (1, 1)]
+    """
+    rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
+    if rows * columns > MOST_CELLS:
+        raise StatementError(
+            f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}",
+            do="merge cells: no channel has so many inputs",
+        )
+    cells = [(i, j) for i in range(rows) for j in range(columns)]
+    names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
+    if len(names) != len(cells):
+        raise StatementError(f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells")
+    down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
+    across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
+    return _graph_of(names, [*down, *across])
+
+
+def histograms(bins: int, most: int) -> Graph:
+    """Tie histograms that differ by one record: the data sets of the central model, up to the order of records.
+
+    Parameters
+    ----------
+    bins : int
+        Kinds of records, at least 1.
+    most : int
+        Largest number of records, at least 0.
+
+    Returns
+    -------
+    networkx.Graph
+        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them.
+
+    Raises
+    ------
+    StatementError
+        If there is no bin or a negative number of records.
+
+    Notes
+    -----
+    A linear query is a ``value`` such as ``lambda h: 3 * h[0] + 5 * h[1]``, that is ``A h`` made hashable; its steps
+    are the columns of A.
+
+    Examples
+    --------
+    >>> sorted(histograms(2, 1))
+    [(0, 0), (0, 1), (1, 0)]
+    """
+    bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
+    count, few, many = 1, min(bins, most), max(bins, most)
+    for k in range(1, few + 1):
+        count = count * (many + k) // k  # C(many + k, k)
+        if count > MOST_CELLS or count * bins > MOST_COUNTS:
+            raise StatementError(
+                f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records",
+                do="merge bins, or take fewer records: no channel has so many inputs",
+            )
+    # Stars and bars: each count is the number of stars between two bars; those right of the last bar are left out.
+    nodes = [tuple(b - a - 1 for a, b in pairwise((-1, *bars))) for bars in combinations(range(most + bins), bins)]
+    fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in nodes if sum(h) < most for k in range(bins))
+    return _graph_of(nodes, fuller)
+
+
+def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
+    """Tie integers that differ by a generator: modulo ``N``, or within a range.
+
+    Parameters
+    ----------
+    elements : int or range
+        ``N >= 2`` for the cyclic group of 0 .. N-1; a range for a window of the integers.
+    generators : iterable of int
+        Steps, used both ways; 0 (and multiples of N) give no edge.
+
+    Returns
+    -------
+    networkx.Graph
+        On the cyclic group every node looks like every other (vertex-transitive); at the ends of a range it does not.
+
+    Raises
+    ------
+    StatementError
+        If there are no elements, or a generator is not an integer.
+
+    Examples
+    --------
+    >>> sorted(cayley(8, [1, 3])[0]), sorted(cayley(range(8), [1, 3])[0])
+    ([1, 3, 5, 7], [1, 3])
+    """
+    steps = list(generators)
+    wrong = [step for step in steps if not is_whole(step)]
+    if wrong:
+        raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer")
+    if isinstance(elements, range):
+        return _graph_of(
+            _distinct(elements), ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements)
+        )
+    if not is_whole(elements, 2):
+        raise StatementError(
+            f"{short_repr(elements)} is not a group of integers", do="pass N >= 2 for 0 .. N-1, or a range"
+        )
+    n = int(elements)
+    return _graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
+
+
+def within(
+    points: Mapping[Any, ArrayLike] | ArrayLike,
+    metric: str | Callable[[Any, Any], float] = "euclidean",
+    r: float = 1.0,
+) -> Graph:
+    """Connect the points at distance at most ``r``.
+
+    Parameters
+    ----------
+    points : mapping or Series label -> coordinates, DataFrame, or array_like, shape (n,) or (n, d)
+        Points of an array get the labels 0, 1, 2, ...; the points of a DataFrame are its rows, with their labels.
+    metric : {"euclidean", "manhattan"} or callable
+        A callable takes two points in the form in which they were passed; default: ``"euclidean"``.
+    r : float
+        Radius in the unit of the coordinates, positive and finite; default: ``1.0``.
+
+    Returns
+    -------
+    networkx.Graph
+        All points are nodes.
+
+    Raises
+    ------
+    StatementError
+        If there are no points, the points have different dimensions or are not finite, the radius is not positive,
+        or the metric is unknown.
+
+    Notes
+    -----
+    O(n**2) distances. A point without neighbors is allowed; it is not protected.
+
+    Examples
+    --------
+    >>> sorted(within([0.0, 0.5, 2.0], r=1).edges)
+    [(0, 1)]
+    """
+    r = _read_radius(r)
+    given = _labelled_points(points)
+    nodes = _distinct(given)
+    if callable(metric):
+        pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
+        return _graph_of(nodes, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
+    if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
+        raise StatementError(
+            f"unknown metric {short_repr(metric)}", do='name "euclidean" or "manhattan", or pass a function'
+        )
+    coordinates = _coordinates(list(given.values()))
+    edges = []
+    for i, x in enumerate(nodes):
+        distance = _distances(coordinates[:i], coordinates[i], metric)
+        edges += [(x, nodes[k]) for k in np.flatnonzero(distance <= r)]
+    return _graph_of(nodes, edges)
+
+
+def _read_radius(r: Any) -> float:
+    do = "give a positive finite r in the unit of the coordinates"
+    radius = real_number(r, "r", do=do)
+    if not (radius > 0 and np.isfinite(radius)):
+        raise StatementError(f"r = {radius} is not a radius", do=do)
+    return radius
+
+
+def _labelled_points(points: Any) -> dict[Any, Any]:
+    """Points by label; those without labels are labelled 0, 1, 2, ..."""
+    if not isinstance(points, Mapping) and is_labelled(points):
+        coordinates, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
+        points = coordinates if names is None else dict(zip(names, coordinates, strict=True))
+    if isinstance(points, Mapping):
+        return dict(points)
+    if isinstance(points, np.ndarray):
+        points = np.atleast_1d(points)
+    elif isinstance(points, range) or not isinstance(points, Sequence):
+        points = np.atleast_1d(real_array(points, "list of points"))
+    return dict(enumerate(points))
+
+
+def _distances(points: Any, point: Any, metric: str) -> Any:
+    """Distances of points from one point; infinite on overflow."""
+    with np.errstate(over="ignore"):
+        gap = np.abs(points - point)
+        if metric == "manhattan":
+            return gap.sum(axis=1)
+        # If squares would overflow, a power of two is the unit, which causes no rounding.
+        largest = float(gap.max(initial=0.0))
+        unit = 1.0 if 1e-100 < largest < 1e100 else 2.0 ** int(np.frexp(min(largest, 1e308))[1] - 1)
+        return unit * np.sqrt(((gap / unit) ** 2).sum(axis=1))
+
+
+def _coordinates(points: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    array = real_array([np.atleast_1d(real_array(point, "list of points")) for point in points], "list of points")
+    if array.ndim != 2 or not np.isfinite(array).all():
+        raise StatementError("the points need finite coordinates, one row per point")
+    return array
+
+
+def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
+    """Labels as a tuple; refuse duplicates, labels that are not hashable, None and nan."""
+    require_room(labels, "list of labels")
+    try:
+        names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
+        hash(names)
+    except (TypeError, ValueError):
+        raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
+    if not names:
+        raise StatementError("a graph without labels is empty", do="give at least one label")
+    if any(name is None or (isinstance(name, float) and name != name) for name in names):
+        raise StatementError("None and nan cannot name an input", do="name inputs by numbers, texts or tuples of them")
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise StatementError(f"duplicate label {short_repr(twice)}", do="give every input its own label")
+    return names
+
+
+def _graph_of(names: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> Graph:
+    """Graph with these nodes, in this order, and edges."""
+    import networkx as nx  # takes a third of a second
+
+    graph: Graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(edges)
+    return graph

@@ -1,0 +1,161 @@
+"""Values and neighbor graphs of a privacy notion as files hold them: numbers, text, lists and tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.privacy.neighbors import complete, cycle, grid, path
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Table = Mapping[str, Any]
+
+FAMILIES: dict[str, Callable[[Any], nx.Graph[Any]]] = {"path": path, "cycle": cycle, "complete": complete}
+"""Neighbor graphs that a file names; the first family that fits is written."""
+
+KINDS_OF_NEIGHBORS = ("complete", "path", "cycle", "grid", "edges")
+
+KEYS_OF_NEIGHBORS = ("kind", "rows", "columns", "edges")
+
+
+class MisstatedError(StatementError):
+    """A value of a table is wrong; ``key`` leads to it from the table."""
+
+    def __init__(self, what: str, *key: str | int, do: str = "") -> None:
+        super().__init__(what, do=do)
+        self.key = key
+
+
+def parameters(kind: type) -> tuple[str, ...]:
+    """Names of the parameters of a class."""
+    return tuple(inspect.signature(kind).parameters)
+
+
+def fields_to_plain(notion: Any) -> dict[str, Any]:
+    """Fields of a dataclass as plain values; a field that is None is left out."""
+    values = {field.name: getattr(notion, field.name) for field in fields(notion) if field.init}
+    return {name: to_plain(value) for name, value in values.items() if value is not None}
+
+
+def fields_from_plain(kind: type, table: Table) -> Any:
+    """Object of a class whose parameters are the keys of a table."""
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if parameter.default is parameter.empty:
+            required(table, name)
+    return kind(**table)
+
+
+def required(table: Table, name: str) -> Any:
+    """Value of a required key."""
+    if name not in table:
+        raise MisstatedError(f"the key privacy.{name} is missing", name, do="add it")
+    return table[name]
+
+
+def to_plain(value: Any) -> Any:
+    """Convert budgets, arrays and tuples to plain values."""
+    if isinstance(value, Budget):
+        return plain_budget(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return [to_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
+
+
+def plain_budget(epsilon: Budget) -> float | str:
+    """Return a number if the budget is exactly that float, else the text of its exact value."""
+    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
+        return epsilon.text
+    return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a file can hold the value."""
+    if isinstance(value, (list, tuple)):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_plain(part) for key, part in value.items())
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and bool(np.isfinite(value)))
+
+
+def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[str, Any]:
+    """Table of a graph on the inputs: the name of its family, ``{ kind = "path" }``, else its edges."""
+    edges = {frozenset(edge) for edge in graph.edges if edge[0] != edge[1]}
+    for kind, build in FAMILIES.items():
+        # Two labels make no cycle; they are a path.
+        if (kind != "cycle" or len(inputs) > 2) and edges == {frozenset(edge) for edge in build(inputs).edges}:
+            return {"kind": kind}
+    position = {label: x for x, label in enumerate(inputs)}
+    pairs = sorted(tuple(sorted(position[label] for label in edge)) for edge in edges)
+    return {"edges": [[inputs[x] for x in pair] for pair in pairs]}
+
+
+def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
+    """Graph of a table ``{ kind = "path" }`` or ``{ edges = [["a", "b"], ...] }``."""
+    if not isinstance(table, dict):
+        raise _wrong(f"privacy.neighbors = {short_repr(table)}: should be a table", do='such as { kind = "path" }')
+    for key in table:
+        if key not in KEYS_OF_NEIGHBORS:
+            raise _wrong(f"unknown key {key!r}", key, do=nearest(key, KEYS_OF_NEIGHBORS))
+    kind, edges = table.get("kind", "edges"), table.get("edges")
+    if not isinstance(kind, str) or kind not in KINDS_OF_NEIGHBORS:
+        what = f"privacy.neighbors.kind = {short_repr(kind)}: should be {', '.join(map(repr, KINDS_OF_NEIGHBORS))}"
+        raise _wrong(what, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
+    sizes: Any = (table.get("rows"), table.get("columns"))
+    if (None in sizes) if kind == "grid" else (sizes != (None, None)):
+        do = "give rows and columns with kind = 'grid' and nowhere else"
+        raise _wrong(f"neighbors of kind {kind!r} with rows, columns = {sizes}", do=do)
+    if (edges is None) == (kind == "edges"):
+        raise _wrong("give either a kind of neighbors or their edges", do='such as { kind = "path" }')
+    if edges is not None:
+        return _by_edges(edges, inputs, "neighbors", "edges")
+    try:
+        return grid(sizes[0], sizes[1], inputs) if kind == "grid" else FAMILIES[kind](inputs)
+    except StatementError as error:
+        raise _wrong(error.what, do=error.do) from None
+
+
+def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
+    """Graph of a certificate: ``edges`` are pairs of positions of inputs."""
+    n = len(inputs)
+    pairs = edges if isinstance(edges, list) else [edges]
+    for k, edge in enumerate(pairs):
+        is_pair = isinstance(edge, list) and len(edge) == 2 and all(type(x) is int and 0 <= x < n for x in edge)
+        if not is_pair:
+            what = f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, positions of inputs"
+            raise MisstatedError(what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }")
+    return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")
+
+
+def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any]:
+    import networkx as nx
+
+    if not isinstance(edges, list):
+        raise MisstatedError(f"{short_repr(edges)} should be a list of pairs of labels", *key)
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_nodes_from(inputs)
+    for k, edge in enumerate(edges):
+        if not isinstance(edge, list) or len(edge) != 2:
+            raise MisstatedError(f"the edge {short_repr(edge)} should be a pair of labels", *key, k)
+        for label in edge:
+            if isinstance(label, (list, dict)) or label not in graph:
+                what = f"the edge {edge} names {label!r}, which is not an input"
+                raise MisstatedError(what, *key, k, do=nearest(label, inputs))
+        if edge[0] == edge[1]:
+            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, k, do="remove it")
+        graph.add_edge(*edge)
+    return graph
+
+
+def _wrong(what: str, *key: str | int, do: str = "") -> MisstatedError:
+    return MisstatedError(what, "neighbors", *key, do=do)

@@ -1,0 +1,248 @@
+"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed.
+
+A C library may ignore time limits and Ctrl-C, and a crash ends its whole process. Small programs, which take a fraction
+of a second, are solved in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from ldpopt.errors import LdpoptError, SolverOptionError
+from ldpopt.foundation.plugins import at_address
+from ldpopt.processes.child import Child, EndedError, LateError
+from ldpopt.solvers.outcome import Arrays, Outcome, Status
+from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.scaling import in_costs, with_unit_costs
+from ldpopt.solvers.solver import Solver, check_outcome, require_solver
+
+KILL_DELAY = 0.75
+"""Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer."""
+
+MIN_TIME = 0.1
+"""Smallest time limit for a solver in seconds, also after a slow start; it is less than `KILL_DELAY`."""
+
+PROCESS_VARIABLE = "LDPOPT_SOLVER_PROCESS"
+"""Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C may wait."""
+
+
+class Guarded(Solver):
+    """A solver with enforced time limits, which Ctrl-C always ends; its outcomes are checked.
+
+    Parameters
+    ----------
+    solver : Solver
+        Called in this process for programs of at most `in_process_nonzeros`.
+    address : str
+        ``module:class`` of the solver, for the child process; empty for a solver that always runs in this process.
+    detail : str
+        Argument of the class, if not empty; default: ``""``.
+    """
+
+    def __init__(self, solver: Solver, address: str, detail: str = "") -> None:
+        self.solver, self.name = solver, solver.name
+        self.features = solver.features  # type: ignore[misc]
+        self._address = address, detail
+
+    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+        """Solve a small program here, a large one in a child process that is killed at the limit plus `KILL_DELAY`.
+
+        The start of the process and the import of the solver count; the solver gets the time that is left. A kill at
+        the limit is `Status.LIMIT`. If the solver crashed, or something else killed it, the status is `Status.FAILED`,
+        and ``raw_status`` names the signal.
+        """
+        program, exponent = with_unit_costs(program)
+        if self._is_solved_here(program):
+            outcome = self.solver.solve(program, time_limit=time_limit, **options)
+        else:
+            outcome = self._solve_in_child(program, time_limit, options)
+        return in_costs(check_outcome(outcome, self.solver, program), exponent)
+
+    def _is_solved_here(self, program: LinearProgram) -> bool:
+        is_small = program.nnz <= self.solver.in_process_nonzeros
+        return is_small or not self._address[0] or os.environ.get(PROCESS_VARIABLE) == "0"
+
+    def _solve_in_child(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Any:
+        """Solve in a child process; the raw status says if it was killed, crashed or was slow to start."""
+        plain, start = self._plain_options(options)
+        began, started = time.perf_counter(), math.inf
+        deadline = math.inf if time_limit is None else began + time_limit + KILL_DELAY
+        try:
+            with _borrowed_child(self._address) as child:
+                child.load(self._address, deadline)
+                started = time.perf_counter() - began
+                limit = None if time_limit is None else min(time_limit, max(time_limit - started, MIN_TIME))
+                arguments = self._address, _without_names(program), limit, start, plain
+                outcome, start = child.call(_solve, *arguments, deadline=deadline)
+        except EndedError as error:
+            return Outcome(Status.FAILED, str(error))
+        except LateError:
+            outcome, start = Outcome(Status.LIMIT, f"stopped from outside: {time_limit:.3g} s were over"), {}
+        if not isinstance(outcome, Outcome):
+            return outcome
+        raw_status = outcome.raw_status
+        if outcome.status is Status.LIMIT and time_limit is not None and started > time_limit / 2:
+            raw_status = f"{raw_status}; {_start_message(started)}"
+        return replace(outcome, raw_status=raw_status, warm_start=self.solver.unpack_warm_start(start))
+
+    def _plain_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
+        """Options of types of JSON, and the warm start among them as arrays."""
+        warm_start = options.pop("warm_start", None)
+        try:
+            plain = json.loads(json.dumps(options, default=_plain))
+        except TypeError as error:
+            what = f"an option cannot be sent to the process of {self.name}: {error}"
+            raise SolverOptionError(what, do="pass numbers, text and lists") from None
+        return plain, {} if warm_start is None else self.solver.pack_warm_start(warm_start)
+
+
+def _plain(value: Any) -> Any:
+    """Convert a numpy number or array to types of JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not a plain value")
+
+
+def _without_names(program: LinearProgram) -> LinearProgram:
+    parts = {field.name: getattr(program, field.name) for field in fields(LinearProgram)}
+    return LinearProgram(**parts | {"rows": (), "columns": ()})
+
+
+def _start_message(seconds: float) -> str:
+    """Message about the seconds that a solver took to start; infinite if it has not started."""
+    return f"starting the solver took {seconds:.1f} s" if seconds < math.inf else "the solver is still starting"
+
+
+Address = tuple[str, str]
+"""A solver's ``module:class`` and the argument of the class."""
+
+
+def _load_solver(address: Address) -> None:
+    _solver(address).load()
+
+
+def _solve(
+    address: Address, program: LinearProgram, time_limit: float | None, start: Arrays, options: dict[str, Any]
+) -> tuple[Any, Arrays]:
+    """Return the outcome without its warm start, and the warm start as arrays; runs in the child."""
+    solver = _solver(address)
+    if (warm_start := solver.unpack_warm_start(start)) is not None:
+        options["warm_start"] = warm_start
+    outcome = solver.solve(program, time_limit=time_limit, **options)
+    if not isinstance(outcome, Outcome) or outcome.warm_start is None:
+        return outcome, {}
+    return replace(outcome, warm_start=None), solver.pack_warm_start(outcome.warm_start)
+
+
+@cache
+def _solver(address: Address) -> Solver:
+    place, detail = address
+    factory = at_address(place)
+    return require_solver(factory(detail) if detail else factory())
+
+
+class _Child(Child):
+    """A child process, and the solvers that it has imported."""
+
+    def __init__(self) -> None:
+        try:
+            super().__init__()
+        except (OSError, ValueError) as error:
+            raise _process_error(str(error)) from None
+        self.loaded: list[Address] = []
+        self.loading: Address | None = None
+
+    def load(self, address: Address, deadline: float) -> None:
+        """Import a solver, if it is not imported yet; at the deadline the child goes on, and a later call waits."""
+        if address in self.loaded:
+            return
+        try:
+            if self.loading is None:
+                self.send(_load_solver, address)
+                self.loading = address
+            self.receive(deadline)
+        except EndedError as error:
+            raise _process_error(str(error)) from None
+        finally:
+            if not self.is_busy:
+                self.loading = None
+        self.loaded.append(address)
+
+
+_LOCK = threading.RLock()
+_POOLS: dict[int, tuple[list[_Child], set[_Child]]] = {}
+
+
+def _pool() -> tuple[list[_Child], set[_Child]]:
+    """Return idle and living children of this process; a fork must not use the children of its parent."""
+    if os.getpid() not in _POOLS:
+        import atexit
+
+        _POOLS[os.getpid()] = [], set()
+        atexit.register(stop_all)
+    return _POOLS[os.getpid()]
+
+
+def _idle() -> list[_Child]:
+    return _pool()[0]
+
+
+def _living() -> set[_Child]:
+    return _pool()[1]
+
+
+def _take_child(address: Address) -> _Child:
+    """Return an idle child, preferably one that has imported the solver, or a new one."""
+    with _LOCK:
+        while free := [child for child in _idle() if child.loading in (None, address)]:
+            child = max(free, key=lambda child: address in (child.loading, *child.loaded))
+            _idle().remove(child)
+            if child.is_alive():
+                return child
+            _kill(child)
+        child = _Child()
+        _living().add(child)
+        return child
+
+
+@contextmanager
+def _borrowed_child(address: Address) -> Iterator[_Child]:
+    """A child for one program; unless it is dead, it is kept for the next one."""
+    child = _take_child(address)
+    try:
+        yield child
+    finally:
+        with _LOCK:
+            if child.is_dead:
+                _living().discard(child)
+            else:
+                _idle().append(child)
+
+
+def _kill(child: _Child) -> None:
+    child.kill()
+    with _LOCK:
+        _living().discard(child)
+
+
+def stop_all() -> None:
+    """Kill every child process; later solves start new ones."""
+    with _LOCK:
+        _idle().clear()
+        children = list(_living())
+    for child in children:
+        _kill(child)
+
+
+def _process_error(why: str) -> LdpoptError:
+    do = f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not work at once"
+    return LdpoptError(f"no process could be started for the solver: {why}", do=do)

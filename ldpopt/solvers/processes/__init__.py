@@ -1,1 +1,0 @@
-"""Solvers in child processes, which can be killed at a time limit."""

@@ -1,0 +1,122 @@
+"""The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
+
+The gap is that of the certificate, by the same computation in integers. For large programs with an expected value it is
+computed in floats; for a worst case floats are too inaccurate, so integers are always used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ldpopt.certificate.program_bound import bound
+from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.repair import repair
+from ldpopt.problem.problem import Problem
+from ldpopt.solvers import Status
+from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.certify import read_multipliers
+from ldpopt.solving.methods.method import RawSolution
+from ldpopt.solving.solution import value_of
+
+OPTIMAL_GAP = 1e-6
+"""Largest relative gap of an answer that is called optimal, unless a larger one was requested."""
+
+EXACT_NONZEROS = 500_000
+"""Non-zeros of a program with an expected value up to which the gap is computed in integers."""
+
+LEAST_FLOAT = 5e-324
+"""Multipliers are rounded to multiples of this number, so that those below about 1e-310 prove nothing."""
+
+
+def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:
+    """Repair an answer's channel, and compute the gap that its multipliers prove for the repaired channel."""
+    if raw.channel is None:
+        return raw
+    labels = {"inputs": problem.inputs, "outputs": problem.outputs}
+    raw = replace(raw, repaired=repair(raw.channel, problem.privacy, **labels, ties=problem.ties()))
+    is_exact = problem.prior is None or raw.program.nnz <= EXACT_NONZEROS
+    return replace(raw, gap=_certified_gap(raw, problem) if is_exact else _gap_in_floats(raw, problem))
+
+
+def check_gap(raw: RawSolution, largest: float) -> RawSolution:
+    """Change the status from optimal to failed if the gap is larger than this."""
+    if raw.outcome.status is not Status.OPTIMAL or raw.gap is None or not raw.gap > largest:
+        return raw  # also if the gap is nan, beyond floats
+    message = f"{raw.outcome.raw_status}, but a gap of {raw.gap:.1e} is left"
+    return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
+
+
+def _has_multipliers(raw: RawSolution) -> bool:
+    duals, point = raw.outcome.row_duals, raw.outcome.point
+    return duals is not None and point is not None and (len(duals), len(point)) == raw.program.shape
+
+
+def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
+    """The relative gap of the certificate."""
+    if raw.repaired is None or raw.outcome.row_duals is None or not _has_multipliers(raw):
+        return None
+    multipliers = read_multipliers(problem, raw.program, raw.outcome.row_duals)
+    try:
+        best = bound(problem, multipliers)
+    except CertificateError:
+        return None
+    return relative_gap(problem, multipliers, best, distance_to(best, problem, raw.repaired.mechanism))
+
+
+def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
+    """The method's own gap plus the cost of the repair; without the former, the gap of the multipliers."""
+    if raw.repaired is None or problem.prior is None:
+        return raw.gap
+    channel = raw.repaired.mechanism.channel
+    if raw.gap is None or raw.channel is None:
+        return gap_of_multipliers(raw, problem, channel)
+    with np.errstate(all="ignore"):
+        stake = float(problem.prior @ np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1))
+        before, after = value_of(problem, raw.channel), value_of(problem, channel)
+        lost = before - after if problem.utility.sense == "gain" else after - before
+        lost /= max(abs(before), stake) or LEAST_FLOAT
+    return raw.gap + max(0.0, lost)
+
+
+def gap_of_multipliers(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
+    """Relative gap between a channel's expected value and the bound of the answer's multipliers, in floats.
+
+    None without multipliers, and nan if numbers are beyond floats.
+    """
+    if raw.outcome.row_duals is None or raw.outcome.point is None or not _has_multipliers(raw) or problem.prior is None:
+        return None
+    duals, point = raw.outcome.row_duals, raw.outcome.point
+    with np.errstate(all="ignore"):  # gains may be near the largest float
+        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
+        stake = float(problem.prior @ spread) or float(spread.mean())
+        best, value = bound_in_floats(raw.program, duals, point), value_of(problem, channel)
+        distance = best - value if problem.utility.sense == "gain" else value - best
+        rounding = len(duals) * LEAST_FLOAT if np.any(np.ptp(problem.utility.matrix, axis=1)) else 0.0
+        return (distance + rounding) / (max(abs(best), stake) or LEAST_FLOAT)
+
+
+def bound_in_floats(program: LinearProgram, duals: Float, point: Float) -> float:
+    r"""Best value that is possible according to the multipliers ``y`` of the rows, in floats.
+
+    .. math:: \max_{l \le Ax \le u} y^T (A x) + \max_{l' \le x \le u'} (c - A^T y)^T x
+
+    for a program to be maximized. An infinite bound is replaced by the activity or entry at ``point`` and a margin;
+    certificates use instead that a channel's entries are at most 1.
+    """
+    sign = 1.0 if program.maximize else -1.0
+    with np.errstate(all="ignore"):
+        reduced = sign * (program.objective - program.adjoint(duals))
+        rows = _largest_sum(sign * duals, program.row_lower, program.row_upper, program.activity(point))
+        columns = _largest_sum(reduced, program.column_lower, program.column_upper, point)
+    return sign * (rows + columns)
+
+
+def _largest_sum(weights: Float, lower: Float, upper: Float, at: Float) -> float:
+    """Largest weighted sum of numbers between bounds; an infinite bound is replaced as in `bound_in_floats`."""
+    ends = np.where(weights > 0, upper, lower)
+    margin = np.abs(weights) * np.maximum(1.0, np.abs(at))
+    return float(np.where(weights == 0, 0.0, np.where(np.isfinite(ends), weights * ends, weights * at + margin)).sum())

@@ -1,0 +1,211 @@
+"""The common part of the interior-point methods: predictor and corrector, step lengths, Cholesky factor, main loop.
+
+Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
+
+STEP_TO_BOUNDARY = 0.995
+"""Length of a step as a share of the distance to the boundary."""
+
+CORRECTIONS = 2
+"""Largest number of further corrections of a step; each corrects outlying products of slack and multiplier."""
+
+BLOCK = 1 << 15
+"""Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory."""
+
+
+@dataclass(frozen=True)
+class Point(ABC):
+    """A point of the iteration, or a step: arrays of primal and dual variables.
+
+    `slacks` and `multipliers` correspond to each other one by one; both stay positive.
+    """
+
+    PRIMAL: ClassVar[frozenset[str]] = frozenset()
+    """Names of the fields on the primal side."""
+
+    @property
+    @abstractmethod
+    def slacks(self) -> tuple[Float, ...]:
+        """Primal variables that stay positive."""
+
+    @property
+    @abstractmethod
+    def multipliers(self) -> tuple[Float, ...]:
+        """Multipliers of the slacks, in the same order."""
+
+    @property
+    def complementary_pairs(self) -> list[tuple[Float, Float]]:
+        """Each array of slacks with its multipliers."""
+        return list(zip(self.slacks, self.multipliers, strict=True))
+
+    @property
+    def products(self) -> float:
+        """Sum of slacks times multipliers."""
+        return sum(float((slack * multiplier).sum()) for slack, multiplier in self.complementary_pairs)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all numbers are finite."""
+        return all(bool(np.isfinite(getattr(self, one.name)).all()) for one in fields(self))
+
+    def moved(self, step: Self, primal: float, dual: float) -> Self:
+        """The point after a step with these primal and dual lengths."""
+        lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
+        return type(self)(*(getattr(self, name) + length * getattr(step, name) for name, length in lengths.items()))
+
+    def lengths(self, step: Self) -> tuple[float, float]:
+        """Longest primal and dual steps, at most 1, that keep slacks and multipliers positive."""
+        return longest_step(self.slacks, step.slacks), longest_step(self.multipliers, step.multipliers)
+
+
+P = TypeVar("P", bound=Point)
+
+
+class NewtonSystem(ABC, Generic[P]):
+    """The linear system of one iteration, factored at the point ``at``."""
+
+    at: P
+    corrections: ClassVar[int] = CORRECTIONS
+    """Largest number of further corrections of a step."""
+    reach: ClassVar[float] = 0.1
+    """Length by which a correction aims beyond the longest step."""
+    centering: float = 0.0
+    """Smallest target of the products, as a share of their mean."""
+
+    @abstractmethod
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
+        """Newton step that changes the products of slacks and multipliers by these amounts."""
+
+    def step(self) -> P | None:
+        """Predict, correct, and move; None on numerical failure."""
+        at = self.at
+        count = sum(part.size for part in at.slacks)
+        mean = at.products / count
+        affine = self.direction(tuple(-x * u for x, u in at.complementary_pairs), refine=False)
+        reached = _products_after(at, affine, *at.lengths(affine)) / count
+        aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
+        second_order = zip(at.complementary_pairs, affine.complementary_pairs, strict=True)
+        aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
+        del affine, second_order  # frees large arrays
+        return self.moved(self._corrected(aims, aim))
+
+    def moved(self, step: P) -> P | None:
+        """The point after nearly the longest step from ``at``; None on numerical failure."""
+        if not step.is_finite:
+            return None
+        primal, dual = self.at.lengths(step)
+        return self.at.moved(step, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
+
+    def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
+        """Correct outlying products for as long as that lengthens the step; ``aims`` is overwritten."""
+        at, best = self.at, self.direction(aims)
+        for _ in range(self.corrections):
+            primal, dual = at.lengths(best)
+            further = min(1.0, 1.1 * primal + self.reach), min(1.0, 1.1 * dual + self.reach)
+            for change, *numbers in zip(aims, at.slacks, at.multipliers, best.slacks, best.multipliers, strict=True):
+                for wanted, x, u, dx, du in _blocks(change, *numbers):
+                    wanted += _correction((x + further[0] * dx) * (u + further[1] * du), aim)
+            other = self.direction(aims)
+            if sum(at.lengths(other)) < 1.01 * (primal + dual):
+                break
+            best = other
+        return best
+
+
+@dataclass(frozen=True)
+class PathResult(Generic[P]):
+    """The best point of an iteration, its relative gap, the number of steps, and whether the deadline ended it."""
+
+    point: P
+    gap: float
+    steps: int
+    timed_out: bool
+
+
+def follow_path(
+    start: P,
+    measure: Callable[[P], tuple[float, float]],
+    system: Callable[[P], NewtonSystem[P]],
+    *,
+    gap: float,
+    steps: int,
+    stalled_steps: int,
+    deadline: Deadline,
+) -> PathResult[P]:
+    """Follow the central path until the gap is reached or no longer improves, or time is over.
+
+    ``measure`` returns the gap between value and bound at a point, absolute and relative.
+    """
+    at, best, (distance, share), stale = start, start, measure(start), 0
+    longest = 0.0
+    for step in range(steps):
+        if share <= gap or stale >= stalled_steps:
+            return PathResult(best, share, step, False)
+        began = time.perf_counter()
+        if began + longest >= deadline.moment:  # the next step would end after the deadline
+            return PathResult(best, share, step, True)
+        try:
+            moved = system(at).step()
+        except np.linalg.LinAlgError:  # singular in floats: the best point so far is the answer
+            moved = None
+        longest = max(longest, time.perf_counter() - began)
+        if moved is None:
+            return PathResult(best, share, step, False)
+        at, now = moved, measure(moved)
+        best, (distance, share), stale = (at, now, 0) if now[0] < distance else (best, (distance, share), stale + 1)
+    return PathResult(best, share, steps, False)
+
+
+def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
+    """Longest step, at most 1, that keeps all arrays positive."""
+    steepest = 1.0
+    for array, step in zip(arrays, steps, strict=True):
+        for x, dx in _blocks(array, step):
+            steepest = max(steepest, -float((dx / x).min()))
+    return 1.0 / steepest
+
+
+def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
+    """The lower Cholesky factor of a matrix with unit diagonal; a small ridge is added if the factorization fails."""
+    while True:
+        lifted = matrix.copy(order="F")
+        lifted[np.diag_indices(len(lifted))] += ridge
+        factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)
+        if not failed or ridge > 1:
+            return np.asarray(factor)
+        ridge = max(100 * ridge, 1e-15)
+
+
+def _blocks(*arrays: Float) -> Iterator[tuple[Float, ...]]:
+    """Views of arrays of the same shape, in flat blocks."""
+    flat = [array.reshape(-1) for array in arrays]
+    for begin in range(0, flat[0].size, BLOCK):
+        yield tuple(array[begin : begin + BLOCK] for array in flat)
+
+
+def _products_after(at: Point, step: Point, primal: float, dual: float) -> float:
+    """Sum of slacks times multipliers after a step with these lengths."""
+    total = 0.0
+    for numbers in zip(at.slacks, at.multipliers, step.slacks, step.multipliers, strict=True):
+        for x, u, dx, du in _blocks(*numbers):
+            total += float(((x + primal * dx) * (u + dual * du)).sum())
+    return total
+
+
+def _correction(products: Float, aim: float) -> Float:
+    """The change that moves products into [aim / 10, 10 aim], lowering none by more than 10 aim."""
+    return np.asarray(np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim))

@@ -1,0 +1,93 @@
+"""Every kind of notion in the registry: checks, files, certificates, model files and the command line."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from builders import run_cli
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.documents import Entry
+from ldpopt.mechanism.repair import repair
+from ldpopt.privacy.notion import KINDS, to_table
+from ldpopt.problem.plain import from_plain, plain
+from ldpopt.testing import check_notion
+
+LABELS = ("a", "b", "c", "d")
+EVERY_KIND = pytest.mark.parametrize(
+    "kind", [kind for kind, notion in KINDS.items() if notion.__module__.startswith("ldpopt.")]
+)
+
+
+def problem_of(kind, epsilon=1.0):
+    return lo.Problem([0.25] * 4, "identity", KINDS[kind].example(epsilon, LABELS), inputs=LABELS)
+
+
+@EVERY_KIND
+def test_it_passes_all_checks(kind):
+    check_notion(KINDS[kind].example(1.0, LABELS), LABELS)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, "log(3)"])
+def test_its_optimum_has_exactly_its_epsilon(kind, epsilon):
+    case = problem_of(kind, epsilon)
+    mechanism, budget = lo.solve(case).mechanism, case.privacy.epsilon
+    found = mechanism.audit(case.privacy)
+    assert found.verdict == "certified"
+    assert found.epsilon <= math.nextafter(float(budget), math.inf)
+    assert mechanism.audit(KINDS[kind].example(float(budget) - 1e-3, LABELS)).verdict == "violated"
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("epsilon", [1.0, "log(7/2)", "1/3"])
+def test_model_files_certificates_and_plain_values_read_back(kind, epsilon, tmp_path):
+    case = problem_of(kind, epsilon)
+    lo.save_model(case, tmp_path / "model.toml")
+    lo.certify(lo.solve(case)).save(tmp_path / "proof.json")
+    certificate = lo.Certificate.load(tmp_path / "proof.json")
+    assert certificate.recheck() == ()
+    for again in (lo.load_model(tmp_path / "model.toml"), certificate.problem, from_plain(Entry(plain(case), "file"))):
+        assert type(again.privacy) is KINDS[kind]
+        assert to_table(again.privacy, LABELS) == to_table(case.privacy, LABELS)
+        assert (again.privacy.epsilon.nats, again.privacy.epsilon.ratio) == (
+            case.privacy.epsilon.nats,
+            case.privacy.epsilon.ratio,
+        )
+
+
+@EVERY_KIND
+def test_wrong_keys_are_named_with_their_line(kind, tmp_path):
+    path = tmp_path / "model.toml"
+    lo.save_model(problem_of(kind), path)
+    text = path.read_text()
+    for old, new, words in (
+        ("epsilon = 1.0", "epsilom = 1.0", "did you mean 'epsilon'"),
+        ("epsilon = 1.0", "epsilon = -1.0", "epsilon = -1.0 is negative"),
+        ("epsilon = 1.0\n", "", "the key privacy.epsilon is missing"),
+        (f'kind = "{kind}"', f'kind = "{kind}s"', f"did you mean '{kind}'"),
+    ):
+        path.write_text(text.replace(old, new))
+        with pytest.raises(ModelFileError) as caught:
+            lo.load_model(path)
+        assert words in caught.value.one_line
+        assert f"{path}:" in caught.value.where
+
+
+@EVERY_KIND
+def test_the_command_line_solves_and_audits_it(kind, tmp_path):
+    path, out = str(tmp_path / "model.toml"), str(tmp_path / "mechanism.json")
+    lo.save_model(problem_of(kind), path)
+    for arguments in (["check", path], ["solve", path, "-o", out], ["audit", out, "--model", path]):
+        result = run_cli(*arguments)
+        assert result.exit_code == 0, result.stderr
+
+
+@EVERY_KIND
+def test_repairs_of_any_channel_are_certified(kind):
+    notion = KINDS[kind].example(0.7, LABELS)
+    channel = np.random.default_rng(0).dirichlet(np.full(4, 0.3), 4)
+    assert repair(channel, notion, inputs=LABELS, outputs=LABELS).audit.verdict == "certified"

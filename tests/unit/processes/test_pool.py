@@ -1,0 +1,233 @@
+"""Runs of many points: every way gives the same results, and whatever dies costs no more than its point."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import seconds
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.pool import Lost, run
+
+sys.path.insert(0, str(Path(__file__).parent))
+import tasks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
+
+POINTS = {k: k for k in range(60)}
+SQUARES = {k: k * k for k in POINTS}
+
+
+def record(path: Path, statement: str = "squares") -> Checkpoint:
+    return Checkpoint(path, {"task": statement}, f"{statement} of 60 numbers", pack=lambda x: x, unpack=lambda x: x)
+
+
+def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
+    assert run(tasks.square, POINTS).results == SQUARES
+    assert run(tasks.square, POINTS, jobs=3).results == SQUARES
+    with ThreadPoolExecutor(2) as pool:
+        assert run(tasks.square, POINTS, executor=pool).results == SQUARES
+    offset = 3  # a function of this place is sent, too
+    seen: list[tuple[int, int]] = []
+    found = run(lambda x: x + offset, POINTS, jobs=2, progress=lambda done, total: seen.append((done, total)))
+    assert found.results == {k: k + 3 for k in POINTS}
+    assert seen == [(k + 1, 60) for k in range(60)]
+    assert not found.interrupted
+
+
+def test_large_results_do_not_block() -> None:
+    points = {k: (k, bytes(5000)) for k in range(200)}
+    assert sum(map(len, run(lambda p: bytes(100_000), points, jobs=2).results.values())) == 20_000_000
+
+
+def test_a_worker_that_is_killed_costs_its_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    points = {k: k for k in range(28, 128)}
+    found = run(tasks.deadly, points, jobs=2, checkpoint=record(tmp_path / "out"))
+    lost = found.results.pop(30)
+    assert isinstance(lost, Lost)
+    assert "3 workers died" in lost.reason
+    assert "SIGKILL" in lost.reason
+    assert found.results == {k: k for k in points if k != 30}
+    with record(tmp_path / "out") as kept:
+        assert kept.finished == found.results  # what is lost is tried again at the next start
+
+
+def test_an_error_of_a_task_is_raised_as_it_is() -> None:
+    with pytest.raises(ValueError, match="x is 20"):
+        run(tasks.picky, POINTS)
+    with pytest.raises(ValueError, match="x is 20"):
+        run(tasks.picky, {k + 1000: k + 1000 for k in range(200)} | POINTS, jobs=2)
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="x is 20"):
+        run(tasks.picky, POINTS, executor=pool)
+
+
+def test_what_cannot_be_sent_or_is_no_executor_is_refused() -> None:
+    with pytest.raises(StatementError, match="cannot be sent"):
+        run(threading.Lock().acquire, POINTS, jobs=2)
+    with pytest.raises(StatementError, match="neither an executor"):
+        run(tasks.square, POINTS, executor="two")
+    for jobs in (0, -2, 1.5, True):
+        with pytest.raises(StatementError, match="not a number of processes"):
+            run(tasks.square, POINTS, jobs=jobs)  # type: ignore[arg-type]
+
+
+def test_a_task_that_no_worker_can_read_and_workers_that_do_not_start_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_this_process.py").write_text("def task(x): return x")
+    monkeypatch.syspath_prepend(tmp_path)
+    import of_this_process
+
+    (tmp_path / "of_this_process.py").unlink()
+    with pytest.raises(StatementError, match=r"cannot read the task: ModuleNotFoundError[\s\S]*a worker can import"):
+        run(of_this_process.task, POINTS, jobs=2)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(LdpoptError, match=r"no worker process could be started: .*exit code 1[\s\S]*jobs=1"):
+        run(tasks.square, POINTS, jobs=2)
+
+
+def test_a_broken_pool_keeps_what_is_finished(tmp_path: Path) -> None:
+    import multiprocessing
+
+    points = {k + 100: k + 100 for k in range(20)} | {30: 30}
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
+        pytest.raises(LdpoptError, match="executor failed"),
+    ):
+        run(tasks.deadly, points, executor=pool, checkpoint=record(tmp_path / "out"))
+    with record(tmp_path / "out") as kept:
+        assert kept.finished
+
+
+def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Losing(ThreadPoolExecutor):
+        """Loses every chunk that has more than one point, or the number 7."""
+
+        def submit(self, function: Any, /, task: bytes, points: bytes) -> Any:  # type: ignore[override]
+            import pickle
+
+            if pickle.loads(points) in ([k] for k in POINTS if k != 7):
+                return super().submit(function, task, points)
+            return super().submit(self._die)
+
+        def _die(self) -> None:
+            raise OSError("the worker is gone")
+
+    monkeypatch.setattr("ldpopt.processes.pool.CHUNK_SECONDS", 10.0)
+    with Losing(2) as pool:
+        found = run(tasks.square, POINTS, executor=pool)
+    assert found.results.pop(7) == Lost("3 workers died at this point; the last one: OSError: the worker is gone")
+    assert found.results == {k: k * k for k in POINTS if k != 7}
+
+
+PARENT = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
+sys.path.insert(0, {folder!r})
+import tasks
+from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.pool import run
+record = Checkpoint("out", {{"task": "squares"}}, "squares of 60 numbers", pack=lambda x: x, unpack=lambda x: x)
+found = run(tasks.square, {{k: k for k in range(4000)}}, jobs=2, checkpoint=record)
+print(found.interrupted, len(found.results))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+def test_a_run_that_is_ended_leaves_its_points_and_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    code = PARENT.format(folder=str(Path(__file__).parent))
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as parent:
+        end = time.monotonic() + seconds(60)
+        while not (children := descendants(parent.pid)) or lines(tmp_path / "out") < 100:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        time.sleep(0.3)
+        children |= descendants(parent.pid)
+        parent.send_signal(number)
+        said, _ = parent.communicate(timeout=seconds(20))
+    assert len(children) >= 2
+    while any(is_alive(child) for child in children):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    with record(tmp_path / "out") as kept:
+        assert kept.finished == {k: k * k for k in kept.finished}
+        assert len(kept.finished) >= 100
+        if number is not signal.SIGKILL:
+            assert said.split() == ["True", str(len(kept.finished))]
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def descendants(process: int) -> set[int]:
+    """Children and their children."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in found.splitlines()]
+    known = {process}
+    for _ in range(3):
+        known |= {child for child, parent in pairs if parent in known}
+    own = subprocess.run(["ps", "-o", "pid=", "-C", "ps"], capture_output=True, text=True, check=False).stdout.split()
+    return known - {process} - set(map(int, own))
+
+
+def is_alive(process: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return state.stdout.strip() not in ("",) and not state.stdout.startswith("Z")
+
+
+def test_a_checkpoint_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+
+    def stop(done: int, total: int) -> None:
+        if done == 10:
+            raise KeyboardInterrupt
+
+    found = run(tasks.square, POINTS, checkpoint=record(path), progress=stop)
+    assert found.interrupted
+    assert len(found.results) == 10
+    with path.open("ab") as file:
+        file.write(b"[10,10")  # the write of a full disk
+    called: list[int] = []
+    again = run(lambda x: called.append(x) or x * x, POINTS, checkpoint=record(path))
+    assert again.results == SQUARES
+    assert called == list(range(10, 60))
+    assert run(lambda x: pytest.fail("done before"), POINTS, checkpoint=record(path)).results == SQUARES
+
+
+def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    run(tasks.square, POINTS, checkpoint=record(path))
+    before = path.read_bytes()
+    with (
+        pytest.raises(ModelFileError, match=r"another run: 'squares of .* not 'cubes of"),
+        record(path, "cubes"),
+    ):
+        pass
+    with record(path), pytest.raises(ModelFileError, match="another run is writing"), record(path):
+        pass
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(b"[7,49]", b"[7,"))
+    with pytest.raises(ModelFileError, match="damaged"), record(path):
+        pass
+    for text in ("answers\n1\n", "answers", "{}\n"):
+        path.write_text(text)
+        with pytest.raises(ModelFileError, match="no checkpoint"), record(path):
+            pass
+        assert path.read_text() == text
+    with pytest.raises(ModelFileError, match="cannot use"), record(tmp_path / "nowhere" / "out"):
+        pass
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="named pipe"), record(tmp_path / "pipe"):
+        pass
