@@ -1,4 +1,4 @@
-"""Settings for the whole suite: hypothesis repeats its examples, and never fails for being slow. A folder of files."""
+"""Settings for all tests: hypothesis repeats the same examples, and does not fail when it is slow. A folder of files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=500)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
-# What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.
+# The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _files_need_not_reach_the_disk() -> Iterator[None]:
-    """Writing through to a disk takes a millisecond or a second each time, and no test cuts the power."""
+    """Syncing to disk takes a millisecond to a second each time, and no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield

@@ -51,7 +51,7 @@ class Audit(HasFacts):
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse numbers and verdicts that no audit has; plug-ins make audits of their own."""
+        """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
             what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
             raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
@@ -88,7 +88,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
-    """Audit of a law whose largest ratio of two probabilities of a report is known exactly."""
+    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
@@ -123,7 +123,7 @@ class Pairs(NamedTuple):
 
 
 class PairsOfTable(NamedTuple):
-    """All ordered pairs at a positive distance; a table of 5000 inputs takes 200 megabytes, its pairs 600."""
+    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a list of pairs 600."""
 
     table: NDArray[np.float64]
 
@@ -133,7 +133,7 @@ class PairsOfTable(NamedTuple):
         return int(np.count_nonzero(self.table > 0))
 
     def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield the same as `Pairs`."""
+        """As `Pairs.by_first`."""
         size = max(1, BLOCK // m)
         for x, row in enumerate(self.table):
             tied = np.flatnonzero(row > 0)

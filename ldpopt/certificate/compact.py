@@ -47,19 +47,19 @@ class Prices:
         return beta * self.positive + b * self.total
 
 
-def coarse_integers(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * worth`` rounded up to int64, duals rounded to nearest, and their fractional bits.
+def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
+    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits.
 
     Sums of their differences over the inputs stay below ``2**63``.
     """
-    costs = weights[:, None] * worth
+    costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
     whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
     # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of up to 52 bits: the
     # next integer is above it. Zeros are exact.
-    whole += (weights != 0)[:, None] & (worth != 0)
+    whole += (weights != 0)[:, None] & (utility != 0)
     return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.certificate.integers import Digits, Rationals, fraction_bits
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import Rays, definition_of, rays_of
+from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
 BASE_BITS = 96
 """Bits of ``e**-epsilon``, rounded down, in a proof."""
@@ -57,7 +57,7 @@ class AnswerClasses:
 
 def is_pure(privacy: Any, inputs: Sequence[Hashable]) -> bool:
     """Whether all answers are tied to each other at distance 1."""
-    ties = definition_of(privacy, inputs)
+    ties = cone_ties(privacy, inputs)
     return ties.is_complete and ties.distance is None
 
 
@@ -119,7 +119,7 @@ def cone_of(privacy: Any, inputs: Sequence[Hashable]) -> Cone:
 
 def budget_of(privacy: Any, inputs: Sequence[Hashable]) -> Budget:
     """Epsilon of a notion whose columns form a cone."""
-    return definition_of(privacy, inputs).budget
+    return cone_ties(privacy, inputs).budget
 
 
 def least_ratio(epsilon: Budget) -> Fraction:

@@ -56,16 +56,16 @@ def exponential_below(exponent: Float) -> Float:
     return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
 
 
-def pairs_bound(weights: Float, worth: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
+def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
     """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is one for each row."""
-    (n, m), sums = worth.shape, np.bincount(pairs.y, pairs.value[pairs.row], worth.shape[1])
-    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(worth).max() + sums.max())[1])
+    (n, m), sums = utility.shape, np.bincount(pairs.y, pairs.value[pairs.row], utility.shape[1])
+    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + sums.max())[1])
     order, size = np.argsort(pairs.y, kind="stable"), max(1, BLOCK // n)
     starts = np.searchsorted(pairs.y, np.arange(0, m + size, size), sorter=order)
     best = np.full(n, np.iinfo(np.int64).min)
     for begin, start, stop in zip(range(0, m, size), starts[:-1], starts[1:], strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
-        costs = np.nextafter(weights[:, None] * worth[:, begin : begin + size], np.inf)
+        costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
         whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
         at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
         value = np.rint(np.ldexp(pairs.value[row], bits))

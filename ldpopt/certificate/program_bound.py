@@ -90,26 +90,26 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     -----
     O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     """
-    sign, worth = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
+    sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
-    has_stakes = bool((worth != worth[:, :1]).any())
+    has_stakes = bool((utility != utility[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
     if (
         has_stakes
         and has_row_sums_only
         and problem.prior is not None
         and multipliers.row_sums is not None
-        and worth.size > MIN_COARSE_ENTRIES
+        and utility.size > MIN_COARSE_ENTRIES
     ):
-        whole, duals, bits = coarse_integers(sign * problem.prior, worth, multipliers.row_sums)
+        whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
-    if has_stakes and multipliers.form == "pairwise" and worth.size > blocks.MIN_ENTRIES:
+    if has_stakes and multipliers.form == "pairwise" and utility.size > blocks.MIN_ENTRIES:
         found = _bound_by_blocks(problem, multipliers, sign)
         if found is not None:
             return found
-    cost_grid = exact_grid(worth)  # multipliers are in the utility's unit, which may be tiny
+    cost_grid = exact_grid(utility)  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(worth, grid=cost_grid)
+    costs = sign * shares[:, None] * integers(utility, grid=cost_grid)
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
@@ -123,14 +123,14 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
     """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or large numbers."""
-    prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
+    prior, utility, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
     ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not cached: a metric has many pairs
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
-    if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:
+    if not np.abs(utility).max() + pairs.value.sum() < blocks.LARGEST_SUM:
         return None
     distance = _tied_distances(problem, ties, pairs)
-    total, bits = blocks.pairs_bound(sign * prior, worth, pairs, ties.budget, distance)
+    total, bits = blocks.pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
     return sign * total * Fraction(2) ** -bits
 
 

@@ -90,7 +90,7 @@ class Certificate(HasFacts):
         ------
         CertificateError
             If the notion is a plug-in's, a label is neither text nor a number, the certificate is in floats, or its
-            file would be too large to be read: from about 3000 places on.
+            file would be too large to be read: from about 3000 locations on.
         ModelFileError
             If the file cannot be written; an old one is left as it was.
         """
@@ -158,9 +158,9 @@ def distance_to(best: Fraction, problem: Problem, mechanism: Mechanism) -> Fract
 
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
-    worth, counts = problem.utility.matrix, mechanism.counts
-    grid = exact_grid(worth)
-    by_input = np.array([_weighted_sum(*row, grid) for row in zip(counts, worth, strict=True)], dtype=object)
+    utility, counts = problem.utility.matrix, mechanism.counts
+    grid = exact_grid(utility)
+    by_input = np.array([_weighted_sum(*row, grid) for row in zip(counts, utility, strict=True)], dtype=object)
     unit = Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
@@ -169,10 +169,10 @@ def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     return int(worst) * unit
 
 
-def _weighted_sum(counts: Int, worth: Float, grid: int) -> int:
+def _weighted_sum(counts: Int, utility: Float, grid: int) -> int:
     """Sum of masses times utilities over ``2**grid``, exactly; row by row, to hold few integers at once."""
-    used = np.flatnonzero((counts != 0) & (worth != 0))
-    return int((counts[used].astype(object) * integers(worth[used], grid=grid)).sum())
+    used = np.flatnonzero((counts != 0) & (utility != 0))
+    return int((counts[used].astype(object) * integers(utility[used], grid=grid)).sum())
 
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
@@ -246,8 +246,8 @@ class Recheck(HasFacts):
         rows = []
         for name, digits in (("achieved", 15), ("bound", 15), ("gap", 3), ("relative_gap", 3)):
             rows.append([name, *(shown(proof.to_dict()[name], digits) for proof in both)])
-        for name in self.claimed.residuals:
-            rows.append([f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)])
+        residuals = self.claimed.residuals
+        rows += [[f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)] for name in residuals]
         rows = [[*row, *["-"] * (3 - len(row))] for row in rows]
         parts: list[Part] = [Table(["", "claimed", "recomputed"], rows)]
         parts.append(("audit", self.claimed.audit.numbers_text(12)))

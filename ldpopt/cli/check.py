@@ -31,7 +31,7 @@ def check(
     solved.
     """
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.problem.modelfile.shipped import model_path
+    from ldpopt.problem.modelfile.page import model_path
 
     path = model_path(file)
     if is_survey(path):

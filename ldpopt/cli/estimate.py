@@ -49,8 +49,8 @@ def estimate(
     shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     from ldpopt.estimation.fit import goodness_of_fit
-    from ldpopt.tables.kinds import kind_of
-    from ldpopt.tables.origin import says_nothing
+    from ldpopt.tables.files import kind_of
+    from ldpopt.tables.origin import lacks_origin
 
     require_writable(output, picture=plot)
     require_folder(reports, dask)
@@ -65,7 +65,7 @@ def estimate(
     counts = _count(questions, reports, weights, jobs, dask)
     found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
     p_values = {name: None if c.is_weighted else goodness_of_fit(survey.sources[name], c) for name, c in counts.items()}
-    is_origin_known = not says_nothing(reports)
+    is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
     if source is None:
         data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": _survey_entries(found)}

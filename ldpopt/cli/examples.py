@@ -23,7 +23,7 @@ def examples(
 
     They are short studies in Python, and need pip install "ldpopt[all]".
     """
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     folder = shipped("examples")
     found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in folder.glob("*.py")}

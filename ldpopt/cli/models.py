@@ -24,7 +24,7 @@ def models(
     Prints name, size, privacy notion and title; the size is answers x reports + numbers of a workload. A model that
     comes with ldpopt is used by its name: `ldpopt solve coin`. Exit code 2 if a file is not a model.
     """
-    from ldpopt.problem.modelfile.shipped import shipped
+    from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("models") if folder is None else Path(folder)
     paths = sorted(home.glob("*.toml"))

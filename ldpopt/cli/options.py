@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def find_model(name: str) -> str:
     """Path of a model file, or of a model by its name."""
-    from ldpopt.problem.modelfile.shipped import model_path
+    from ldpopt.problem.modelfile.page import model_path
 
     path = model_path(name)
     require_no_survey(path)

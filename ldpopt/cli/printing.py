@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from ldpopt.cli.interrupts import raise_on_interrupt
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
@@ -110,12 +110,9 @@ def write_new(file: str, text: str) -> Path:
 
 def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
     """New axes of a figure without a window."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        what = "a plot needs matplotlib, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
-    return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+    from ldpopt.plotting.axes import new_axes
+
+    return new_axes(size, projection, has_window=False)
 
 
 def save_picture(path: str, axes: Any) -> None:

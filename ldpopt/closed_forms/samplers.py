@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, label_array
-from ldpopt.foundation.numbers import loose_array, quoted
+from ldpopt.foundation.labels import codes, label_array, read_positions
 from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import CHUNK, Random, bit_source
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 
 class Sampler(ABC):
@@ -40,22 +38,10 @@ class Sampler(ABC):
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
-        answers = loose_array(answers, "list of answers")
-        if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
-            raise StatementError(
-                f"answers of shape {answers.shape} are not a vector of whole numbers",
-                do="pass codes 0 .. n-1 here, or labels to sample",
-            )
-        wrong = np.flatnonzero((answers < 0) | (answers >= len(self.inputs)))
-        if len(wrong):
-            raise StatementError(
-                f"the answer{quoted(int(answers[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
-                where=f"entry {wrong[0]}",
-            )
+        answers = read_positions(answers, len(self.inputs), "answer")
         source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
-        for start in range(0, len(answers), CHUNK):
-            part = answers[start : start + CHUNK].astype(np.int64, copy=False)
-            drawn[start : start + CHUNK] = self._draw(part, source)
+        for part in chunks(len(answers)):
+            drawn[part] = self._draw(answers[part], source)
         return drawn
 
     @abstractmethod

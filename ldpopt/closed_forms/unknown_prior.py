@@ -15,7 +15,7 @@ from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import labels
+from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, frozen, real_number, summed
 from ldpopt.problem.prior import read_prior, read_priors
 
@@ -253,7 +253,7 @@ def robust_value(
     mixing /= mixing.sum()
     return Robust(
         value=float(share + (1 - share) * (rows @ truth).min()),
-        inputs=labels(names if inputs is None else inputs, n, "input"),
+        inputs=check_labels(names if inputs is None else inputs, n, "input"),
         epsilon=budget,
         delta=share,
         worst_prior=frozen(mixing @ rows),

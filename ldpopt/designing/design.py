@@ -106,7 +106,7 @@ def design(
     Notes
     -----
     An optimal design over the extreme rays of the cone of columns, found by column generation: for pure privacy those
-    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs where they are known,
+    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs if they are known,
     which have the fewest reports. Theory: docs, "Estimation".
 
     References

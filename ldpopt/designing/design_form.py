@@ -21,7 +21,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import require_said
+from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000
@@ -67,7 +67,7 @@ class DesignForm:
                 do=f"choose outputs >= {self.n}, or leave it out",
             )
         if self.private_columns.rays is not None and not self.is_worst_case:
-            require_said(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
+            require_weights(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
 
     @property
     def is_worst_case(self) -> bool:

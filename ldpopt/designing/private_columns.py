@@ -18,7 +18,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int
-from ldpopt.privacy.cones.rays import Rays, definition_of, rays_of
+from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
 LEAST_RATIO = 2.0**-52
 """Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
@@ -175,7 +175,7 @@ class PrivateColumns:
     @property
     def ties(self) -> tuple[Int, Int, Float]:
         """Pairs ``x, z`` with ``c_x <= e**nats c_z``, and these nats."""
-        ties = definition_of(self.privacy, self.inputs)
+        ties = cone_ties(self.privacy, self.inputs)
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         return first, second, float(ties.budget) * distance

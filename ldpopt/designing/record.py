@@ -31,17 +31,7 @@ LOST = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class ProvedDesign(ReportSource, HasFacts):
-    """A design with its certificate, from which all but the estimator follows.
-
-    Attributes
-    ----------
-    certificate : DesignCertificate or FrequencyCertificate
-        Value and bound in rationals; it can be saved and checked again.
-    notes : tuple of str
-        What was done, and why.
-    steps : tuple of Step
-        The methods that ran, each with the reason for it; empty if the design was read from a file.
-    """
+    """A design with its certificate, from which all but the estimator follows; see `Design`."""
 
     certificate: DesignClaim
     notes: tuple[str, ...] = ()
@@ -171,7 +161,7 @@ class Design(ProvedDesign, ListedSource):
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         r, gram = self.weights / self.weights.sum(), self.workload.contrast_gram
-        # Relative to the average over the weights, where little cancels.
+        # Relative to the average over the weights, with little cancellation.
         moved = self.certificate.left_inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
         mean = gram @ r

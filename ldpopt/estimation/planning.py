@@ -85,28 +85,10 @@ class Precision:
 
 
 def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False) -> Precision:
-    r"""Return the variances of the numbers that the reports of a mechanism, protocol or design estimate.
+    """Return the variances of the numbers that a mechanism, protocol or design estimates; see `plan_sample`.
 
-    Parameters
-    ----------
-    source : Mechanism, design or frequency protocol
-        Will draw the reports.
-    confidence : float
-        Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
-    prior : array_like, shape (n,), or mapping or Series label -> weight, optional
-        A guess of the distribution of answers; default: for each number the worst one.
-    simultaneous : bool
-        Whether all intervals hold at once (Bonferroni) with this confidence; default: ``False``.
-
-    Raises
-    ------
-    StatementError
-        If frequencies cannot be estimated from the mechanism, or an argument does not fit.
-
-    Notes
-    -----
-    The worst distribution of a number has at most two answers, since the variance is concave in
-    :math:`(w \cdot p, b \cdot p)`, and is found exactly.
+    The worst distribution of a number has at most two answers, since the variance is concave in its value and its
+    second moment, and is found exactly.
     """
     found = source_of(source, "plan_sample")
     variances = found.variances(prior)

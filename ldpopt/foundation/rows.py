@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.labelled import Labels, places
+from ldpopt.foundation.labelled import Labels, positions_of
 from ldpopt.foundation.numbers import Float
 
 Int = NDArray[np.int64]
@@ -29,8 +29,8 @@ class RowBlock:
     lower, upper : float arrays, shape (rows,)
         Two-sided bounds, infinite if there is none.
     inputs, outputs : tuple of hashable, or None
-        Labels of the positions ``x`` and ``y``, where the block was stated with labels; a `Problem` puts them into the
-        order of its alphabets. None if positions count.
+        Labels of the positions ``x`` and ``y`` of a block that was given with labels; a `Problem` puts them into the
+        order of its alphabets. None: the positions are those of the problem.
     """
 
     name: str
@@ -45,7 +45,7 @@ class RowBlock:
 
     @classmethod
     def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
-        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with places and bounds in half the memory and less.
+        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with small integers and shared bounds to save memory.
 
         The entries of a row come in the order of their inputs.
         """
@@ -63,7 +63,7 @@ class RowBlock:
         )
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Number of rows."""
         return len(self.lower)
 
     def fault(self, n: int, m: int) -> str:
@@ -115,8 +115,8 @@ class RowBlock:
 
 
 def _moved(position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
-    """Positions of entries after their labels are put into the order of the alphabet."""
+    """Positions of entries in the order of the alphabet."""
     if labels is None:
         return position
-    found: Int = np.argsort(places(labels, alphabet, what, kind))[position]
+    found: Int = np.argsort(positions_of(labels, alphabet, what, kind))[position]
     return found

@@ -20,8 +20,8 @@ from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, labels
-from ldpopt.foundation.numbers import Float, is_whole, loose_array, quoted, real_array, short_repr
+from ldpopt.foundation.labels import check_labels, codes, read_positions
+from ldpopt.foundation.numbers import Float, is_whole, real_array, short_repr
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
@@ -98,7 +98,7 @@ class FrequencyProtocol(ReportSource):
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
-        self.inputs = range(size) if whole else labels(inputs, size, "input")  # type: ignore[arg-type]
+        self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """Kind, number of labels and budget."""
@@ -301,18 +301,8 @@ class FrequencyProtocol(ReportSource):
 
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
-        if not isinstance(self.inputs, range):
-            return codes(x, self.inputs, kind)
-        array = loose_array(x, f"list of {kind}s")
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
-        wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
-        if len(wrong):
-            raise StatementError(
-                f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
-                where=f"entry {wrong[0]}",
-            )
-        return array.astype(np.int64, copy=False)
+        is_numbered = isinstance(self.inputs, range)
+        return read_positions(x, len(self.inputs), kind) if is_numbered else codes(x, self.inputs, kind)
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import distinct_labels, places
+from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, loose_array, require_memory, short_repr
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
 from ldpopt.mechanism.exact_draws import TOTAL
@@ -127,7 +127,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         if not hasattr(reports, "columns"):
             return reports
         labels = distinct_labels(reports.columns, "reports", "input")
-        return reports.to_numpy()[:, places(labels, self.inputs, "reports", "input")]
+        return reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
 
     def _ratio(self) -> Fraction:
         return self.p * (1 - self.q) / (self.q * (1 - self.p))

@@ -92,6 +92,10 @@ class RandomCensoring(Protocol, published=True):
                 f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
                 do="pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
             )
+        self._set_masses(lower, upper)
+
+    def _set_masses(self, lower: int, upper: int) -> None:
+        """Set the masses of report 1 at both ends of the domain."""
         self.counts = lower, upper
         self.lower, self.above, self.slope = lower / TOTAL, (TOTAL - upper) / TOTAL, (upper - lower) / TOTAL
         self.offset, self._natural_bias = self.lower, 0.5 / (upper - lower)

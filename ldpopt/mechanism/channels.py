@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import labels
+from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, summed
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -36,7 +36,7 @@ def read_channel(
         rows, columns = (*table.axes, None)[:2]
         for given, kind in ((inputs, "input"), (outputs, "output")):
             if given is not None and table.has_labels:
-                labels(given, len(given), kind)
+                check_labels(given, len(given), kind)
         values = table.to(inputs, outputs)
     except StatementError as error:
         raise MechanismError(error.what, where=error.where, do=error.do) from None

@@ -17,7 +17,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import codes, label_array, labels, listed
+from ldpopt.foundation.labels import check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
@@ -79,11 +79,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         n, m = values.shape
-        names = labels(rows, n, "input")
+        names = check_labels(rows, n, "input")
         for name, value in (
             ("channel", frozen(values)),
             ("inputs", names),
-            ("outputs", labels(columns if columns is not None or m != n else names, m, "output")),
+            ("outputs", check_labels(columns if columns is not None or m != n else names, m, "output")),
         ):
             object.__setattr__(self, name, value)
 

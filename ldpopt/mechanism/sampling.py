@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
 from ldpopt.mechanism.channels import require_stochastic
 
@@ -199,26 +200,10 @@ class AliasTable:
         >>> AliasTable(np.array([[0, 16], [16, 0]]), bits=4).draw(np.array([0, 1, 0]), rng=1)
         array([1, 0, 1])
         """
-        source = bit_source(rng, self.bits)
-        rows = np.asarray(codes)
-        if rows.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise StatementError(
-                f"input codes are {rows.dtype} of shape {rows.shape}; expected a vector of whole numbers",
-                do="pass row numbers here, or labels to Mechanism.sample",
-            )
-        if int(rows.min()) < 0 or int(rows.max()) >= self.inputs:
-            index = int(np.argmax((rows < 0) | (rows >= self.inputs)))
-            raise StatementError(
-                f"input code {rows[index]} is not in 0 .. {self.inputs - 1}",
-                where=f"entry {index}",
-                do="pass row numbers of the table",
-            )
+        source, rows = bit_source(rng, self.bits), read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int64)
-        for part in chunks(len(rows)):
-            codes = rows[part].astype(np.int64, copy=False)
-            drawn[part] = self.choose(codes, source(len(codes)))
+        for part in chunks(len(rows), CHUNK):
+            drawn[part] = self.choose(rows[part], source(part.stop - part.start))
         return drawn
 
     def realized(self) -> Counts:

@@ -119,8 +119,8 @@ def _level_line(ax: Axes, form: Any) -> None:
     across = np.linspace(-0.2, 1.2, 400)
     if second > 0:
         height = (value - first * across) / second
-        seen = (height >= -0.2) & (height <= 1.2)
-        across, height = across[seen], height[seen]
+        is_inside = (height >= -0.2) & (height <= 1.2)
+        across, height = across[is_inside], height[is_inside]
     else:
         across, height = np.full(2, value / first), np.array([-0.2, 1.2])
     ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")

@@ -61,6 +61,8 @@ def enumerate_vertices(
 ) -> Vertices:
     r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly; none if it is empty.
 
+    More than ``most`` rays at a time raise NotRepresentableError.
+
     References
     ----------
     Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.

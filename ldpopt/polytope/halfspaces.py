@@ -147,6 +147,9 @@ def halfspaces(
 ) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
 
+    The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
+    prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
+
     Examples
     --------
     >>> from ldpopt import ApproximateLDP
@@ -185,6 +188,8 @@ def halfspaces(
 
 def vertex_channels(polytope: Halfspaces, *, most: int = MAX_RAYS) -> Iterator[Channel]:
     """Enumerate the extreme points of a notion's polytope as exact (n, m) channels, in lexicographic order.
+
+    More than ``most`` rays at a time raise NotRepresentableError.
 
     Examples
     --------

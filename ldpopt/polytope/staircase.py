@@ -62,7 +62,7 @@ class Collection:
 
 @lru_cache(maxsize=8)
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
-    """List the minimal balanced collections of proper subsets, one for each orbit under permutations of the points.
+    """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit of permutations.
 
     Notes
     -----
@@ -88,10 +88,12 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
 
 
 def _require_few_families(points: int, most: int) -> None:
-    """Refuse an enumeration that would take more than some minutes."""
+    """Check that the enumeration ends within some minutes."""
     families = math.inf
     if points <= MAX_POINTS:
-        families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in _counts(points))
+        # For each size s of the smallest set, the number of proper subsets with at least s points.
+        counts = [sum(math.comb(points, size) for size in range(small, points)) for small in range(1, points)]
+        families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in counts)
     if families > MAX_FAMILIES:
         number = "" if families == math.inf else f"{families:.3g} "
         raise StatementError(
@@ -122,29 +124,23 @@ def balance(points: int, sets: tuple[int, ...]) -> Collection | None:
 
 
 def canonical(sets: tuple[int, ...], images: Int) -> tuple[int, ...]:
-    """Least sorted image of a family of masks under all permutations of the points."""
+    """Return the least sorted image of a family of masks under all permutations of the points."""
     moved = np.sort(images[:, list(sets)], axis=1)
     return tuple(int(s) for s in moved[np.lexsort(moved.T[::-1])[0]])
 
 
 @lru_cache(maxsize=8)
 def _images(points: int) -> Int:
-    """Table of every permutation's image of every mask, shape (points!, 2**points)."""
-    orders = np.array(list(permutations(range(points))))
-    masks = np.arange(1 << points)
-    table = np.zeros((len(orders), 1 << points), np.int64)
+    """Return the image of every mask under every permutation, shape (points!, 2**points)."""
+    images, masks = orders(points), np.arange(1 << points)
+    table = np.zeros((len(images), 1 << points), np.int64)
     for point in range(points):
-        table |= (masks >> point & 1)[None, :] << orders[:, point][:, None]
+        table |= (masks >> point & 1)[None, :] << images[:, point][:, None]
     return table
 
 
-def _counts(points: int) -> list[int]:
-    """Number of proper subsets with at least ``s`` points, for each ``s``."""
-    return [sum(math.comb(points, size) for size in range(small, points)) for small in range(1, points)]
-
-
 def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
-    """Families of ``size`` sets, the smallest ``{0, .., s-1}``, that are balanced up to rounding."""
+    """Yield the families of ``size`` sets, the smallest ``{0, .., s-1}``, that are balanced up to rounding."""
     masks = sorted(range(1, (1 << points) - 1), key=lambda mask: (mask.bit_count(), mask))
     bits = np.array([[mask >> point & 1 for mask in masks] for point in range(points)], float)
     for small in range(1, points):
@@ -178,7 +174,7 @@ def _balanced(bits: NDArray[np.float64], chosen: Int) -> Int:
 
 @lru_cache(maxsize=32)
 def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
-    """Representatives of all patterns with at most ``m`` columns, and the number of distinct row orders of each."""
+    """Return one pattern of at most ``m`` columns for each orbit, and the number of its distinct row orders."""
     found: dict[Pattern, int] = {((LOW,) * n,): 1}
     for free in range(n - 1):
         for collection in collection_orbits(n - free, min(m, n - free)):
@@ -193,7 +189,7 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
 
 
 def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
-    r"""Rows of levels with one free entry that fits strictly: :math:`c - \theta_j < \theta(B) < c`."""
+    r"""Return the rows of levels with one free entry that fits strictly: :math:`c - \theta_j < \theta(B) < c`."""
     u, rows = len(collection.sets), []
     for j in range(u):
         for levels in product((LOW, HIGH), repeat=u - 1):
@@ -205,7 +201,7 @@ def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
 
 
 def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern:
-    """Columns of levels: the collection's points first, the free rows after them."""
+    """Return the columns of levels: the collection's points first, the free rows after them."""
     columns = []
     for j, mask in enumerate(collection.sets):
         bound = tuple(mask >> point & 1 for point in range(collection.points))
@@ -215,12 +211,12 @@ def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern
 
 @lru_cache(maxsize=16)
 def orders(size: int) -> Int:
-    """All permutations of ``0 .. size-1``, shape (size!, size)."""
+    """Return all permutations of ``0 .. size-1``, shape (size!, size)."""
     return np.array(list(permutations(range(size))))
 
 
 def _images_of(pattern: Pattern, n: int) -> Int:
-    """Columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
+    """Return the columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
     powers = 3 ** np.arange(n)[::-1]
     codes = np.array(pattern)[:, orders(n)] @ powers
     return np.sort(codes.T, axis=1)
@@ -232,13 +228,13 @@ def _canonical(pattern: Pattern, n: int) -> Pattern:
 
 
 def row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
-    """Distinct patterns under permutations of the rows."""
+    """Yield the distinct patterns under permutations of the rows."""
     for codes in np.unique(_images_of(pattern, n), axis=0):
         yield _decoded(codes, n)
 
 
 def _decoded(codes: Int, n: int) -> Pattern:
-    return tuple(tuple(int(code) // 3**place % 3 for place in range(n - 1, -1, -1)) for code in codes)
+    return tuple(tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes)
 
 
 @lru_cache(maxsize=4096)
@@ -253,7 +249,7 @@ def _balanced_collection(sets: tuple[int, ...], points: int) -> Collection:
 
 
 def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
-    """Exact entries of a pattern's columns, shape (n, u)."""
+    """Return the exact entries of a pattern's columns, shape (n, u)."""
     levels = np.array(pattern).T
     n, u = levels.shape
     if u == 1:

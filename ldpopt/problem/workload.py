@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labels import codes, listed
+from ldpopt.foundation.labels import check_labels, codes, listed
 from ldpopt.foundation.numbers import Float, frozen, real_number, require_memory, short_repr, whole_number
 from ldpopt.problem.workload_matrices import (
     LARGEST,
@@ -28,7 +28,6 @@ from ldpopt.problem.workload_matrices import (
     range_rows,
     read_answers,
     read_attributes,
-    read_labels,
     read_matrix,
     read_means,
     require_entries,
@@ -110,8 +109,8 @@ class Workload:
         array, inputs, names = read_matrix(matrix, inputs, names)
         require_entries(array)
         self.shape = (array.shape[0], array.shape[1])
-        self.inputs = read_labels(inputs, self.shape[1], "input")
-        self.names = read_labels(names, self.shape[0], "name")
+        self.inputs = check_labels(inputs, self.shape[1], "input", StatementError, "the workload")
+        self.names = check_labels(names, self.shape[0], "name", StatementError, "the workload")
         self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
@@ -235,7 +234,7 @@ class Workload:
         StatementError
             If a label is missing on either side.
         """
-        names = read_labels(inputs, len(self.inputs), "input")
+        names = check_labels(inputs, len(self.inputs), "input", StatementError, "the workload")
         if names == self.inputs:
             return self
         if set(names) != set(self.inputs):
@@ -378,7 +377,8 @@ class Workload:
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        answers = read_labels(list(itertools.product(*levels)) if inputs is None else inputs, math.prod(sizes), "input")
+        given = list(itertools.product(*levels)) if inputs is None else inputs
+        answers = check_labels(given, math.prod(sizes), "input", StatementError, "the workload")
         most = math.comb(len(sizes), ways) * max(sizes) ** ways
         require_memory(8.0 * math.prod(sizes) * most, "a table of marginals")
         cells = [

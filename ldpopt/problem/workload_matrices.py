@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, read_labelled, take_labels
-from ldpopt.foundation.labels import labels
+from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import (
     Float,
     is_whole,
@@ -47,8 +47,8 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
     if rows == tuple(range(len(array))):
         rows = None  # row numbers are not names
     given = Labelled(array, (rows, columns), "workload", ("name", "answer"))
-    wanted = None if names is None else read_labels(names, len(array), "name")
-    answers = None if inputs is None else read_labels(inputs, array.shape[-1], "input")
+    wanted = None if names is None else check_labels(names, len(array), "name", StatementError, "the workload")
+    answers = None if inputs is None else check_labels(inputs, array.shape[-1], "input", StatementError, "the workload")
     return given.to(wanted, answers), answers or columns, wanted or rows
 
 
@@ -85,21 +85,13 @@ def require_scale(largest: float) -> None:
         raise StatementError(what, do="use another unit")
 
 
-def read_labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
-    """Labels of answers or rows; default: 0, 1, 2, ..."""
-    try:
-        return labels(given, size, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, where="the workload", do=error.do) from None
-
-
 def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
     """Labels of the answers, from a list or from their number."""
     if is_whole(inputs):
         return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
     if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
         raise StatementError(f"{short_repr(inputs)} is not a list of answers", do="pass labels, or their number")
-    names = read_labels(inputs, len(inputs), "input")  # type: ignore[arg-type]
+    names = check_labels(inputs, len(inputs), "input", StatementError, "the workload")  # type: ignore[arg-type]
     if len(names) < 2:
         raise StatementError("a workload needs at least two answers", do="give at least two")
     return names
@@ -116,7 +108,7 @@ def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]
     if inputs is None:
         inputs = next((row.axes[0] for row in read if row.has_labels), None)
     else:
-        inputs = read_labels(inputs, len(read[0].values), "input")
+        inputs = check_labels(inputs, len(read[0].values), "input", StatementError, "the workload")
     return np.array([row.to(inputs) for row in read]), inputs
 
 

@@ -71,10 +71,26 @@ class Finished:
         Finished points; a `Lost` for one that was given up.
     interrupted : bool
         Whether Ctrl-C or SIGTERM ended the run early.
+    total : int
+        Number of points.
     """
 
     results: dict[Any, Any]
     interrupted: bool
+    total: int
+
+    def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
+        """All results; raise an error if the run was interrupted or a point was given up.
+
+        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
+        for key, found in self.results.items():
+            if isinstance(found, Lost):
+                do = "start again; results that are written are kept"
+                raise LdpoptError(found.reason, where=describe(key), do=do)
+        return self.results
 
 
 def run(
@@ -104,8 +120,8 @@ def run(
                 this.compute_here()
         except KeyboardInterrupt:
             this.record_finished()
-            return Finished(this.results, True)
-        return Finished(this.results, False)
+            return Finished(this.results, True, len(points))
+        return Finished(this.results, False, len(points))
 
 
 def count_of(jobs: int) -> int:

@@ -18,8 +18,8 @@ from ldpopt.mechanism.repair import repair
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.methods.method import RawSolution
-from ldpopt.solving.multipliers import read_multipliers
 from ldpopt.solving.solution import value_of
 
 OPTIMAL_GAP = 1e-6

@@ -20,8 +20,8 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.modelfile.page import Page
 from ldpopt.problem.modelfile.schema import Label, Section, check
-from ldpopt.problem.modelfile.text import Page
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload

@@ -1,4 +1,4 @@
-"""One order of arguments: what is private, then how private; notions, mean protocols and vertices begin with it."""
+"""Order of arguments: the data, then the budget; notions, mean protocols and extreme points begin with the budget."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ldpopt.studies.sweep import Row
 
 BUDGETS = {"epsilon", "epsilons", "privacy"}
 BEGIN_WITH_THE_BUDGET = {"extreme_points", "polytope"}
-"""Besides notions and `ldpopt.mean`: the polytope of a notion is a fact of the notion."""
+"""Besides notions and `ldpopt.mean`: they depend on the notion alone."""
 RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, Row}
-"""Results, which no user makes."""
+"""Results, which users do not construct."""
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -41,6 +41,6 @@ def test_data_come_before_the_budget() -> None:
     named = {one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)}
     first = {one: name for one, name in named.items() if begins_with_the_budget(one)}
     assert {ldpopt.PureLDP, ldpopt.MetricDP, ldpopt.mean.Duchi} <= first.keys()
-    rooms = ("ldpopt.privacy", "ldpopt.mean")
-    others = {one.__name__ for one in first if not one.__module__.startswith(rooms) and one not in RECORDS}
+    packages = ("ldpopt.privacy", "ldpopt.mean")
+    others = {one.__name__ for one in first if not one.__module__.startswith(packages) and one not in RECORDS}
     assert others == BEGIN_WITH_THE_BUDGET

@@ -1,4 +1,4 @@
-"""What is said twice about the package is said alike: the conda recipe, the citation, the classifiers."""
+"""Facts about the package that are given twice agree: recipe, citation, versions, names of files in settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import ldpopt
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
-"""Where conda calls a package otherwise than pip: the part without a window system."""
+"""Packages with another name in conda; this one is the part without a window system."""
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +54,12 @@ def test_one_version_everywhere(recipe: dict[str, Any]) -> None:
     latest = re.search(r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert latest is not None
     assert {citation[1], latest[1], recipe["context"]["version"]} == {ldpopt.__version__}
+
+
+def test_mutation_settings_name_modules_and_tests_that_exist() -> None:
+    settings = tomllib.loads((ROOT / "benchmarks" / "mutation.toml").read_text(encoding="utf-8"))
+    modules = settings["modules"]
+    assert [path for path in modules if not (ROOT / path).is_file()] == []
+    prefixes = {prefix for module in modules.values() for prefix in module["tests"]}
+    assert [prefix for prefix in sorted(prefixes) if not any(ROOT.glob(f"{prefix}*"))] == []
+    assert [part for part in settings["equivalent"] if not any(part in path for path in modules)] == []

@@ -1,4 +1,4 @@
-"""Type checkers know what runs: a user's script passes them, and a wrong one does not."""
+"""Type checkers accept a user's script that runs, and reject a wrong one."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def test_the_script_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", ["right", "wrong"])
 def test_mypy_strict(script: str, tmp_path: Path) -> None:
     pytest.importorskip("mypy")
-    told = checked([sys.executable, "-m", "mypy", "--strict", "--config-file="], script, tmp_path)
-    assert lines_of_errors(told, ": error:") == ([] if script == "right" else [7, 8, 9]), told
+    output = checked([sys.executable, "-m", "mypy", "--strict", "--config-file="], script, tmp_path)
+    assert lines_of_errors(output, ": error:") == ([] if script == "right" else [7, 8, 9]), output
 
 
 @slow
 @pytest.mark.parametrize("script", ["right", "wrong"])
 def test_pyright(script: str, tmp_path: Path) -> None:
     pyright = shutil.which("pyright") or pytest.skip("pyright is not installed")
-    told = checked([pyright, "--pythonpath", sys.executable], script, tmp_path)
-    assert lines_of_errors(told, " - error:") == ([] if script == "right" else [7, 8, 9]), told
+    output = checked([pyright, "--pythonpath", sys.executable], script, tmp_path)
+    assert lines_of_errors(output, " - error:") == ([] if script == "right" else [7, 8, 9]), output
 
 
 def checked(command: list[str], script: str, folder: Path) -> str:
-    """What a checker says about the script, outside of the repository and its settings."""
+    """Output of a type checker for the script, outside of the repository and its settings."""
     path = folder / "script.py"
     path.write_text(SCRIPT.read_text(encoding="utf-8") if script == "right" else WRONG, encoding="utf-8")
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
@@ -58,7 +58,7 @@ def checked(command: list[str], script: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-def lines_of_errors(told: str, mark: str) -> list[int]:
+def lines_of_errors(output: str, mark: str) -> list[int]:
     """Lines of the script at which a checker sees errors."""
-    places = [line.split(mark)[0] for line in told.splitlines() if mark in line]
+    places = [line.split(mark)[0] for line in output.splitlines() if mark in line]
     return sorted({int(place.split("script.py:")[1].split(":")[0]) for place in places})

@@ -1,4 +1,4 @@
-"""What a user writes: `test_types.py` runs it and gives it to type checkers."""
+"""The script of a user: `test_types.py` runs it and checks its types."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def surveys(problem: Problem) -> None:
 
 
 def protocols() -> float:
-    """Means, noise, closed forms, layers, vertices, the textbook's simplex."""
+    """Means, noise, closed forms, layers, extreme points, the textbook simplex."""
     import networkx as nx
 
     for protocol in (Duchi(1.0, domain=(0, 10)), mean.Piecewise(1.0), mean.sampled(mean.Laplace(1.0), attributes=1)):
@@ -155,7 +155,7 @@ def grids(problem: Problem, folder: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """All of it."""
+    """Run all parts."""
     for problem in statements():
         solved(problem)
     first = statements()[0]

@@ -1,4 +1,4 @@
-"""Laws of the closed forms, for priors and budgets that hypothesis makes up."""
+"""Properties of the closed forms, for random priors and budgets."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_float_dual_is_the_exact_one(prior, epsilon):
 
 
 @given(priors, budgets, deltas)
-def test_the_channel_reaches_the_value_and_keeps_the_budget(prior, epsilon, delta):
+def test_the_channel_reaches_the_value_and_is_private(prior, epsilon, delta):
     form = top_k(prior, epsilon, delta)
     channel = form.channel
     assert np.abs(channel.sum(axis=1) - 1).max() <= 1e-12
@@ -172,7 +172,7 @@ def test_the_worst_prior_of_a_box_is_majorized_by_all_others(box, seed):
 
 @cases(40)
 @given(priors, budgets)
-def test_the_path_is_worth_more_than_the_complete_graph_and_its_sampler_is_private(prior, epsilon):
+def test_the_path_has_a_larger_value_than_the_complete_graph_and_a_private_sampler(prior, epsilon):
     form = path_graph(prior, epsilon)
     low, high = form.exact_value()
     assert low <= high <= low * (1 + Fraction(1, 2**150)) + Fraction(1, 2**1000)

@@ -148,7 +148,7 @@ REFUSED = {
     f"{EXPERIMENT} 9:1": "is empty",
     f"{EXPERIMENT} 0:inf": "is infinite",
     f"{EXPERIMENT} -1e308:1e308": "is infinite",
-    f"{EXPERIMENT} 0:60 -c hours": "'hours' is stated twice",
+    f"{EXPERIMENT} 0:60 -c hours": "'hours' is named twice",
     f"{EXPERIMENT} 0:60 --people 1e15": "do: take fewer people",
     f"{EXPERIMENT} 0:60 --protocol duchi": "did you mean 'Duchi'",
     "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not a number",

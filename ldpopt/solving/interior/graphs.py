@@ -61,13 +61,13 @@ def solve_graph(
 ) -> GraphResult:
     """Follow the central path, and return the best point in any case."""
     m, n = data.shape
-    room = np.empty((m, data.levels.numbers))
+    workspace = np.empty((m, data.levels.numbers))
     # Near the end of the accuracy numbers may overflow; such a step is not used.
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
             lambda at: data.gap(at.p, at.ties, at.prior),
-            lambda at: GraphSystem(data, at, room),
+            lambda at: GraphSystem(data, at, workspace),
             gap=gap,
             steps=steps,
             stalled_steps=STALLED_STEPS,
@@ -142,20 +142,20 @@ class GraphPoint(Point):
 
 
 class GraphSystem(NewtonSystem[GraphPoint]):
-    """The linear system of one iteration, factored at a point; ``room``, shape (m, numbers), is memory for factors."""
+    """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
 
     corrections, reach = 4, 0.3  # more than elsewhere, as a factorization costs ten times as much as a correction
 
-    def __init__(self, data: GraphProgram, at: GraphPoint, room: Float) -> None:
+    def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
         self.data, self.at = data, at
         self.sum_residual = 1 - at.p.sum(axis=0)
         self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
         self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
         if data.gain is not None:
             self.worst_residual = (data.gain * at.p).sum(axis=0) - at.worst - at.e
-        self._factor(room)
+        self._factor(workspace)
 
-    def _factor(self, room: Float) -> None:
+    def _factor(self, workspace: Float) -> None:
         """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
         data, at = self.data, self.at
         (m, n), levels = data.shape, data.levels
@@ -165,7 +165,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         excess = scale * data.adjoint(at.ties)
         largest = np.abs(excess).argmax(axis=1)
         excess[np.arange(m), largest] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
-        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, room)
+        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
         schur = self.factors.sums[0]
         if data.gain is not None:
             _, one, both = self.factors.sums

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -16,10 +17,12 @@ from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
-from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.documents import Entry
+from ldpopt.privacy.cones.rays import Rays
 
 TINY = Fraction(1, 2**500)
 NOTHING = FormBound(np.zeros((3, 3)), np.zeros(3))
@@ -241,3 +244,79 @@ def test_a_gram_matrix_beside_the_scheme_costs_a_little_more(sizes):
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-7)
     assert bounds[2] < bounds[0]
     assert Spectrum.of(Statement.of(exactly, np.arange(1.0, 7.0)), scheme) is None
+
+
+# Extreme rays.
+
+
+def exactly(array: Any, denominator: int = 1) -> Rationals:
+    return Rationals(np.array(array, dtype=object), denominator)
+
+
+def rational(given: Rationals) -> Any:
+    return given.whole * Fraction(1, given.denominator)
+
+
+def scaled(given: Rationals, factor: Fraction) -> Rationals:
+    return Rationals(given.whole * factor.numerator, given.denominator * factor.denominator)
+
+
+def worst(form: Any, line: Any, weights: Any, vs: Any) -> Fraction:
+    """Largest ``v N v / ((y.v)(r.v))``."""
+    return max((v @ form @ v) / ((line @ v) * (weights @ v)) for v in vs)
+
+
+def test_entries_are_known_from_below() -> None:
+    """To ``RELATIVE`` bits and ``ROUNDED`` units of the last one, as the proof has it."""
+    for budget, unit in ((Budget(0.3), Fraction(1, 7)), (Budget("log(3)"), Fraction(1)), (Budget(2**-9), Fraction(1))):
+        table = proof._Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
+        for size in (0, 1, 40, 255, 256, 257, 511, 700, 65536 // 300, 1000):
+            low, high = (1 / end for end in reversed(budget.enclosure(unit * size)))
+            found = Fraction(int(table.of(np.array([[size]]))[0, 0]), 1 << 300)
+            assert found <= high
+            assert low <= found * (1 + Fraction(1, 1 << proof.RELATIVE)) + Fraction(proof.ROUNDED, 1 << 300)
+        assert table.of(np.array([[proof.ZERO, 0], [0, 0]])).tolist() == [[0, 1 << 300], [1 << 300, 1 << 300]]
+
+
+@pytest.mark.parametrize("depth", [0, 100])
+@pytest.mark.parametrize("weights", [[0, 5], [3, 3]])
+def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One entry is as far below as it may be, the other such that the ray costs too much by a last bit."""
+    rays, r = Rays(Budget(1.0), Fraction(1), np.array([[0, depth]])), exactly(weights, 5)
+    for form, line in (
+        (exactly([[4, 0], [0, 0]], 3), exactly([0, 3], 2)),
+        (exactly([[0, 0], [0, 0]], 1000), exactly([-3, 3], 2)),
+        (exactly([[0, 700], [700, 0]], 1000), exactly([0, 3], 2)),
+        (exactly([[10**9, -(10**9)], [-(10**9), 10**9]], 1000), exactly([0, 3], 2)),
+    ):
+
+        def spare(v: Any, form: Rationals = form, line: Rationals = line) -> Fraction:
+            return (rational(line) @ v) * (rational(r) @ v) - v @ rational(form) @ v
+
+        def found(self: Any, below: Any, spare: Any = spare) -> Any:
+            first, low, high = Fraction(1 << self.bits), 1 << (self.bits // 2), 1 << self.bits
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if spare(np.array([first, Fraction(middle)])) >= 0 else (middle, high)
+            assert spare(np.array([first, Fraction(low)])) < 0
+            least = int((first - proof.ROUNDED) / (1 + Fraction(1, 1 << proof.RELATIVE)))
+            return np.array([[least + 1, low]], dtype=object)
+
+        monkeypatch.setattr(proof._Exponentials, "of", found)
+        assert not proof._rays_hold(form, line, r, rays)
+
+
+@pytest.mark.parametrize("budget", [Budget(0.3), Budget("log(3)"), Budget(30.0)])
+def test_rays_hold_up_to_little(budget: Budget) -> None:
+    """Entries 1 and ``exp(-epsilon)``: the cost of one, and what it may be."""
+    rays = Rays(budget, Fraction(1), np.array([[1, 0], [0, 1], [0, 0]]))
+    form, weights, base = exactly([[1, 0], [0, 0]], 3), exactly([1, 2], 7), 1 / budget.enclosure()[0]
+    line = exactly([2, 1], 5)
+    vs = [np.array(v) for v in ((base, Fraction(1)), (Fraction(1), base), (Fraction(1), Fraction(1)))]
+    most = 1 / worst(rational(form), rational(line), rational(weights), vs)
+    for factor, holds in (
+        (most * (1 - Fraction(1, 1 << 150)), True),
+        (most, False),
+        (most * (1 + Fraction(1, 1 << 150)), False),
+    ):
+        assert proof._rays_hold(scaled(form, factor), line, weights, rays) == holds

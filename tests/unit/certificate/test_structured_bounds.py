@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction as F
-from itertools import permutations, product
+from itertools import product
 from math import isqrt
 from typing import Any
 
@@ -19,7 +19,6 @@ from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.methods.product.method import information
 from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
@@ -240,57 +239,6 @@ def test_other_weights_and_sizes_have_no_level() -> None:
     assert not ProductBound((2, 3), np.ones(4), 1e9).holds(uneven, F(1, 2))
 
 
-def orbit(sizes: tuple[int, ...], members: set[tuple[int, ...]]) -> list[list[int]]:
-    """All sets that come of one by orders of the values of each attribute."""
-    answers = list(np.ndindex(*sizes))
-    found = {
-        tuple(tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members for answer in answers)
-        for orders in product(*(list(permutations(range(size))) for size in sizes))
-    }
-    return [[int(inside) for inside in part] for part in sorted(found)]
-
-
-def masses_of(sizes: tuple[int, ...], sets: list[tuple[int, int, set[tuple[int, ...]]]]) -> Any:
-    """Columns with a high and a low mass, in an odd order, without regard to the sums of rows."""
-    rows = [[low + (high - low) * x for x in part] for high, low, members in sets for part in orbit(sizes, members)]
-    return np.array(rows[::2] + rows[1::2], dtype=np.int64).T
-
-
-SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)}), (8 << 44, 2 << 44, {(1, 1)})]
-
-
-def test_information_is_that_of_the_definition() -> None:
-    """``n sum_a c_a c_a^T / 1.c_a`` in every eigenspace but that of constants."""
-    sizes = (2, 3)
-    for sets in (SETS, SETS[1:], [*SETS, (7 << 44, 7 << 44, {(0, 0)})], [(9 << 44, 2 << 44, {(0, 0)}), SETS[0]]):
-        masses = masses_of(sizes, sets)
-        told = information(Scheme(sizes), masses)
-        shares = masses.astype(object) * F(1, 2**53)
-        whole = sum(6 * np.outer(c, c) / c.sum() for c in shares.T)
-        assert told is not None
-        for (kept, part), have in zip(projections(sizes).items(), told, strict=True):
-            assert not any(kept) or (part @ whole == have * part).all()
-
-
-def test_information_of_three_attributes() -> None:
-    masses = masses_of((2, 2, 2), [(9 << 44, 2 << 44, {(0, 0, 0), (0, 1, 1)})])
-    told = information(Scheme((2, 2, 2)), masses)
-    shares = masses.astype(object) * F(1, 2**53)
-    whole = sum(8 * np.outer(c, c) / c.sum() for c in shares.T)
-    assert told is not None
-    assert len(told) == 8
-    for (kept, part), have in zip(projections((2, 2, 2)).items(), told, strict=True):
-        assert not any(kept) or (part @ whole == have * part).all()
-
-
-def test_information_beside_the_scheme_is_refused() -> None:
-    masses = masses_of((2, 3), SETS)
-    assert information(Scheme((3, 2)), masses) is None
-    assert information(Scheme((2, 3)), masses[:, 1:]) is None
-    masses[0, 0] += 1
-    assert information(Scheme((2, 3)), masses) is None
-
-
 @pytest.mark.parametrize(
     ("sizes", "holds"), [([6], True), ([2, 3], True), ([3, 2], True), ([1, 6], False), ([2, 2], False), ([7], False)]
 )
@@ -336,3 +284,24 @@ def test_two_questions_of_five_answers_reach_the_gap(tmp_path: Any) -> None:
     (tmp_path / "design.json").write_text(json.dumps(with_digest(data)))
     assert checker.main([str(tmp_path / "design.json")]) == 1
     assert lo.load_design(tmp_path / "design.json").certificate.recheck()
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (2, 2, 3), (5,)])
+def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
+    scheme, n = Scheme(sizes), int(np.prod(sizes))
+    rng = np.random.default_rng(0)
+    values = rng.random(scheme.shape)
+    form = scheme.matrix(values)
+    assert np.allclose(scheme.eigenvalues(form), values)
+    assert np.trace(form) == pytest.approx(np.sum(values * scheme.ranks))
+    functions = rng.random((3, n))
+    energies = scheme.energies(functions)
+    for part in product((0, 1), repeat=len(sizes)):
+        one = np.zeros(scheme.shape)
+        one[part] = 1
+        projection = scheme.matrix(one)
+        assert np.allclose(projection @ projection, projection)
+        assert np.allclose(
+            np.einsum("ax,xy,ay->a", functions, projection, functions) / n, energies[(slice(None), *part)]
+        )
+    assert scheme.eigenvalues(form + np.diag(np.arange(n))) is None

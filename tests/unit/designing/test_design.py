@@ -283,3 +283,17 @@ def test_large_budgets_are_no_worse_than_randomized_response(objective):
 def test_budgets_below_the_masses_are_refused(epsilon, objective):
     with pytest.raises(StatementError, match="no report can depend"):
         design(Workload.mean(range(5)), PureLDP(epsilon), objective=objective)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3])
+def test_small_budgets_lose_no_digits(epsilon):
+    for workload in (Workload.frequencies(5), Workload.prefix(5)):
+        for objective in ("average", "worst_case"):
+            made = design(workload, PureLDP(epsilon), objective=objective)
+            assert made.relative_gap <= 2e-6
+
+
+def test_large_budgets_say_why_the_gap_stays():
+    made = design(Workload.prefix(4), PureLDP(40.0))
+    assert made.relative_gap > 1e-6
+    assert "2**-53" in made.notes[-1]

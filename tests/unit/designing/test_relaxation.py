@@ -111,3 +111,11 @@ def test_tampered_certificates_are_refused(saved, tmp_path, field):
     path.write_text(json.dumps(sealed(data, proof, changes[field])))
     with contextlib.suppress(LdpoptError):
         assert DesignCertificate.load(path).recheck() != ()
+
+
+def test_the_worst_case_of_many_answers_is_the_largest_average():
+    made = design(Workload.prefix(22), PureLDP(1.0), objective="worst_case", gap=5e-3)
+    assert made.relative_gap <= 6e-3
+    assert made.variance().max() == pytest.approx(made.value, rel=1e-9)
+    assert made.bound <= design(Workload.prefix(22), PureLDP(1.0), weights=made.weights, gap=2e-2).value
+    rechecked(made)

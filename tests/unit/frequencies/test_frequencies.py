@@ -145,9 +145,9 @@ def test_simulation_agrees(kind, epsilon):
     assert (np.abs(values.var(axis=0, ddof=1) / variance - 1) < 5 * math.sqrt(2 / (repeats - 1))).all()
     total = protocol.total_variance / n
     assert abs(values.var(axis=0, ddof=1).sum() / total - 1) < 5 * math.sqrt(2 / (repeats - 1))
-    # The stated error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
-    stated = np.mean([estimate.std_error**2 for estimate in found], axis=0)
-    assert np.allclose(stated, variance + shares * (1 - shares) / n, rtol=0.1)
+    # The standard error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
+    squared = np.mean([estimate.std_error**2 for estimate in found], axis=0)
+    assert np.allclose(squared, variance + shares * (1 - shares) / n, rtol=0.1)
     assert (found[0].labels, found[0].n_reports) == (tuple(range(6)), n)
 
 
@@ -198,7 +198,7 @@ def test_subsets_are_uniform():
 
 
 def test_randomized_response_is_the_programs_optimum():
-    """And best for frequencies too where d < 3 E + 2; subset selection is never worse."""
+    """And best for frequencies too if d < 3 E + 2; subset selection is never worse."""
     for epsilon in (0.5, 1.0, 3.0):
         best = solve(Problem(np.full(7, 1 / 7), "identity", PureLDP(epsilon))).value
         assert frequencies.RandomizedResponse(7, epsilon).mechanism.channel[0, 0] == pytest.approx(best, abs=1e-12)
@@ -232,7 +232,7 @@ def test_no_ratio_beyond_the_budget(kind, d, epsilon):
 
 @pytest.mark.parametrize("kind", ["grr", "oue", "ss"])
 def test_the_black_box_agrees(kind):
-    """A lower bound on epsilon from reports alone, each told by its support of the first two labels."""
+    """A lower bound on epsilon from reports alone, each reduced to its support of the first two labels."""
     protocol = KINDS[kind](4, 1.0)
 
     def randomize(x, size, rng):

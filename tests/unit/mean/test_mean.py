@@ -1,4 +1,4 @@
-"""Mean protocols: statements, reports, estimates, extreme budgets."""
+"""Mean protocols: arguments, reports, estimates, extreme budgets."""
 
 import math
 from fractions import Fraction
@@ -188,7 +188,7 @@ class TestDesigned:
         assert made.grid_variance <= mean.Duchi(epsilon).worst_case_variance * (1 + 1e-6)
         assert made.bias <= 1e-6 * size
 
-    def test_bad_statements(self):
+    def test_bad_arguments(self):
         for values, outputs in (([0], [-9, 9]), ([0, 0], [-9, 9]), ([0, 1], [9]), ([0, math.nan], [-9, 9])):
             with pytest.raises(StatementError):
                 mean.designed(values, outputs, 1.0)

@@ -15,7 +15,7 @@ from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, MechanismError, ModelFileError, StatementError
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties, installed
 from ldpopt.privacy import notion as module
-from ldpopt.privacy.notion import from_table, notion_of, positions, read_labels, shape_of, to_table, with_epsilon
+from ldpopt.privacy.notion import from_table, match_labels, notion_of, read_labels, shape_of, to_table, with_epsilon
 from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.testing import check_notion
 
@@ -283,10 +283,10 @@ def test_an_unknown_check_is_named():
 
 
 def test_labels_and_positions_are_matched_one_to_one() -> None:
-    assert positions("ba", "ab", "it") == {"a": 0, "b": 1}
+    assert match_labels("ba", "ab", "it") == {"a": 0, "b": 1}
     for labels, inputs in (("abc", "ab"), ("a", "ab")):
         with pytest.raises(StatementError, match=r"'c'|'b'"):
-            positions(labels, inputs, "it")
+            match_labels(labels, inputs, "it")
     assert shape_of(np.eye(2)) == ((0, 1), False)
     assert shape_of([[1], [1], [1]]) == ((0, 1, 2), False)
     for wrong in (3.0, np.array(3.0)):

@@ -1,8 +1,8 @@
 """Designs for many answers: the bound first, then sets drawn from its moments until the value is near it.
 
 Each round finds the probabilities of the columns, keeps the likeliest ones, and adds neighbors of sets drawn with these
-probabilities. If the relaxed moments are those of a design, all sets cost the same at its prices: costs do not tell
-which columns to add, and the loop of `column_generation` would not end.
+probabilities. The loop of `column_generation` takes 4 s in place of 0.2 s for a prefix workload of 24 answers, 67 s in
+place of 0.2 s for 40: near the relaxed optimum all sets cost nearly the same, so that costs select columns poorly.
 
 Sets are drawn as thresholds of normal variables, whose correlations are such that two of them are above their
 thresholds with the share of two answers. These correlations need not be positive semidefinite; the nearest matrix that

@@ -26,7 +26,7 @@ FIRST = 31
 WIDEST = 1.5
 """Largest report value, in multiples of the least one with which a randomizer can be unbiased."""
 
-ROUNDS = 25
+ROUNDS = 100
 """Limit on rounds."""
 
 WORK = 2e8

@@ -31,6 +31,10 @@ LARGEST = 44
 DIGIT = 256
 """The values of rare reports differ by its powers, in steps."""
 
+PRECISIONS = (1.0, 1e-2, 1e-4)
+"""Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
+correct."""
+
 ROOM = 64
 """Masses by which each common report may move, in multiples of the number of reports."""
 
@@ -92,8 +96,12 @@ def exact_channel(
     # Scaled to about 1 around the middle; the rare reports have their share already.
     moved = (np.ldexp(steps.astype(np.float64), -bits) - middle) / scale
     program = MeanProgram((numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale))
-    found = program.solve(gap, deadline)
-    return _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+    for precision in PRECISIONS:
+        found = program.solve(precision * gap, deadline)
+        exact = _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+        if exact is not None or deadline.is_over:
+            break
+    return exact
 
 
 def _common(steps: NDArray[np.int64], weight: Float) -> tuple[int, int]:
