@@ -298,12 +298,11 @@ def read_numbers(given: Any, kind: str) -> Labelled:
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
+    """Numbers of the labels of two alphabets, or else the positions of both among the inputs."""
     numbers, targets = label_numbers(inputs), label_numbers(outputs)
     if numbers is not None and targets is not None:
         return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
     _require_one_kind([*inputs, *outputs], name)
-    if tuple(inputs) == tuple(outputs):
-        return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])

@@ -20,7 +20,7 @@ def _needs_statsmodels(request: pytest.FixtureRequest) -> None:
         pytest.importorskip("statsmodels", reason='the data sets need pip install "ldpopt[data]"')
 
 
-@pytest.mark.parametrize("name", list(datasets.DATASETS))
+@pytest.mark.parametrize("name", list(datasets.QUESTIONS))
 def test_every_data_set_is_complete(name: str) -> None:
     data = datasets.load(name)
     assert data.name == name
@@ -38,7 +38,7 @@ def test_every_data_set_is_complete(name: str) -> None:
 
 
 def test_available_data_sets_can_be_loaded() -> None:
-    assert datasets.available() == tuple(datasets.DATASETS)
+    assert datasets.available() == tuple(datasets.QUESTIONS)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,10 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     assert datasets.available() == ()
 
 
-def test_an_unknown_code_is_refused() -> None:
+def test_an_unknown_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "CODES", {"fair:affairs": lambda: np.array([0, 7])})
     with pytest.raises(LdpoptError, match="has the code 7"):
-        datasets._Question("?", "s", {0: "a", 1: "b"}, lambda: np.array([0, 7])).read("x")
+        datasets.load("fair:affairs")
 
 
 def test_importing_is_cheap() -> None:
