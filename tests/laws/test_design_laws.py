@@ -34,7 +34,7 @@ def workloads(draw, most=5):
 
 
 @st.composite
-def stated(draw, most=5):
+def questions(draw, most=5):
     """A workload and weights of its answers, perhaps zeros."""
     rows = draw(workloads(most))
     weights = np.array(draw(st.lists(st.sampled_from([0, 1, 1, 2, 5]), min_size=rows.shape[1], max_size=rows.shape[1])))
@@ -73,7 +73,7 @@ def private_channel(n, m, epsilon, rng):
 
 
 @cases(3)
-@given(stated(), EPSILONS)
+@given(questions(), EPSILONS)
 def test_proved_private_unbiased(question, epsilon):
     rows, weights = question
     made = best(rows, epsilon, weights)
@@ -132,7 +132,7 @@ def exact(array):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
+@given(questions(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
 def test_no_private_channel_is_better(question, epsilon, m, seed):
     """Whatever its number of reports; and merging reports at random does not help either."""
     rows, weights = question
@@ -155,8 +155,8 @@ def least_variance(rows, channel, weights):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
-def test_only_what_is_asked_decides(question, epsilon, seed):
+@given(questions(), EPSILONS, st.integers(0, 10**6))
+def test_the_design_depends_on_the_gram_matrix_only(question, epsilon, seed):
     """The order of the answers and a rotation of the rows do not, nor does a constant; a factor counts squared."""
     rows, weights = question
     rng = np.random.default_rng(seed)
@@ -171,15 +171,15 @@ def test_only_what_is_asked_decides(question, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
+@given(questions(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
 def test_a_larger_budget_is_never_worse(question, epsilon, more):
     rows, weights = question
     assert best(rows, epsilon + more, weights).bound <= best(rows, epsilon, weights).value
 
 
 @cases(3)
-@given(stated(), workloads(), EPSILONS)
-def test_asking_more_costs_more(question, others, epsilon):
+@given(questions(), workloads(), EPSILONS)
+def test_a_larger_workload_has_a_larger_variance(question, others, epsilon):
     """Two questions to the same people cost at least what each costs alone; the same one twice costs it twice."""
     rows, weights = question
     n = rows.shape[1]
@@ -192,8 +192,8 @@ def test_asking_more_costs_more(question, others, epsilon):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
-def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
+@given(questions(), EPSILONS, st.integers(0, 10**6))
+def test_answers_that_the_workload_does_not_distinguish_count_as_one(question, epsilon, seed):
     rows, weights = question
     twin = np.random.default_rng(seed).integers(rows.shape[1])
     doubled = np.hstack([rows, rows[:, [twin]]])
@@ -206,8 +206,8 @@ def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), EPSILONS)
-def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
+@given(questions(), EPSILONS)
+def test_leaving_out_an_answer_of_weight_zero_does_not_raise_the_variance(question, epsilon):
     """Leaving out an answer of weight 0 leaves fewer demands."""
     rows, weights = question
     assume(rows.shape[1] > 2 and not weights.all())
@@ -218,7 +218,7 @@ def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
+@given(questions(), EPSILONS, st.integers(0, 10**6))
 def test_uncertain_weights_are_no_easier_than_the_average(question, epsilon, seed):
     """The least average variance is a minimum of linear functions of the weights: concave."""
     rows, weights = question
@@ -243,8 +243,8 @@ def test_worst_case_is_the_largest_average(rows, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), st.floats(0.2, 4.0))
-def test_no_peer_is_better(question, epsilon):
+@given(questions(), st.floats(0.2, 4.0))
+def test_no_mechanism_of_the_literature_is_better(question, epsilon):
     rows, weights = question
     n, workload = rows.shape[1], Workload(rows)
     made = best(rows, epsilon, weights)

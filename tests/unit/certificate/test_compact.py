@@ -48,7 +48,7 @@ def stake(problem):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("sense", ["gain", "loss"])
-def test_words_bound_what_integers_bound(epsilon, delta, sense):
+def test_bounds_in_64_bits_are_near_those_in_integers(epsilon, delta, sense):
     sign = 1 if sense == "gain" else -1
     for seed in range(2):
         problem = statement(seed, epsilon, delta, (4, 5), sense=sense)
@@ -69,7 +69,7 @@ def test_words_bound_what_integers_bound(epsilon, delta, sense):
     st.sampled_from([1e-200, 1e-100, 1.0, 1e100, 1e300]),
     st.sampled_from(["gain", "loss"]),
 )
-def test_words_never_fall_below_the_exact_optimum(seed, epsilon, delta, scale, sense):
+def test_bounds_in_64_bits_are_never_below_the_exact_optimum(seed, epsilon, delta, scale, sense):
     problem = statement(seed, epsilon, delta, (3, 3), scale, sense)
     sign = 1 if sense == "gain" else -1
     least, most = exact_optimum(problem)
@@ -100,7 +100,7 @@ def test_coarse_costs_are_above_and_leave_room(shape, scale):
     assert shape[0] * 4 * max(int(np.abs(costs).max()), int(np.abs(rounded).max())) < 2**63
 
 
-def test_nothing_at_stake_is_bounded_by_nothing():
+def test_the_bound_of_a_zero_utility_is_zero():
     problem = lo.Problem(np.full(3, 1 / 3), np.zeros((3, 4)), lo.ApproximateLDP(1.0, 0.1, form="entry"))
     assert in_words(problem, multipliers_of(lo.solve(problem, solver="highs"))) == 0
 
@@ -182,7 +182,7 @@ def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed)
         assert total <= sum(given) + n * least
 
 
-def test_coarse_costs_leave_room_where_all_are_negative():
+def test_negative_coarse_costs_do_not_overflow():
     costs, given, bits = coarse_integers(np.full(5, 0.2), np.full((5, 2), -3.0), np.zeros(5))
     assert 5 * 4 * int(np.abs(costs).max()) < 2**63
     assert int(np.abs(costs).max()) > 2**50

@@ -157,7 +157,7 @@ def test_the_first_row_is_the_nearest_float():
     assert with_first_row(left)[0].tolist() == [1.0, 0.4]
 
 
-def test_a_claim_that_is_off_by_a_hair_is_named(certificate):
+def test_the_smallest_wrong_claim_is_named(certificate):
     matrix = certificate.workload.matrix
     proved = certificate.multipliers.value(Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix)))
     assert replace(certificate, bound=proved).recheck() == ()
@@ -166,7 +166,7 @@ def test_a_claim_that_is_off_by_a_hair_is_named(certificate):
     assert found == ("the estimator has a larger variance than claimed",)
 
 
-def test_multipliers_that_prove_nothing_prove_that_no_variance_is_negative(certificate):
+def test_without_a_proof_the_bound_is_zero(certificate):
     idle = replace(certificate, multipliers=NOTHING, bound=Fraction(0))
     assert idle.recheck() == ()
     assert replace(idle, bound=TINY).recheck() == ("the multipliers prove less than the bound claimed",)
@@ -179,7 +179,7 @@ def test_the_gap_is_relative_to_the_value(certificate, achieved, bound):
     assert claim.relative_gap == round_up((achieved - bound) / achieved)
 
 
-def test_a_value_of_nothing_has_no_gap(certificate):
+def test_a_value_of_zero_has_a_gap_of_zero(certificate):
     assert replace(certificate, achieved=Fraction(0), bound=Fraction(0)).relative_gap == 0.0
 
 
@@ -225,7 +225,7 @@ def test_rays_of_no_cost_are_no_failure():
 
 
 @pytest.mark.parametrize("sizes", [(6,), (2, 3)])
-def test_a_gram_matrix_beside_the_scheme_costs_a_little_more(sizes):
+def test_a_gram_matrix_near_the_scheme_has_a_slightly_lower_bound(sizes):
     """Whatever the workload, the bound of the scheme holds for every set."""
     base, scheme = Fraction(1, 3), Scheme(sizes)
     rng = np.random.default_rng(0)

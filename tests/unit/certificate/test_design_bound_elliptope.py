@@ -38,7 +38,7 @@ def inequalities_of(rng: Any, n: int) -> Inequalities:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_taken_off_is_of_pairs_and_sizes(seed: int) -> None:
+def test_the_form_of_the_inequalities_is_their_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 1 + seed % 4
     given = inequalities_of(rng, n)
@@ -54,7 +54,7 @@ def test_what_is_taken_off_is_of_pairs_and_sizes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("odd", [-5e-324, float("inf"), float("nan")])
-def test_multipliers_that_are_negative_or_no_number_take_nothing_off(odd: float) -> None:
+def test_negative_or_infinite_multipliers_of_inequalities_are_refused(odd: float) -> None:
     weights, line = exactly([1, 1]), exactly([9, 9])
     for pairs, factor in (([[0.0, odd], [0.0, 0.0]], 0.0), (np.zeros((2, 2)), odd)):
         given = Inequalities(np.array(pairs), 1, factor)

@@ -18,7 +18,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate, Subse
 from ldpopt.errors import LdpoptError
 
 
-def test_it_is_saved_and_checked_again(tmp_path):
+def test_a_certificate_is_saved_and_checked_again(tmp_path):
     proof = lo.design(2 * lo.Workload.frequencies(50), lo.PureLDP("log(4)")).certificate
     proof.save(tmp_path / "proof.json")
     read = FrequencyCertificate.load(tmp_path / "proof.json")
@@ -40,7 +40,7 @@ def test_it_is_saved_and_checked_again(tmp_path):
         lambda proof: {"privacy": lo.PureLDP(0.9)},
     ],
 )
-def test_a_claim_of_more_is_refused(change):
+def test_a_better_claim_is_refused(change):
     proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
     assert replace(proof, **change(proof)).recheck() != ()
 
@@ -95,7 +95,7 @@ def test_the_value_is_the_variance_of_the_listed_channel():
         assert total == drawn.total_variance
 
 
-def test_the_relative_gap_is_rounded_up_and_that_of_nothing_is_nothing():
+def test_the_relative_gap_is_rounded_up():
     proof = FrequencyCertificate.of(Workload.frequencies(5), PureLDP(1.0))
     assert Fraction(proof.relative_gap) >= proof.gap / proof.achieved
     assert 0 <= proof.relative_gap <= 1e-12

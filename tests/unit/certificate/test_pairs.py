@@ -93,7 +93,7 @@ def test_the_smallest_cost_counts_beside_the_largest(largest, smallest, monkeypa
 
 
 @pytest.mark.parametrize("form", ["pairwise", "compact"])
-def test_where_reports_make_no_difference_the_bound_is_exact(form, monkeypatch):
+def test_the_bound_is_exact_if_the_utility_ignores_the_report(form, monkeypatch):
     """A gap of zero is relative to nothing: whatever roundings add to it would be all of it."""
     monkeypatch.setattr(blocks, "MIN_ENTRIES", 0)
     monkeypatch.setattr(duals, "MIN_COARSE_ENTRIES", 0)
@@ -104,7 +104,7 @@ def test_where_reports_make_no_difference_the_bound_is_exact(form, monkeypatch):
     assert bound(replace(problem, utility=[[1.0, 1.0], [-1.0, -0.9]]), given_) > Fraction(1, 2**62)
 
 
-def test_the_bound_is_alike_whatever_the_last_bits_of_the_logarithm_are(monkeypatch):
+def test_the_bound_does_not_depend_on_the_last_bits_of_the_logarithm(monkeypatch):
     found = set()
     logarithm = foundation.budget._log
     for direction in (0.0, 0.5, 2.0):

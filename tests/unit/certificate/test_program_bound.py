@@ -115,7 +115,7 @@ def test_rows_of_a_graph_hold_for_ties_alone():
     assert duals.bound(metric, idle) == duals.bound(problem, idle)
 
 
-def test_weights_are_never_negative_however_shares_round():
+def test_rounded_weights_are_never_negative():
     problem = statement(lo.PureLDP(1.0), prior=None, objective="worst_case")
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -125,7 +125,7 @@ def test_weights_are_never_negative_however_shares_round():
         assert min(shares) == 0
 
 
-def test_a_report_of_one_owner_is_worth_nothing_to_others():
+def test_only_the_owner_of_a_report_can_gain_from_it():
     utility = np.array([[1.0, 0.5, 9.0, 2.0], [8.0, 0.25, 5.0, 1.0], [1.0, 0.125, 7.0, 3.0]])
     problem = lo.Problem([0.5, 0.25, 0.25], utility, lo.UtilityOptimizedLDP(1.0, [0], protected=[0, 3]),
                          outputs=[0, 1, 2, 3])  # fmt: skip

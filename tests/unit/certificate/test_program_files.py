@@ -58,7 +58,7 @@ def proof_of(*args, form=None, **kwargs):
 @pytest.mark.parametrize("form", [None, "pairwise"])
 @pytest.mark.parametrize("objective, sense", [("expected", "gain"), ("worst_case", "loss"), ("worst_case", "gain")])
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_a_file_says_everything(tmp_path, notion, objective, sense, form):
+def test_a_file_has_every_part_of_the_certificate(tmp_path, notion, objective, sense, form):
     proof = proof_of(notion, objective, sense, [HALF], form=form)
     assert proof.relative_gap < 1e-9
     proof.save(tmp_path / "proof.json")
@@ -73,7 +73,7 @@ def test_a_file_says_everything(tmp_path, notion, objective, sense, form):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "proof.json").read_bytes()
 
 
-def test_a_graph_is_written_by_positions_and_read_by_name_as_well(tmp_path):
+def test_a_graph_is_written_by_positions_and_also_read_by_name(tmp_path):
     proof = proof_of("graph")
     proof.save(tmp_path / "proof.json")
     data = json.loads((tmp_path / "proof.json").read_text())
@@ -159,7 +159,7 @@ def unbiased(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_what_was_tampered_with_is_found(tmp_path, unbiased, name):
+def test_tampering_is_found(tmp_path, unbiased, name):
     change, number = TAMPERED[name]
     data = json.loads(unbiased.read_text())
     if name == "a bound one ulp lower":
@@ -181,7 +181,7 @@ def test_what_was_tampered_with_is_found(tmp_path, unbiased, name):
     ("graph", put("multipliers", "form", "compact")),
     ("metric", put("multipliers", "privacy", 0, 1, lambda _: None)),
 ])  # fmt: skip
-def test_a_proof_by_rows_that_are_not_true_is_none(tmp_path, notion, change):
+def test_rows_that_do_not_follow_from_the_statement_prove_nothing(tmp_path, notion, change):
     proof_of(notion, "worst_case").save(tmp_path / "proof.json")
     data = json.loads((tmp_path / "proof.json").read_text())
     data["multipliers"]["row_sums"] = data["multipliers"]["row_sums"] or ["0x0.0p+0"] * 4
@@ -281,7 +281,7 @@ def test_huge_numbers_end_in_a_verdict(tmp_path, change):
         assert result.stderr.count("\n") == 1
 
 
-def test_what_has_no_file_is_refused(tmp_path):
+def test_certificates_that_cannot_be_saved_are_refused(tmp_path):
     class Homemade(PureLDP):
         pass
 
@@ -394,3 +394,44 @@ def test_a_certificate_that_could_not_be_read_is_not_written(tmp_path, monkeypat
     with pytest.raises(CertificateError, match="as a file"):
         proof.save(tmp_path / "larger.json")
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
+
+
+@pytest.fixture
+def pairwise_proof(tmp_path):
+    path = tmp_path / "proof.json"
+    problem = Problem([0.5, 0.5], "identity", PureLDP("log(3)"), inputs=["a", "b"])
+    certify(solve(problem, form="pairwise")).save(path)
+    return path, json.loads(path.read_text())
+
+
+def test_multipliers_are_positive_and_masses_sum_to_one(pairwise_proof):
+    path, data = pairwise_proof
+    assert Certificate.load(path).recheck() == ()
+    rows = data["multipliers"]["privacy"]
+    assert rows
+    for number in ("0x0.0p+0", "-0x1p-1074", "-0x1p-1"):
+        data["multipliers"]["privacy"] = [*rows, [0, 1, [0], number]]
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError):
+            Certificate.load(path)
+    data["multipliers"]["privacy"] = [[0, 1, [0], "0x1p-1074"], *rows]
+    path.write_text(json.dumps(data))
+    assert Certificate.load(path)
+    first = data["mechanism"]["masses"][0]
+    for wrong in ([first[0] + 1, first[1]], [first[0] - 1, first[1]], [2**53 + 1, -1], [2**54, 0]):
+        data["mechanism"]["masses"][0] = wrong
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError, match=r"masses"):
+            Certificate.load(path)
+
+
+def test_labels_in_files_are_text_or_numbers(pairwise_proof):
+    path, data = pairwise_proof
+    data["statement"]["inputs"] = data["statement"]["outputs"] = ["a", 1]
+    path.write_text(json.dumps(data))
+    assert Certificate.load(path).problem.inputs == ("a", 1)
+    for wrong in (None, [None], {}):
+        data["statement"]["inputs"] = ["a", wrong]
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError):
+            Certificate.load(path)

@@ -90,7 +90,7 @@ def test_slopes_without_weight_hold_up_to_equality(seed: int, base: F) -> None:
 
 
 @pytest.mark.parametrize("y", [[1, -3], [1, -2]])
-def test_lines_below_nought_do_not_hold(y: Any) -> None:
+def test_negative_lines_do_not_hold(y: Any) -> None:
     none, base = np.array([0, 0], dtype=object), F(1, 2) if y[1] == -3 else F(9, 10)
     for r in ([1, 1], [1, 0], [0, 1]):
         assert not _holds(none, np.array(y, dtype=object), np.array(r, dtype=object), base)
@@ -106,7 +106,7 @@ def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_a_line_holds_where_it_holds_for_every_set(seed: int) -> None:
+def test_a_line_holds_if_and_only_if_it_holds_for_every_set(seed: int) -> None:
     """Near the threshold, to ``2**-30``."""
     rng = np.random.default_rng(seed)
     n, base = 2 + seed % 4, [F(1, 3), F(1, 50), F(9, 10)][seed % 3]
@@ -184,7 +184,7 @@ CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2,
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
 @pytest.mark.parametrize("base", [F(0), F(1, 3), F(1, 50), F(9, 10)])
-def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
+def test_the_least_level_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
     statement = product_statement(sizes, mu)
     spectrum = spectrum_of(statement, sizes)
     scale = F(spectrum.mu[-1], mu[-1])
@@ -257,7 +257,7 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3), (2, 5)])
 @pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
-def test_of_two_attributes_each_by_itself_ferrers_diagrams_cost_most(sizes: Any, base: F) -> None:
+def test_ferrers_diagrams_have_the_largest_cost_for_two_separate_attributes(sizes: Any, base: F) -> None:
     """The level is that of every set, gone through one by one."""
     scheme, rng = Scheme(sizes), np.random.default_rng(sum(sizes))
     for _ in range(5):

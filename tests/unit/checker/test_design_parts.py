@@ -60,7 +60,7 @@ def test_costs_hold_up_to_equality_for_every_set(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_added_in_signs_is_eight_times_pairs_and_sizes(seed: int) -> None:
+def test_the_form_in_signs_is_eight_times_pairs_and_sizes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     c = int(rng.integers(1, 5))
     pairs, factor, size = rng.integers(0, 9, (c, c)), int(rng.integers(0, 5)), int(rng.integers(0, c + 1))
@@ -201,7 +201,7 @@ def test_lines_that_one_set_breaks_do_not_hold(k: Any, y: Any, r: Any) -> None:
         assert checker.line_holds(k, [most * share * entry for entry in y], r, F(base, S)) == holds
 
 
-def test_lines_below_nought_do_not_hold() -> None:
+def test_negative_lines_do_not_hold() -> None:
     half = F(1, 2)
     assert not checker.line_holds([F(0), F(0)], [F(1), F(-3)], [F(1), F(1)], half)
     assert checker.line_holds([F(0), F(0)], [F(1), F(-1, 2)], [F(1), F(1)], half)

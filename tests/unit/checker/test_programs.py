@@ -90,14 +90,14 @@ def test_a_bound_may_be_off_by_the_tolerance_and_not_by_more() -> None:
         assert refused(check_program, data) != holds
 
 
-def test_where_nothing_is_at_stake_a_mechanism_is_best() -> None:
+def test_every_mechanism_is_best_for_a_zero_utility() -> None:
     data = with_changes(("statement.utility", [[0.0, 0.0], [0.0, 0.0]]), ("claim.achieved", "0"), ("claim.bound", "0"))
     data["multipliers"]["row_sums"] = ["0x0p+0", "0x0p+0"]
     assert claims(data) == ("expected gain 0", 0, 0)
     assert Problem(data["statement"]).notion.delta == 0
 
 
-def test_a_prior_may_be_off_by_what_floats_are() -> None:
+def test_a_prior_may_be_off_by_rounding() -> None:
     def problem(*prior: float) -> Any:
         return with_changes(("prior", list(prior)), of=GOOD["statement"])
 
@@ -158,7 +158,7 @@ def test_residuals_are_the_largest_violation() -> None:
         assert refused(Problem, changed), part
 
 
-def test_a_stated_residual_may_be_larger_and_never_smaller() -> None:
+def test_a_claimed_residual_may_be_larger_but_not_smaller() -> None:
     data = with_changes(("statement.constraints", CONSTRAINED["constraints"]))
     data["statement"]["constraints"][0]["upper"] = [0.0, None]  # 3/4 - 2/4 is over it by 1/4
     data["multipliers"]["constraints"] = {"c": ["0x0p+0", "0x0p+0"]}
@@ -256,7 +256,7 @@ def test_a_multiplier_of_an_untied_report_or_of_a_wide_event_entry_by_entry_is_r
     assert refused(Problem(path).bound, multipliers(privacy=[(0, 2, [0], 0.5)]))
 
 
-def test_a_report_of_an_owner_is_worth_nothing_to_others() -> None:
+def test_only_the_owner_of_a_report_can_gain_from_it() -> None:
     own = with_changes(("privacy", tabled("utility_optimized", sensitive=[0])), of=GOOD["statement"])
     own["utility"] = [[0.0, 1.0], [0.0, 0.5]]
     assert Problem(own).bound(multipliers())[0] == F(1, 4)
@@ -324,7 +324,7 @@ def test_exit_codes_are_the_worst_of_the_files(tmp_path: Path, capsys: Any) -> N
     said = capsys.readouterr().out
     assert "good: private; expected gain 0.75, bound 0.75, gap" in said
     assert "bad: DOES NOT HOLD: achieved: 0.75 was proved" in said
-    assert "none: no certificate: ValueError" in said
+    assert "none: not a certificate: ValueError" in said
 
 
 ABSURD = ["1e999999999", "9" * 4000, "0x1p9999", "log(1e999999)", 1e308, -1e308, 5e-324, 10**399, [], {}, [[[]]], None]

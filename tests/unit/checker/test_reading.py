@@ -27,7 +27,7 @@ def is_private(table: dict[str, Any], rows: list[list[int]], inputs: str = "abc"
     return True
 
 
-def test_numbers_are_read_exactly_and_nothing_else_is_a_number() -> None:
+def test_numbers_are_read_exactly_and_other_values_are_refused() -> None:
     assert [double(1), double(-0.5), double("0x1.8p+1"), double(5e-324)] == [S, -S // 2, 3 * S, 1]
     assert double([[0.1, 2]], 1, 2) == [[int(F(0.1) * S), 2 * S]]
     for wrong in (True, None, "1.5", "ff", float("inf"), float("nan"), [1.0], "0xinf"):
@@ -58,7 +58,7 @@ def test_masses_are_whole_and_sum_to_one() -> None:
         assert refused(masses, wrong, 2, 2), wrong
 
 
-def test_a_key_that_stands_twice_is_missing_or_unknown_is_refused(tmp_path: Path) -> None:
+def test_duplicate_missing_and_unknown_keys_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a": 1, "b": {"c": 1, "c": 2}}')
     assert refused(checker.read, path)
@@ -99,7 +99,7 @@ def test_a_ratio_is_exact_at_whole_distances() -> None:
 
 
 @pytest.mark.parametrize("stated", [-1e-9, "-1", "log(1/2)", "log(0)", "log(-3)", True, None, "nan", "log(3", "x"])
-def test_what_is_no_epsilon_is_refused(stated: Any) -> None:
+def test_values_that_are_not_an_epsilon_are_refused(stated: Any) -> None:
     assert refused(power, stated, F(1))
 
 
@@ -189,11 +189,11 @@ def test_reports_of_an_owner_are_his_alone() -> None:
         tabled("one_sided"),
     ],
 )
-def test_a_notion_that_is_misstated_is_refused(table: Any) -> None:
+def test_an_ill_posed_notion_is_refused(table: Any) -> None:
     assert refused(is_private, table, [[1], [1], [1]])
 
 
-def test_delta_may_be_nought_or_one() -> None:
+def test_delta_may_be_zero_or_one() -> None:
     assert is_private(tabled("approximate", delta=1.0), [[UNIT, 0], [0, UNIT]])
     assert not is_private(tabled("approximate", delta=1 - 2.0**-53), [[UNIT, 0], [0, UNIT]])
 

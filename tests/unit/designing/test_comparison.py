@@ -15,7 +15,7 @@ from ldpopt.problem.design_problem import DesignProblem
 
 
 @pytest.mark.parametrize("how", [{}, {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
-def test_no_peer_is_better(how: dict) -> None:
+def test_no_mechanism_of_the_literature_is_better(how: dict) -> None:
     found = compare_designs(Workload.ranges(5), PureLDP(1.0), **how)
     assert len(found.others) == 7
     assert not found.left_out
@@ -30,7 +30,7 @@ def test_no_peer_is_better(how: dict) -> None:
     assert list(found.to_frame().index) == ["optimum", *(other.name for other in found.others)]
 
 
-def test_the_worst_case_of_a_peer_is_its_least() -> None:
+def test_worst_cases_use_the_estimator_for_the_least_favorable_weights() -> None:
     """By minimax it is an average at some weights, with the estimator that is best for these."""
     workload = Workload.prefix(5)
     found = compare_designs(workload, PureLDP(1.0), objective="worst_case")
@@ -41,7 +41,7 @@ def test_the_worst_case_of_a_peer_is_its_least() -> None:
         assert literature.variance_of(workload, channel, r) <= worst * (1 + 1e-9)
 
 
-def test_large_peers_are_left_out_with_a_reason() -> None:
+def test_mechanisms_for_too_many_answers_are_left_out_with_a_reason() -> None:
     found = compare_designs(Workload.frequencies(5000), PureLDP(1.0))
     assert set(found.left_out) == {"Hadamard response", "hierarchy", "factorization"}
     assert all("5,000 answers" in why for why in found.left_out.values())
@@ -56,7 +56,7 @@ def test_budgets_at_the_ends_of_the_floats(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)])
-def test_a_saved_design_estimates_alike(make, tmp_path) -> None:
+def test_a_saved_design_gives_the_same_estimates(make, tmp_path) -> None:
     best = design(make(), PureLDP("log(3)"))
     save_design(best, tmp_path / "design.json")
     again = load_design(tmp_path / "design.json")
@@ -104,7 +104,7 @@ def test_a_design_problem_reads_its_weights_by_label() -> None:
 
 
 @pytest.mark.parametrize("workload", [Workload.prefix(3), Workload.frequencies(30)])
-def test_the_file_of_a_design_says_what_it_is(workload, tmp_path) -> None:
+def test_the_file_of_a_design_has_title_epsilon_and_digest(workload, tmp_path) -> None:
     path = tmp_path / "design.json"
     best = design(workload, PureLDP("log(3)"))
     save_design(best, path, title="Income")

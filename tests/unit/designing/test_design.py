@@ -42,7 +42,7 @@ def second_moment_variance(made, weights):
     ],
 )
 @pytest.mark.parametrize("skewed", [False, True])
-def test_private_unbiased_and_as_good_as_it_says(workload, epsilon, skewed):
+def test_designs_are_private_unbiased_and_have_their_value(workload, epsilon, skewed):
     n = workload.shape[1]
     weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
     made = design(workload, PureLDP(epsilon), weights=weights, gap=1e-9)
@@ -122,7 +122,7 @@ def test_the_mean_is_that_of_the_linear_program():
     assert made.value == pytest.approx(program.grid_variance, rel=1e-6)
 
 
-def test_more_weight_for_the_same_answers_changes_nothing():
+def test_answers_with_equal_columns_count_as_one():
     """Answers with the same column of the workload count as one."""
     merged = design(Workload([[0.0, 0.0, 1.0]]), PureLDP(1.0), weights=[1, 2, 1])
     plain = design(Workload([[0.0, 1.0]]), PureLDP(1.0), weights=[3, 1])

@@ -75,7 +75,7 @@ def test_intervals_of_two_answers_are_wilsons():
         assert found.interval[0, 0] < low + step
 
 
-def test_what_is_known_has_no_interval():
+def test_known_numbers_have_an_interval_of_width_zero():
     """The share of all answers is 1 whatever is reported."""
     made = design(Workload.prefix(4), PureLDP(1.0))
     found = made.estimate([0])

@@ -78,7 +78,7 @@ def test_many_answers_in_as_many_reports(n, epsilon):
     assert made.value == pytest.approx(design(3 * Workload.frequencies(n), PureLDP(epsilon)).value, rel=1e-9)
 
 
-def test_one_attribute_proves_what_lists_of_sets_prove():
+def test_the_bound_of_one_attribute_is_that_of_all_sets():
     statement, privacy = Statement.of(np.eye(7), np.full(7, 1 / 7)), PureLDP(0.3)
     base = least_ratio(privacy.epsilon)
     by_sets = design(Workload.frequencies(7), privacy).certificate.multipliers
@@ -138,7 +138,7 @@ def test_as_many_reports_as_answers_beat_randomized_response():
         assert limited.value <= variance_of(Workload.prefix(5), randomized_response(5, epsilon).channel) * (1 + 1e-9)
 
 
-def test_neighboring_sizes_where_the_best_has_no_design():
+def test_another_size_is_used_if_the_best_has_no_block_design():
     """The plane of order 2 has sets of 3; sets of 2 are best here."""
     made = design(Workload.frequencies(7), PureLDP(1.0), outputs=7)
     assert made.n_reports == 7

@@ -39,7 +39,7 @@ LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
 @pytest.mark.parametrize("epsilon", [1e-4, "log(3)", 10.0])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_private_unbiased_and_as_good_as_it_says(epsilon, skewed):
+def test_designs_are_private_unbiased_and_have_their_value(epsilon, skewed):
     workload, privacy = Workload.prefix(list("abcd")), GraphDP(epsilon, PATH)
     weights = np.array([4.0, 3, 2, 1]) if skewed else np.ones(4)
     made = design(workload, privacy, weights=weights, gap=1e-8)
@@ -70,7 +70,7 @@ def test_large_budgets_say_the_truth():
     assert np.allclose(made.estimator @ made.mechanism.channel.T, np.eye(5), atol=1e-6)
 
 
-def test_answers_that_are_not_told_apart_are_not_joined():
+def test_answers_are_not_joined_under_a_graph():
     """Joining the ends of a path would tie both to the middle more closely than the graph does."""
     workload = Workload([[1.0, 0.0, 0.0, 0.0, 1.0]])
     made = design(workload, GraphDP(1.0, nx.path_graph(5)), gap=1e-9)

@@ -56,7 +56,7 @@ def test_marginals_are_those_of_the_listed_method(sizes, k, epsilon):
     check(made)
 
 
-def test_ands_of_two_attain_the_bound():
+def test_pairs_of_attributes_reach_the_bound_at_log_3():
     """At log(3) pairs of attributes and parities of three have all that two-way marginals need, at the best size."""
     made = design(Workload.marginals((2,) * 6, 2), PureLDP("log(3)"))
     assert made.relative_gap <= 1e-6
@@ -142,7 +142,7 @@ def test_information_is_that_of_the_definition(sizes, sets):
         assert not any(kept) or np.allclose(part @ whole, float(have) * part, rtol=1e-12, atol=1e-15)
 
 
-def test_information_beside_the_scheme_is_refused():
+def test_information_outside_the_scheme_is_refused():
     masses = masses_of((2, 3), SETS)
     assert information(Scheme((3, 2)), masses) is None
     assert information(Scheme((2, 3)), masses[:, 1:]) is None
