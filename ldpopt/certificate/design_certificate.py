@@ -47,7 +47,7 @@ OLD_ROW = 1e-6
 class DesignCertificate(DesignClaim):
     """A proof in rationals of how far a design is from the best.
 
-    What `DesignClaim` has, and the following.
+    The attributes of `DesignClaim`, and these.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class DesignCertificate(DesignClaim):
     left_inverse : ndarray, shape (n, m)
         ``X``; the estimator is ``W X``. The first row is the float nearest to 1 minus the others.
     multipliers : Bound
-        What proves the bound.
+        Multipliers that prove the bound.
     bias : Fraction
         Upper bound on the bias of the estimator for every answer: its norm over the numbers of the workload.
     """

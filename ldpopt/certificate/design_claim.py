@@ -1,4 +1,4 @@
-"""What all certificates of designs share: the claim, its file with a digest, and the comparison of the numbers."""
+"""The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ LARGEST_FILE = 2**31
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignClaim(HasFacts, ABC):
-    """What certificates of designs have in common.
+    """The common part of certificates of designs.
 
     Attributes
     ----------
     workload : Workload
-        What is estimated.
+        The numbers that are estimated.
     privacy : privacy notion
-        How private.
+        The notion that the mechanism satisfies.
     achieved, bound : Fraction
         Mean squared error of the mechanism with its estimator, average or largest; lower bound on the variance of every
         private mechanism with any number of reports.
     notes : tuple of str
-        What the file that it was read from cannot prove.
+        Limits of the proof if it was read from a file of an old format.
     flaws : tuple of str
-        What does not hold in that file; `recheck` has these too.
+        Failures of the file itself; `recheck` returns them too.
     """
 
     workload: Workload

@@ -99,14 +99,14 @@ def best_size(n: int, epsilon: Budget) -> int:
 class FrequencyCertificate(DesignClaim):
     """A claim about subset selection for the frequencies of answers with equal weights.
 
-    What `DesignClaim` has, and the following.
+    The attributes of `DesignClaim`, and these.
 
     Attributes
     ----------
     randomizer : SubsetRandomizer
         Distribution of the reports.
     multipliers : ProductBound
-        What proves the bound.
+        Multipliers that prove the bound.
     """
 
     privacy: PureLDP

@@ -153,7 +153,7 @@ def compare_designs(
     time_limit : float, optional
         Seconds for the design; default: no limit.
     best : Design or FrequencyDesign, optional
-        What `design` returned for the same arguments; default: it is computed.
+        The design for the same arguments; default: it is computed.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def compare_designs(
         try:
             variances, note = work()
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
-            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers leave the floats"
+            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers are beyond the floats"
             continue
         value, average = case.value(variances), float(r @ variances)
         numbers = (average, float(variances.max()), value, value / found.value)

@@ -40,7 +40,7 @@ NEAR = 1000.0
 """A method runs once more if its gap is at most this multiple of the required gap."""
 
 FAILURES = (NotRepresentableError, StatementError, OutOfTimeError, ArithmeticError, np.linalg.LinAlgError)
-"""How a method may fail without harm: the next one is tried."""
+"""Errors of a method after which the next method is tried."""
 
 
 def design(

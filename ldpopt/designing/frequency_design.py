@@ -44,7 +44,7 @@ class FrequencyDesign(ProvedDesign):
     certificate : FrequencyCertificate
         Statement, size of the sets, value and bound; it can be saved and checked again.
     notes : tuple of str
-        What was done, and why.
+        Rounds, reasons and warnings of the search.
     steps : tuple of Step
         The methods that ran, each with the reason for it; empty if the design was read from a file.
     """

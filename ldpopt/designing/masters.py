@@ -1,4 +1,4 @@
-"""What the two master programs share: the inverse of an information matrix, and Newton steps with curved prices."""
+"""Shared parts of the two masters: the inverse of an information matrix, and Newton steps with curved prices."""
 
 from __future__ import annotations
 

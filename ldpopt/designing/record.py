@@ -31,17 +31,7 @@ LOST = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class ProvedDesign(ReportSource, HasFacts):
-    """A design with its certificate, from which all but the estimator follows.
-
-    Attributes
-    ----------
-    certificate : DesignCertificate or FrequencyCertificate
-        Value and bound in rationals; it can be saved and checked again.
-    notes : tuple of str
-        What was done, and why.
-    steps : tuple of Step
-        The methods that ran, each with the reason for it; empty if the design was read from a file.
-    """
+    """A design with its certificate, from which all but the estimator follows; see `Design`."""
 
     certificate: DesignClaim
     notes: tuple[str, ...] = ()
@@ -68,7 +58,7 @@ class ProvedDesign(ReportSource, HasFacts):
 
     @property
     def workload(self) -> Workload:
-        """What is estimated."""
+        """The workload that is estimated."""
         return self.certificate.workload
 
     @property
@@ -119,7 +109,7 @@ class Design(ProvedDesign, ListedSource):
     certificate : DesignCertificate
         Value and bound in rationals; it can be saved and checked again.
     notes : tuple of str
-        What was done, and why.
+        Rounds, reasons and warnings of the search.
     steps : tuple of Step
         The methods that ran, each with the reason for it; empty if the design was read from a file.
     """

@@ -21,7 +21,7 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     Parameters
     ----------
     found : Design or FrequencyDesign
-        What `design` returned.
+        Result of `design`.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
     title : str

@@ -1,4 +1,4 @@
-"""Pivots in a table of losses against the definition: what stops a subtree, and the ties that are counted."""
+"""Pivots with a table of losses against the definition: the tie that stops a subtree, and the counts of ties."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def counted(tree):
 
 @cases(30)
 @given(st.integers(3, 40), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]), st.booleans())
-def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
+def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon, is_grid):
     rng = np.random.default_rng(seed)
     places = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
     distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
@@ -67,7 +67,7 @@ def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
         assert not tree.inside.any()
 
 
-def test_a_table_with_missing_ties_has_no_nodes_that_are_left_out():
+def test_all_nodes_are_compared_if_ties_are_missing():
     rng = np.random.default_rng(0)
     distance = rng.uniform(1, 3, (12, 12))
     distance = np.minimum(distance, distance.T)
@@ -84,7 +84,7 @@ def test_a_table_with_missing_ties_has_no_nodes_that_are_left_out():
     assert (ratio >= np.exp(-distance[first, second]) * (1 - 1e-9)).all()
 
 
-def test_some_outputs_are_priced_as_all_are():
+def test_prices_of_some_outputs_are_those_of_all():
     rng = np.random.default_rng(1)
     privacy = lo.MetricDP.of_points(1.0, rng.normal(0, 2, (30, 2)))
     trees = Trees(Cone.of(privacy.ties(range(30))), np.arange(30))

@@ -27,7 +27,7 @@ class DesignTask:
 
 @dataclass(frozen=True, eq=False)
 class RawDesign:
-    """What a method found; `prove_design` checks all of it.
+    """Result of a method, all of which `prove_design` checks.
 
     The channel has a row for each class of answers, in multiples of ``2**-53``; or it is a protocol whose channel is
     too large to list, with an estimator and a bound of its own. Of the bounds, the tightest first, the first one that

@@ -115,8 +115,8 @@ class LevelFactors:
     ) -> LevelFactors:
         """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
 
-        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges), and ``workspace``, the memory
-        of the factors, (m, numbers). With ``s`` the size of a level this takes ``n s**2`` operations per output, and
+        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is
+        memory for the factors. With ``s`` the size of a level this takes ``n s**2`` operations per output, and
         ``n**2 s`` for its inverse.
         """
         m, n = scale.shape

@@ -248,7 +248,7 @@ def test_what_is_no_certificate_is_said_in_a_line(text: bytes, tmp_path: Path, c
     assert checker.main([path]) == 2
     said = capsys.readouterr().out
     assert said.count("\n") == 1
-    assert ": no certificate: " in said
+    assert ": not a certificate: " in said
     assert len(said) < 1000
 
 
@@ -258,7 +258,7 @@ def test_no_file_a_folder_and_a_pipe(tmp_path: Path, capsys: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "none", tmp_path, tmp_path / "pipe", "a\0b"):
         assert checker.main([path]) == 2
-    assert capsys.readouterr().out.count("no certificate") == 4
+    assert capsys.readouterr().out.count("not a certificate") == 4
 
 
 @pytest.mark.timeout(60)

@@ -324,7 +324,7 @@ def test_exit_codes_are_the_worst_of_the_files(tmp_path: Path, capsys: Any) -> N
     said = capsys.readouterr().out
     assert "good: private; expected gain 0.75, bound 0.75, gap" in said
     assert "bad: DOES NOT HOLD: achieved: 0.75 was proved" in said
-    assert "none: no certificate: ValueError" in said
+    assert "none: not a certificate: ValueError" in said
 
 
 ABSURD = ["1e999999999", "9" * 4000, "0x1p9999", "log(1e999999)", 1e308, -1e308, 5e-324, 10**399, [], {}, [[[]]], None]

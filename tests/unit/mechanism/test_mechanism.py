@@ -146,7 +146,9 @@ def test_sampling_is_of_labels():
 
 
 @pytest.mark.parametrize(
-    "inputs", [["no", "ja"], [1, 2], [0.5, 2.5], ['ü\n"', "b"], [(0, 1), ("a", 0.5)], None], ids=str
+    "inputs",
+    [["no", "ja"], [1, 2], [0.5, 2.5], [True, False], ['ü\n"', "b"], [(0, 1), ("a", 0.5)], [("a", ("b", 1)), 2], None],
+    ids=str,
 )
 def test_json_reads_back_the_same(tmp_path, inputs):
     mechanism = Mechanism([[0.1, 0.9], [1 / 3, 2 / 3]], inputs)

@@ -21,7 +21,7 @@ def _needs_statsmodels(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("name", list(datasets.DATASETS))
-def test_every_data_set_is_whole(name: str) -> None:
+def test_every_data_set_is_complete(name: str) -> None:
     data = datasets.load(name)
     assert data.name == name
     assert data.rows == ROWS[name.split(":")[0]] == data.counts.sum() == len(data.sample)
@@ -37,7 +37,7 @@ def test_every_data_set_is_whole(name: str) -> None:
     assert not data.codes.flags.writeable
 
 
-def test_available_is_what_loads() -> None:
+def test_available_data_sets_can_be_loaded() -> None:
     assert datasets.available() == tuple(datasets.DATASETS)
 
 
@@ -89,7 +89,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     assert datasets.available() == ()
 
 
-def test_a_strange_code_is_refused() -> None:
+def test_an_unknown_code_is_refused() -> None:
     with pytest.raises(LdpoptError, match="has the code 7"):
         datasets._Question("?", "s", {0: "a", 1: "b"}, lambda: np.array([0, 7])).read("x")
 

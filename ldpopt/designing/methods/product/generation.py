@@ -35,6 +35,9 @@ STEPS = 200
 TO_BORDER = 0.95
 """Share of the distance to the boundary that a step goes."""
 
+Key = tuple[int, bytes]
+"""A set: the number of its space, and its indicator there."""
+
 
 @dataclass(frozen=True, eq=False)
 class Orbits:
@@ -69,9 +72,9 @@ class ReducedProgram:
         self.cost = flat[first] * ranks**2
         largest = max(np.prod(np.array(scheme.sizes)[bits[mask] == 1]) for mask in needed)
         self.spaces = spaces(scheme.sizes, self.classes, int(max(POINTS, largest)))
-        self.own = [self.type_of[masks(space, d)] for space in self.spaces]
+        self.types = [self.type_of[masks(space, d)] for space in self.spaces]  # of the parts of each space
         self.most = ENTRIES // scheme.n
-        self.orbits: dict[tuple[int, bytes], Float | None] = {}
+        self.orbits: dict[Key, Float | None] = {}
 
     def generate(self, gap: float, deadline: Deadline = NO_LIMIT) -> Orbits | None:
         """Find the best sets; None if no set with few enough images makes the workload estimable."""
@@ -96,7 +99,7 @@ class ReducedProgram:
             information = np.vstack([information, more[1][fresh]])
         return self._orbits(keys[: len(q)], self._fewest(keys, information[: len(q)], q), rounds)
 
-    def _fewest(self, keys: list[tuple[int, bytes]], information: Float, q: Float) -> Float:
+    def _fewest(self, keys: list[Key], information: Float, q: Float) -> Float:
         """Probabilities with as much information from sets with few images: one set more than there are types."""
         from scipy.optimize import linprog
 
@@ -111,7 +114,7 @@ class ReducedProgram:
         )
         return np.asarray(found.x) if found.status == 0 else q
 
-    def _first(self) -> tuple[list[tuple[int, bytes]], Float]:
+    def _first(self) -> tuple[list[Key], Float]:
         """Sets that together have information on all types, if there are any."""
         prices = 1 / np.sqrt(self.cost)
         keys, information = self._costliest(prices, 0.0)
@@ -122,12 +125,12 @@ class ReducedProgram:
             keys, information = keys + more[0], np.vstack([information, more[1]])
         return keys, information
 
-    def _costliest(self, prices: Float, least: float) -> tuple[list[tuple[int, bytes]], Float]:
+    def _costliest(self, prices: Float, least: float) -> tuple[list[Key], Float]:
         """The costliest sets of each space that cost more than ``least``, and their information on each type."""
-        keys: list[tuple[int, bytes]] = []
+        keys: list[Key] = []
         information: list[Float] = []
         padded = np.append(prices, 0.0)
-        for place, (space, own) in enumerate(zip(self.spaces, self.own, strict=True)):
+        for place, (space, own) in enumerate(zip(self.spaces, self.types, strict=True)):
             if not len(space.sets):
                 continue
             parts = space.information(self.scheme.n, self.base, self.spread)
@@ -144,10 +147,10 @@ class ReducedProgram:
                 information.append(np.bincount(own, weights=parts[a], minlength=len(padded))[:-1].astype(np.float64))
         return keys, np.array(information, dtype=np.float64).reshape(-1, len(prices))
 
-    def _search(self, prices: Float, value: float, used: list[tuple[int, bytes]]) -> None:
+    def _search(self, prices: Float, value: float, used: list[Key]) -> None:
         """Search for sets in the spaces that are not listed; the used sets are among the starts."""
         padded = np.append(prices, 0.0)
-        for space, own in zip(self.spaces, self.own, strict=True):
+        for space, own in zip(self.spaces, self.types, strict=True):
             if space.scheme.n <= LISTED:
                 continue
             starts = [np.zeros((0, space.scheme.n))]
@@ -158,7 +161,7 @@ class ReducedProgram:
                     starts.append(lifted(np.frombuffer(indicator)[None], inner, space.scheme))
             space.search(padded[own], value, self.scheme.n, self.base, self.spread, np.vstack(starts))
 
-    def _images(self, key: tuple[int, bytes]) -> Float | None:
+    def _images(self, key: Key) -> Float | None:
         """Images of a set in its own attributes; None if the channel would be too large."""
         if key not in self.orbits:
             space = self.spaces[key[0]]
@@ -168,7 +171,7 @@ class ReducedProgram:
             self.orbits[key] = orbit(np.frombuffer(key[1]), moves, self.most // spots)
         return self.orbits[key]
 
-    def _orbits(self, keys: list[tuple[int, bytes]], q: Float, rounds: int) -> Orbits:
+    def _orbits(self, keys: list[Key], q: Float, rounds: int) -> Orbits:
         images, kept = [], np.flatnonzero(q > USED)
         for a in kept:
             part = self._images(keys[a])

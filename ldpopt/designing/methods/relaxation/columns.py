@@ -73,7 +73,7 @@ HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What all rounds share."""
+    """Data shared by all rounds."""
 
     contrasts: Contrasts
     cone: Staircases

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from ldpopt.solving.interior.steps import NewtonSystem, Point, follow_path
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
 STEPS = 120
 """Limit on Newton steps; 15 to 40 are usual."""

@@ -1,4 +1,4 @@
-"""Optima in rationals: two programs enclose them, one on each side of the exponential."""
+"""The exact optimum: rationals near the exponential, sizes, and agreement with certificates."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ import ldpopt as lo
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.solving.certify import certify
-from ldpopt.solving.exact import optimum as rational
-from ldpopt.solving.exact.optimum import exact_optimum
+from ldpopt.solving.exact.optimum import _ratio, exact_optimum
 
 IDENTITY = np.eye(3)
 
 
-def statement(notion, prior=(0.5, 0.3, 0.2), utility=IDENTITY, **options):
+def three_inputs(notion, prior=(0.5, 0.3, 0.2), utility=IDENTITY, **options):
     return lo.Problem(None if prior is None else list(prior), utility, notion, **options)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 0.1, 1.0, 20.0, 90.0])
 @pytest.mark.parametrize("distance", [Fraction(1), Fraction(1, 3), Fraction(5, 2)])
-def test_rationals_near_the_exponential_are_on_their_sides_and_near(epsilon, distance):
+def test_rationals_near_the_exponential_are_on_the_right_sides(epsilon, distance):
     budget = Budget(epsilon)
-    less, more = (rational._ratio(budget, distance, up) for up in (True, False))
+    less, more = (_ratio(budget, distance, up) for up in (True, False))
     with mpmath.workdps(100):
         exactly = mpmath.exp(-mpmath.mpf(budget.nats.numerator) / budget.nats.denominator * distance.numerator
                              / distance.denominator)  # fmt: skip
@@ -46,7 +45,7 @@ def test_the_optimum_of_a_coin_is_enclosed(epsilon, sense):
     assert high - low < Fraction(1, 2**90)
 
 
-def test_problems_of_rationals_have_a_largest_size():
+def test_larger_problems_are_refused():
     with pytest.raises(NotRepresentableError, match="9 x 9"):
         exact_optimum(lo.Problem(np.full(9, 1 / 9), "identity", lo.PureLDP("log(3)")))
     with pytest.raises(NotRepresentableError, match="2 x 9"):
@@ -55,7 +54,7 @@ def test_problems_of_rationals_have_a_largest_size():
 
 @pytest.mark.parametrize("sense", ["gain", "loss"])
 @pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
-def test_the_exact_optimum_of_a_worst_case_is_that_of_its_certificate(sense, shift):
+def test_the_exact_optimum_of_a_worst_case_agrees_with_its_certificate(sense, shift):
     utility = lo.Utility(np.random.default_rng(2).normal(size=(3, 3)) + shift, sense)
     problem = lo.Problem(None, utility, lo.ApproximateLDP("log(2)", 0.125), objective="worst_case")
     low, high = exact_optimum(problem)
@@ -65,21 +64,21 @@ def test_the_exact_optimum_of_a_worst_case_is_that_of_its_certificate(sense, shi
 
 
 @pytest.mark.parametrize("notion", [lo.UtilityOptimizedLDP("log(2)", [1]), lo.OneSided("log(2)", [0, 2])], ids=repr)
-def test_the_exact_optimum_of_a_notion_with_exceptions_is_that_of_its_certificate(notion):
+def test_the_exact_optimum_of_a_notion_with_exceptions_agrees_with_its_certificate(notion):
     fixed = lo.constraints.linear(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]), upper=0.9, name="cap")
-    problem = statement(notion, constraints=[fixed])
+    problem = three_inputs(notion, constraints=[fixed])
     low, high = exact_optimum(problem)
     assert low == high
     assert abs(certify(lo.solve(problem)).bound - low) < Fraction(1, 10**12)
 
 
-def test_large_budgets_are_solved_in_rationals_as_long_as_their_exponentials_are():
+def test_budgets_up_to_10000_nats_are_solved():
     coin = np.eye(2)
     assert exact_optimum(lo.Problem([0.5, 0.5], coin, lo.PureLDP(6000.0)))[1] <= 1
     with pytest.raises(NotRepresentableError, match="beyond 10000 nats"):
         exact_optimum(lo.Problem([0.5, 0.5], coin, lo.MetricDP(6000.0, [[0, 2], [2, 0]])))
 
 
-def test_a_problem_of_the_largest_size_is_solved_in_rationals():
+def test_a_problem_of_the_largest_size_is_solved():
     low, high = exact_optimum(lo.Problem(np.full(8, 1 / 8), "identity", lo.PureLDP("log(3)")))
     assert low == high == Fraction(3, 10)

@@ -1,4 +1,4 @@
-"""Private at epsilon, not at epsilon - 0.01, smallest epsilon = epsilon; and the same for delta."""
+"""Optimal mechanisms are private at epsilon but not at epsilon - 0.01; the same holds for delta."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def best(notion):
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("name", NOTIONS)
-def test_the_optimum_spends_its_epsilon(name, epsilon):
+def test_the_optimum_uses_its_whole_epsilon(name, epsilon):
     notion = NOTIONS[name]
     mechanism, budget = best(notion(epsilon)), float(notion(epsilon).epsilon)
     found = mechanism.audit(notion(epsilon))
@@ -50,7 +50,7 @@ def test_the_optimum_spends_its_epsilon(name, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, "log(3)"])
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("form", ["event", "entry"])
-def test_the_optimum_spends_its_delta(form, delta, epsilon):
+def test_the_optimum_uses_its_whole_delta(form, delta, epsilon):
     mechanism = best(lo.ApproximateLDP(epsilon, delta, form))
     found = mechanism.audit(lo.ApproximateLDP(epsilon, delta, form))
     assert found.verdict == "certified"
@@ -62,7 +62,7 @@ def test_the_optimum_spends_its_delta(form, delta, epsilon):
 
 
 @pytest.mark.parametrize("form", ["event", "entry"])
-def test_epsilon_and_delta_are_exchanged_along_the_curve(form):
+def test_smaller_epsilons_hold_with_the_deltas_of_the_curve(form):
     mechanism = best(lo.ApproximateLDP(1.0, 0.1, form))
     for epsilon in (0.0, 0.3, 0.9, 1.0):
         delta = mechanism.audit(lo.ApproximateLDP(epsilon, 0.0, form)).delta
@@ -72,8 +72,8 @@ def test_epsilon_and_delta_are_exchanged_along_the_curve(form):
         assert least == pytest.approx(epsilon, abs=1e-9)
 
 
-def test_no_more_is_spent_than_is_of_use():
-    # A prior so steep that the optimum is to report the likeliest answer always.
+def test_a_useless_budget_is_not_used():
+    # With such a steep prior, the optimum always reports the likeliest answer.
     notion = lo.PureLDP(1.0)
     mechanism = lo.solve(lo.Problem([0.97, 0.01, 0.01, 0.01], "identity", notion)).mechanism
     assert mechanism.audit(notion).epsilon == 0.0
@@ -90,7 +90,7 @@ def test_the_entry_wise_optimum_costs_more_delta_event_wise():
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
-def test_closed_forms_spend_what_they_say(epsilon):
+def test_closed_forms_use_their_whole_epsilon(epsilon):
     for form in (closed_forms.top_k(UNIFORM, epsilon), closed_forms.path_graph(UNIFORM, epsilon)):
         budget = float(form.epsilon)
         found = form.mechanism.audit(form.privacy)
@@ -99,7 +99,7 @@ def test_closed_forms_spend_what_they_say(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_a_loss_in_the_worst_case_spends_its_epsilon(epsilon):
+def test_a_worst_case_loss_uses_its_whole_epsilon(epsilon):
     problem = lo.Problem(None, lo.utility.absolute_error(range(4)), lo.PureLDP(epsilon), objective="worst_case")
     mechanism = lo.solve(problem).mechanism
     assert mechanism.audit(lo.PureLDP(epsilon)).verdict == "certified"

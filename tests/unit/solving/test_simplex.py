@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
+from itertools import combinations
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -57,7 +59,7 @@ def replay(made):
     return table
 
 
-def test_columns_of_every_kind():
+def test_columns_and_rows_of_every_kind_are_written():
     """Bounded below, above, on both sides, not at all, and fixed; rows likewise; a minimum."""
     made = program(
         [1, -1, 2, 0.5, 3],
@@ -76,7 +78,7 @@ def test_columns_of_every_kind():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_bounded_programs_replay(seed):
+def test_bases_of_random_bounded_programs_are_optimal(seed):
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(1, 6)), int(rng.integers(1, 7))
     matrix = rng.integers(-4, 5, (rows, columns))
@@ -136,7 +138,7 @@ def test_the_vertex_is_a_channel_in_rationals():
     assert all(sum(point[f"P[{x},{y}]"] for y in range(3)) == 1 for x in range(3))
 
 
-def test_side_constraints_are_replayed():
+def test_side_constraints_are_in_the_standard_form():
     solution = solve(
         Problem([0.25, 0.5, 0.25], "squared_error", PureLDP("log(3)"), inputs=[0, 1, 2], outputs=[-2, 0, 2, 4],
                 constraints=[unbiased([0, 1, 2], [-2, 0, 2, 4])])
@@ -165,7 +167,7 @@ def test_a_basis_by_name_and_by_position():
         (["x3", "x4", "x5", "x6", "x1", "x7"], "singular"),
     ],
 )
-def test_a_basis_that_is_none(basis, words):
+def test_wrong_bases_are_refused(basis, words):
     with pytest.raises(StatementError, match=words):
         canonical_form(binary_standard_form([0.5, 0.5], 1.0), basis)
 
@@ -183,16 +185,60 @@ def test_a_basis_that_is_none(basis, words):
         {"prior": [float("nan"), 1], "epsilon": 1.0},
     ],
 )
-def test_ill_posed_binary_models(wrong):
+def test_ill_posed_binary_models_are_refused(wrong):
     with pytest.raises(StatementError):
         binary_standard_form(**wrong)
 
 
-def test_a_form_whose_shapes_do_not_fit():
-    with pytest.raises(StatementError, match="rows"):
-        StandardForm(((1, 2),), (1, 2), (1, 1), ("a", "b"))
+def test_a_form_with_other_shapes_is_refused() -> None:
+    good = (((F(1), F(2)),), (F(1),), (F(1), F(1)), ("a", "b"))
+    assert StandardForm(*good).shape == (1, 2)
+    for place, wrong in ((0, ((F(1),),)), (0, ()), (1, ()), (2, (F(1),))):
+        changed: Any = [*good]
+        changed[place] = wrong
+        with pytest.raises(StatementError, match="rows"):
+            StandardForm(*changed)
     with pytest.raises(StatementError, match="duplicate column name"):
-        StandardForm(((1, 2),), (1,), (1, 1), ("a", "a"))
+        StandardForm(*good[:3], ("a", "a"))
+
+
+def form(cost: Any, rows: Any, right: Any) -> StandardForm:
+    exact = tuple(tuple(map(F, row)) for row in rows)
+    return StandardForm(exact, tuple(map(F, right)), tuple(map(F, cost)), tuple("abcdefgh"[: len(cost)]))
+
+
+def test_a_vertex_with_a_basic_variable_of_zero_is_degenerate() -> None:
+    assert canonical_form(form([1, 0], [[1, 1]], [0]), ["a"]).is_degenerate
+    assert not canonical_form(form([1, 0], [[1, 1]], [1]), ["a"]).is_degenerate
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pivots_end_at_the_best_vertex_from_any_basis(seed: int) -> None:
+    """Against all bases, one by one: the optimum, or none where no basis is feasible."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 4))
+    free = rng.integers(-3, 4, (rows, 3))
+    matrix = np.concatenate([free, np.eye(rows, dtype=int)], axis=1).tolist()
+    matrix = [[*row, 0] for row in matrix] + [[1] * 3 + [0] * rows + [1]]  # bounded
+    right = [*rng.integers(-3, 4, rows).tolist(), 5]
+    made = form([*rng.integers(-4, 5, 3).tolist()] + [0] * (rows + 1), matrix, right)
+    best, start = None, None
+    for basis in combinations(range(rows + 4), rows + 1):
+        try:
+            table = canonical_form(made, basis)
+        except StatementError:
+            continue
+        start = start or table
+        if table.is_feasible:
+            best = table.objective if best is None else max(best, table.objective)
+    assert start is not None
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            improve(start)
+        return
+    found = improve(start)
+    assert found.is_optimal
+    assert found.objective == best
 
 
 def test_floats_stay_floats():
@@ -226,7 +272,7 @@ def test_the_tableau_is_the_inverse_times_the_matrix():
 
 @pytest.mark.parametrize("first", ["0", "1/10", "1/4", "1/2", "3/4", "9/10", "1"])
 @pytest.mark.parametrize("delta", [0, "1/5"])
-def test_improve_ends_at_the_optimum_from_any_basis(first, delta):
+def test_pivots_end_at_the_optimum_of_the_binary_models(first, delta):
     form = binary_standard_form([F(first), 1 - F(first)], "log(3)", delta)
     value = set()
     for basis in ("123478", "124678", "123578", "123458", "123467", "125678", "345678"):
@@ -237,7 +283,7 @@ def test_improve_ends_at_the_optimum_from_any_basis(first, delta):
     assert value == {max(p + (1 - p) * d, (3 + d) / 4, p * d + 1 - p)}
 
 
-def test_improve_proves_that_there_is_no_optimum():
+def test_pivots_prove_that_there_is_no_optimum():
     endless = StandardForm(((F(1), F(-1)),), (F(1),), (F(0), F(1)), ("x", "y"))
     with pytest.raises(UnboundedError, match="'y'"):
         improve(canonical_form(endless, ["x"]))
@@ -252,12 +298,12 @@ def test_a_solver_without_a_basis_is_refused():
         basis_of(replace(solution, outcome=replace(solution.outcome, warm_start=None)))
 
 
-def test_what_is_too_large_is_refused_before_it_is_written():
+def test_large_programs_are_refused_before_they_are_written():
     large = formulate(Problem(np.full(60, 1 / 60), "identity", PureLDP(1.0)))
     with pytest.raises(NotRepresentableError, match="3660 rows"):
         standard_form(large)
 
 
-def test_a_coefficient_that_is_no_number():
+def test_a_coefficient_that_is_not_finite_is_refused():
     with pytest.raises(StatementError, match="is not a finite number"):
         standard_form(program([np.nan], [[1]], [(0, 1)], [(0, 1)]))
