@@ -1,4 +1,4 @@
-"""Calls as bytes: what is sent to another process, and what comes back."""
+"""Calls as bytes: functions, arguments, results and errors that are sent between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solver returns: how the solve ended, the point and the multipliers."""
+"""The result of a solver: how the solve ended, the point and the multipliers."""
 
 from __future__ import annotations
 

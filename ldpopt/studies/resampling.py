@@ -52,9 +52,9 @@ class Resampled:
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
         with reading(path) as table:
-            places = [position_of(table, column) for column in columns]
-            chunks, row = [np.empty((0, len(places)), np.float32)], table.first_row
-            for batch in table.batches([], places):
+            positions = [position_of(table, column) for column in columns]
+            chunks, row = [np.empty((0, len(positions)), np.float32)], table.first_row
+            for batch in table.batches([], positions):
                 chunks.append(self._scaled(batch, [f"{path}, column {column}" for column in columns], row))
                 row += len(batch[0])
         self._answers = np.concatenate(chunks)
@@ -74,13 +74,13 @@ class Resampled:
     def _scaled(self, batch: Sequence[pa.Array], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
         """The answers of a batch, scaled into [0, 1]."""
         columns = []
-        for column, place in zip(batch, where, strict=True):
-            answers = read_numbers(column, place, first_row, "answer")
+        for column, name in zip(batch, where, strict=True):
+            answers = read_numbers(column, name, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
                 what = f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to {self.high:g}"
                 do = "pass the range of all possible answers; leave people without an answer out"
-                raise StatementError(what, where=f"{place}, row {first_row + int(wrong[0])}", do=do)
+                raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
 

@@ -67,8 +67,8 @@ class Coder:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        places = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        found: Codes = table[places]
+        positions = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        found: Codes = table[positions]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
             row = int(np.argmax(found == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")

@@ -272,14 +272,14 @@ def _optimal(solver: _Checked, program: LinearProgram) -> Outcome:
     return solver.expect_status(program, Status.OPTIMAL)
 
 
-def _slope(solver: _Checked, program: LinearProgram, kind: str, place: int) -> float:
+def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
     """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
     values = []
     for step in (-BOUND_STEP, BOUND_STEP):
         sides = f"{kind}_lower", f"{kind}_upper"
         moved: dict[str, Any] = {side: np.copy(getattr(program, side)) for side in sides}
         for side in moved.values():
-            side[place] += step
+            side[index] += step
         point = _optimal(solver, replace(program, **moved)).point
         if point is None:
             raise AssertionError("optimal, but there is no point")

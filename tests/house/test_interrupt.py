@@ -43,7 +43,9 @@ class Command:
         environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
         pipes = {"stdout": subprocess.PIPE, "stderr": theirs, "env": environment} | options
         command = [sys.executable, "-m", "ldpopt", *args]
-        self.process = subprocess.Popen(command, preexec_fn=_heeds, **pipes)  # type: ignore[call-overload]
+        self.process = subprocess.Popen(  # type: ignore[call-overload]
+            command, preexec_fn=_heeds, start_new_session=True, **pipes
+        )
         os.close(theirs)
         self.shown = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -56,14 +58,15 @@ class Command:
             except OSError:  # the other end is closed
                 return
 
-    def interrupt(self, pattern: str = "") -> tuple[str, str]:
-        """Press Ctrl-C when the terminal shows a pattern; check how it ends, and return stdout and the last line."""
+    def interrupt(self, pattern: str = "", pause: float = 0.0) -> tuple[str, str]:
+        """Press Ctrl-C after the terminal shows a pattern; check how it ends, and return stdout and the last line."""
         end = time.perf_counter() + seconds(60)
         while not re.search(pattern, self.shown):
             assert self.process.poll() is None, self.shown
             assert time.perf_counter() < end, self.shown
             time.sleep(0.02)
-        self.process.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        os.killpg(self.process.pid, signal.SIGINT)  # as a terminal does, to all processes of the command
         began = time.perf_counter()
         out, _ = self.process.communicate(timeout=seconds(60))
         took = time.perf_counter() - began
@@ -138,6 +141,12 @@ def test_a_parallel_sweep_keeps_its_rows(folder: Path) -> None:
     assert not list(
         Path("kept").iterdir()
     )  # the same command, which goes on from the checkpoint, asks for a new folder
+
+
+def test_workers_that_start_say_nothing(folder: Path) -> None:
+    for pause in (0.0, 0.1, 0.2, 0.4):
+        command = Command("sweep", "coin.toml", "--epsilon", "0.1:5:20000", "-j", "2")
+        command.interrupt("0/20000", pause)
 
 
 def test_privatize_leaves_the_old_file(folder: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_block_knows_how_far_a_channel_is_out_of_it():
 
 @pytest.mark.parametrize("name", ["model.txt", "model", "lp", ".lp.gz"])
 def test_a_format_that_is_none(tmp_path, name):
-    with pytest.raises(StatementError, match="cannot tell the format"):
+    with pytest.raises(StatementError, match="unknown format of the file"):
         formulate(problem()).write(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
