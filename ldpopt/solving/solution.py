@@ -142,7 +142,7 @@ def value_of(problem: Problem, channel: Float) -> float:
 
 
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
-    """Add the best mechanism whose report does not depend on the input to a solution that ended at a limit without any.
+    """Add the best constant report to a solution that ended at a limit without a mechanism.
 
     With row multipliers of 0, its certificate compares it with the best value without privacy. Nothing is added if the
     problem has side constraints or a worst-case objective, or if the notion forbids that report.

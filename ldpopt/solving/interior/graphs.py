@@ -113,6 +113,8 @@ class GraphPoint(Point):
     sums: Float  # (n,): multipliers of the row sums, free
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"p", "t", "e", "worst"})
+    SLACKS: ClassVar[tuple[str, ...]] = ("t", "e")
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("ties", "prior")
 
     @classmethod
     def start(cls, data: GraphProgram) -> GraphPoint:
@@ -129,16 +131,6 @@ class GraphPoint(Point):
             e, prior = mean - worst, np.full(n, 1 / n)
         sums = data.priced(prior).max(axis=0)
         return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        """Slacks of ties and expectations."""
-        return self.t, self.e
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        """Multipliers of ties and expectations."""
-        return self.ties, self.prior
 
 
 class GraphSystem(NewtonSystem[GraphPoint]):

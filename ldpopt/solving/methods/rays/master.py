@@ -104,16 +104,8 @@ class MasterPoint(Point):
     reduced: Float
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"weights"})
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        """The weights."""
-        return (self.weights,)
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        """The reduced costs."""
-        return (self.reduced,)
+    SLACKS: ClassVar[tuple[str, ...]] = ("weights",)
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("reduced",)
 
 
 class MasterSystem(NewtonSystem[MasterPoint]):

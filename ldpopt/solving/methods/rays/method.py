@@ -133,7 +133,7 @@ def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> De
 
 
 def _slowness(seconds: float, processor_seconds: float) -> float:
-    """Seconds per second of the processor's work on a busy machine; 1 if the time is too short to measure."""
+    """Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure."""
     return 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
 
 
