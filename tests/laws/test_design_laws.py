@@ -90,7 +90,7 @@ def test_proved_private_unbiased(question, epsilon):
 
 
 @cases(3)
-@given(stated(4), st.floats(0.1, 5.0))
+@given(questions(4), st.floats(0.1, 5.0))
 def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
     """In rationals, of ``w_1 + sum_x (w_x - w_1) X[x, y]`` as a report counts; the estimator in floats is near."""
     rows, weights = question
@@ -111,7 +111,7 @@ def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
 
 
 @cases(3)
-@given(stated(4), st.floats(0.1, 5.0), st.integers(-(2**20), 2**20))
+@given(questions(4), st.floats(0.1, 5.0), st.integers(-(2**20), 2**20))
 def test_constants_added_to_a_workload_change_nothing(question, epsilon, constant):
     """The rows are on a grid, so that the sums are exact."""
     rows, weights = question
