@@ -178,7 +178,7 @@ def measured(part: str, name: str) -> dict[str, Any]:
     except Exception as error:
         return {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}", "wall": time.perf_counter() - wall}
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_SELF)
-    row = {"value": made.value, "bound": made.bound, "gap": made.relative_gap, "asked": options.get("gap", 1e-6)}
+    row = {"value": made.value, "bound": made.bound, "gap": made.relative_gap, "requested": options.get("gap", 1e-6)}
     row |= {"wall": wall, "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
     row |= {"megabytes": after.ru_maxrss / 1024, "reports": made.n_reports, "notes": list(made.notes)}
     size = workload.shape[1] * made.n_reports * 8e-6
@@ -242,14 +242,14 @@ def is_larger(row: dict[str, Any], old: dict[str, Any]) -> bool:
     """Whether a gap is larger than it was and than the one requested, or a case fails that did not before."""
     if "gap" not in row or "gap" not in old:
         return "error" in row and "gap" in old
-    return bool(row["gap"] > max(old["gap"] * (1 + SAME), row["asked"]))
+    return bool(row["gap"] > max(old["gap"] * (1 + SAME), row["requested"]))
 
 
 def summary(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]) -> Iterator[str]:
     """What the figures come to."""
     failed = [name for name, row in rows.items() if "error" in row or row.get("failures")]
     yield f"{len(rows)} cases; failed: {', '.join(failed) or 'none'}."
-    wide = [row for row in rows.values() if "gap" in row and row["gap"] > row["asked"]]
+    wide = [row for row in rows.values() if "gap" in row and row["gap"] > row["requested"]]
     yield f"Gap above the one requested: {len(wide)}."
     if part == "limits" and rows:
         name = max(rows, key=lambda one: overrun(one, rows[one]))

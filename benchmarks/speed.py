@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from speed_cases import RIVALS, Case, key, series
+from speed_cases import OTHERS, Case, key, series
 from speed_page import write
 
 HERE = Path(__file__).parent
@@ -70,8 +70,8 @@ def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace)
             limit = max(limit, 300.0)
         if name not in done or (options.only and method == options.only and name not in options.fresh):
             found = {"n": one["n"]}
-            if before is not None and method in RIVALS:
-                least = min(before["cpu"]) * (one["n"] / before["n"]) ** RIVALS[method][1]
+            if before is not None and method in OTHERS:
+                least = min(before["cpu"]) * (one["n"] / before["n"]) ** OTHERS[method][1]
                 if least > limit:
                     found["certain"] = least
             if "certain" not in found:
@@ -105,7 +105,7 @@ def main() -> None:
     if options.keep and Path(options.keep).exists():
         done = json.loads(Path(options.keep).read_text())
     run_facts = done.setdefault("", {"began": time.strftime("%Y-%m-%d"), "load": [], "missing": []})
-    run_facts["missing"] = [m for m, (package, _) in RIVALS.items() if importlib.util.find_spec(package) is None]
+    run_facts["missing"] = [m for m, (package, _) in OTHERS.items() if importlib.util.find_spec(package) is None]
     for cases in series(options):
         if cases[0]["method"] not in run_facts["missing"]:
             count = len(options.fresh)

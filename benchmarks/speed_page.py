@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from speed_cases import CHOICE_SIZES, EPSILONS, GAINS, RIVALS, SIZES, key
+from speed_cases import CHOICE_SIZES, EPSILONS, GAINS, OTHERS, SIZES, key
 
 PACKAGES = ("highspy", "cvxpy", "clarabel", "pulp", "linopy", "scipy", "qif", "numpy")
 MIN_GROWTH = 2.0
@@ -86,7 +86,7 @@ def summary(run: Run, shown: Callable[[Found], str]) -> str:
     parts = []
     for gain in GAINS:
         rows = []
-        for method in ("ldpopt", *RIVALS):
+        for method in ("ldpopt", *OTHERS):
             cells = [cell(run.get(method, n, gain), shown) for n in SIZES]
             if any(cells):
                 rows.append([method, *cells])
@@ -127,7 +127,7 @@ def fit(run: Run, method: str, gain: str) -> tuple[str, str, str]:
 
 def growth(run: Run) -> str:
     rows = []
-    for method in ("ldpopt", *RIVALS):
+    for method in ("ldpopt", *OTHERS):
         for gain in GAINS:
             points, seconds, memory = fit(run, method, gain)
             if points:
@@ -138,7 +138,7 @@ def growth(run: Run) -> str:
 def agreement(run: Run) -> str:
     """Differences of the values from ldpopt's certified ones, and exact audits of the channels."""
     rows = []
-    for method in RIVALS:
+    for method in OTHERS:
         found = run.measured(method)
         if not found:
             continue
@@ -271,7 +271,7 @@ def plot(run: Run, target: Path) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
     colors = plt.get_cmap("tab10").colors
-    for k, method in enumerate(("ldpopt", *RIVALS)):
+    for k, method in enumerate(("ldpopt", *OTHERS)):
         found = [one for n in SIZES if "cpu" in (one := run.get(method, n, "random"))]
         if not found:
             continue
@@ -302,7 +302,7 @@ def write(done: dict[str, Found], options: argparse.Namespace, folder: Path) -> 
     run = Run(done, options.limit)
     load = run.facts["load"] or [0.0]
     missing = [f"{m} (not installed)" for m in run.facts["missing"]]
-    missing += [f"{m} with the {g} gain" for m in RIVALS for g in GAINS if not run.get(m, SIZES[0], g)]
+    missing += [f"{m} with the {g} gain" for m in OTHERS for g in GAINS if not run.get(m, SIZES[0], g)]
     head = HEAD.format(
         date=run.facts["began"],
         python=platform.python_version(),

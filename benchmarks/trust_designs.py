@@ -89,7 +89,7 @@ class Result:
     value: float = 0.0
     bound: float = 0.0
     gap: float = 0.0
-    asked: float = 0.0
+    requested: float = 0.0
     seconds: float = 0.0
     cpu: float = 0.0
     notes: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def is_wide(self) -> bool:
-        return self.is_designed and not self.gap <= self.asked
+        return self.is_designed and not self.gap <= self.requested
 
     @property
     def reasons(self) -> list[str]:
@@ -207,7 +207,7 @@ def examine(task: tuple[int, int]) -> Result:
     seed, index = task
     drawn = draw(seed, index)
     result = Result(index, drawn.notion, drawn.kind, drawn.options.get("objective", "average"), str(drawn))
-    result.asked = drawn.options["gap"]
+    result.requested = drawn.options["gap"]
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, HANGS)
     began, used = time.perf_counter(), time.process_time()
@@ -272,7 +272,7 @@ def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
         centered = lo.Workload(drawn.workload.matrix - drawn.constant, drawn.workload.inputs)
         other = lo.design(centered, drawn.privacy, **drawn.options)
         apart = abs(other.value - made.value) / made.value if made.value else float(bool(other.value))
-        result.shift = max(apart - max(other.relative_gap, 2 * result.asked), 0.0)
+        result.shift = max(apart - max(other.relative_gap, 2 * result.requested), 0.0)
     for text in round_trip(drawn, made):
         result.failures.append(text)
 
@@ -301,7 +301,7 @@ def round_trip(drawn: Drawn, made: Any) -> Iterator[str]:
 
 
 def plain_privacy(drawn: Drawn, mechanism: Any) -> bool:
-    """Whether every pair is as close as the notion states, in Fractions and 80 digits."""
+    """Whether every pair is as close as the notion requires, in Fractions and 80 digits."""
     privacy, inputs = drawn.privacy, drawn.workload.inputs
     rows = [[Fraction(mass) for mass in row] for row in np.asarray(mechanism.masses).tolist()]
     if any(sum(row) != mechanism.denominator or min(row) < 0 for row in rows):

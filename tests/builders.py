@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def cases(usual: int) -> settings:
 
 
 FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "300"))
-"""Number of random statements, files and command lines in tests/fuzz."""
+"""Number of random statements, files and command lines in tests/refusals."""
 
 
 def fuzz_cases(share: float) -> settings:
@@ -81,6 +82,22 @@ def run_cli(*args: object, stdin: str | None = None) -> Any:
     from ldpopt.cli.app import app
 
     return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+
+def cli_output(*args: object, stdin: str | None = None) -> str:
+    """What a successful command prints."""
+    result = run_cli(*args, stdin=stdin)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def cli_json(*args: object) -> Any:
+    """The one JSON object that a command prints, and strictly JSON."""
+
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(cli_output(*args, "--json", "-"), parse_constant=refuse)
 
 
 def start_cli(*args: str, **options: Any) -> subprocess.Popen[str]:

@@ -62,7 +62,7 @@ def compare(
             literature, literature_parts = _literature(stated.problem, methods)
         data |= _methods_data(methods) | {"peers": literature}
         parts += [methods.table(stated.title or model), *literature_parts]
-    if stated.design is not None:
+    if stated.design is not None and (methods is None or methods.finished == methods.planned):
         with working(f"comparing {Path(model).name}"):
             designs = compare_model_designs(stated, gap, limit)
         data["design"] = _designs_data(designs)
@@ -105,18 +105,12 @@ def _literature(problem: Problem, methods: MethodComparison) -> tuple[dict[str, 
 
 
 def _methods_data(methods: MethodComparison) -> dict[str, Any]:
-    """Results of all methods as JSON data."""
+    """Results of all methods as JSON data, in which nan is null."""
+    numbers = ("value", "difference", "relative_gap")
     rows = [
-        {
-            "method": row.name,
-            "value": None if row.mechanism is None else row.value,
-            "difference": None if row.mechanism is None else row.difference,
-            "relative_gap": None if row.mechanism is None else row.relative_gap,
-            "verdict": row.verdict or None,
-            "seconds": row.seconds,
-            "error": row.error or None,
-            "applies": row.applies,
-        }
+        {"method": row.name}
+        | {key: getattr(row, key) for key in numbers}
+        | {"verdict": row.verdict or None, "seconds": row.seconds, "error": row.error or None, "applies": row.applies}
         for row in methods.rows
     ]
     return {"sense": methods.problem.utility.sense, "best": methods.best, "bound": methods.bound, "rows": rows}

@@ -49,8 +49,8 @@ def estimate(
     shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     from ldpopt.estimation.fit import goodness_of_fit
-    from ldpopt.tables.kinds import kind_of
-    from ldpopt.tables.origin import says_nothing
+    from ldpopt.tables.files import kind_of
+    from ldpopt.tables.origin import lacks_origin
 
     require_writable(output, picture=plot)
     require_folder(reports, dask)
@@ -65,35 +65,24 @@ def estimate(
     counts = _count(questions, reports, weights, jobs, dask)
     found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
     p_values = {name: None if c.is_weighted else goodness_of_fit(survey.sources[name], c) for name, c in counts.items()}
-    is_origin_known = not says_nothing(reports)
+    is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
     if source is None:
-        entries = [
-            {"question": n} | e | {"n_reports": one.n_reports}
-            for n, one in found.items()
-            for e in _entries(one, "answer")
-        ]
-        data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": entries}
-        rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in entries]
-        headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
-        title = f"{survey.title or file}: {100 * confidence:g} % intervals"
-        facts = Facts(title, [Table(headings, rows, words=["answer"], digits=5)])
+        data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": _survey_entries(found)}
+        facts = _survey_facts(f"{survey.title or file}: {100 * confidence:g} % intervals", data["estimates"])
     else:
         (one,), (p_value,) = found.values(), p_values.values()
-        entries = _entries(one, "number" if one.method == "design" else "answer")
-        if one.method == "inversion" and len(entries) > 1:
-            entries = [e | {"norm_sub": v} for e, v in zip(entries, one.norm_sub().values.tolist(), strict=True)]
         data = {"method": one.method, "n_reports": one.n_reports} | data
-        data |= {"p_value": p_value, "origin_known": is_origin_known, "estimates": entries}
+        data |= {"p_value": p_value, "origin_known": is_origin_known, "estimates": _entries(one)}
         facts = one.facts()
         facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
     show(facts, data, json)
     if output is not None:
-        _save_table(output, entries)
+        _save_table(output, data["estimates"])
     if plot is not None:
         from ldpopt import plotting as pictures
 
-        size = (max(5.0, min(13.0, 2.0 + 0.55 * len(entries))), 4.0)
+        size = (max(5.0, min(13.0, 2.0 + 0.55 * len(data["estimates"]))), 4.0)
         save_picture(plot, pictures.estimate(next(iter(found.values())), new_axes(size)))
     _check_fit(p_values, reports, is_origin_known)
 
@@ -124,11 +113,32 @@ def _estimate(questions: Questions, name: str, counts: Any, method: Any, confide
     return estimate_frequencies(questions.source, counts, **how)
 
 
-def _entries(found: Any, kind: str) -> list[dict[str, Any]]:
-    """Estimates one by one, with their intervals."""
-    columns = (found.labels or (), found.values.tolist(), found.std_error.tolist(), *found.interval.T.tolist())
-    keys = (kind, "estimate", "std_error", "low", "high")
-    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+def _entries(found: Any) -> list[dict[str, Any]]:
+    """Estimates one by one: with intervals, and of frequencies the nearest distribution."""
+    columns = {"number" if found.method == "design" else "answer": found.labels or ()}
+    columns |= {"estimate": found.values.tolist(), "std_error": found.std_error.tolist()}
+    columns |= {"low": found.interval[:, 0].tolist(), "high": found.interval[:, 1].tolist()}
+    if found.method == "inversion" and len(found.values) > 1:
+        columns["norm_sub"] = found.norm_sub().values.tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Estimates of all questions, one by one."""
+    entries = []
+    for name, one in found.items():
+        for entry in _entries(one):
+            answer, *numbers = list(entry.values())[:5]
+            keys = ("estimate", "std_error", "low", "high")
+            entry = {"question": name, "answer": answer} | dict(zip(keys, numbers, strict=True))
+            entries.append(entry | {"n_reports": one.n_reports})
+    return entries
+
+
+def _survey_facts(title: str, entries: list[dict[str, Any]]) -> Facts:
+    rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in entries]
+    headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
+    return Facts(title, [Table(headings, rows, words=["answer"], digits=5)])
 
 
 def _save_table(path: str, entries: list[dict[str, Any]]) -> None:

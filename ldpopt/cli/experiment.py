@@ -80,13 +80,7 @@ def experiment(
 
 
 def _bounds(text: str) -> tuple[float, float]:
-    """Ends of a range.
-
-    Raises
-    ------
-    StatementError
-        If it has another form.
-    """
+    """Ends of a range."""
     try:
         low, high = map(float, text.split(":"))
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,13 +151,7 @@ CONNECT_SECONDS = 10
 
 @contextmanager
 def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
-    """The client of a cluster, or None for processes of this machine.
-
-    Raises
-    ------
-    LdpoptError
-        If Dask is not installed, or nothing answers.
-    """
+    """The client of a cluster, or None for processes of this machine."""
     if dask is None:
         yield None
         return
@@ -211,13 +205,7 @@ class Models:
 
 
 def unique_names(paths: list[str]) -> list[str]:
-    """Names of model files in a table: without folder and ending.
-
-    Raises
-    ------
-    StatementError
-        If two are the same.
-    """
+    """Names of model files in a table: without folder and ending."""
     names = [Path(path).stem for path in paths]
     require_distinct(names, "two models are called {}", do="rename one of the files")
     return names
@@ -231,13 +219,7 @@ def require_distinct(names: list[str], message: str, do: str) -> None:
 
 
 def _common_value(key: str, values: list[Any]) -> Any:
-    """Return the value that all models have.
-
-    Raises
-    ------
-    StatementError
-        If two have different ones.
-    """
+    """Return the value that all models have."""
     if any(value != values[0] for value in values):
         option = "--" + key.replace("_", "-")
         different = ", ".join(map(repr, values))
@@ -247,11 +229,6 @@ def _common_value(key: str, values: list[Any]) -> Any:
 
 def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
     """Numbers of ``start:stop:count`` (both ends included), or of a list with commas.
-
-    Raises
-    ------
-    StatementError
-        If it is neither.
 
     Examples
     --------
@@ -273,35 +250,25 @@ def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
 
 
 def parse_deltas(text: str | None) -> list[float] | None:
-    """Deltas of a grid; None without one.
-
-    Raises
-    ------
-    StatementError
-        If one is not a number.
-    """
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in parse_grid(text, "--delta")]
-    except ValueError:
-        do = "write start:stop:count, or a list such as 0,0.05,0.1"
-        raise StatementError(f"{text!r} contains an entry that is not a number", where="--delta", do=do) from None
+    """Deltas of a grid; None without one."""
+    return None if text is None else _parse_numbers(text, "--delta", "a number", "0,0.05,0.1")
 
 
 def parse_people(text: str) -> list[int]:
-    """Numbers of people.
-
-    Raises
-    ------
-    StatementError
-        If one is not a whole number from 1 on.
-    """
-    try:
-        numbers = [float(part) for part in parse_grid(text, "--people")]
-    except ValueError:
-        numbers = [math.nan]
-    if not all(number.is_integer() and number >= 1 for number in numbers):
-        do = "write a list such as 1000,10000, or start:stop:count"
-        raise StatementError(f"{text!r} contains an entry that is not a number of people", where="--people", do=do)
+    """Numbers of people."""
+    numbers = _parse_numbers(text, "--people", "a number of people", "1000,10000", lambda n: n >= 1 and n.is_integer())
     return [int(number) for number in numbers]
+
+
+def _parse_numbers(
+    text: str, option: str, kind: str, example: str, is_allowed: Callable[[float], bool] = lambda n: True
+) -> list[float]:
+    """Numbers of a grid, all of which are allowed."""
+    try:
+        numbers = [float(part) for part in parse_grid(text, option)]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(map(is_allowed, numbers)):
+        do = f"write start:stop:count, or a list such as {example}"
+        raise StatementError(f"{text!r} contains an entry that is not {kind}", where=option, do=do)
+    return numbers

@@ -78,15 +78,7 @@ def audit_data(audit: Any) -> dict[str, Any]:
 
 
 def require_writable(*paths: str | None, picture: str | None = None) -> None:
-    """Refuse output files that cannot be written, before the work begins.
-
-    Raises
-    ------
-    ModelFileError
-        If a folder is missing, a path is a folder or ``-``, or the format of a picture is unknown.
-    LdpoptError
-        If a picture is to be drawn and matplotlib is not installed.
-    """
+    """Refuse output files that cannot be written, before the work begins."""
     for path in (*paths, picture):
         if path is None:
             continue
@@ -105,13 +97,7 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
 
 
 def write_new(file: str, text: str) -> Path:
-    """Write a TOML file that does not exist yet; the suffix may be left out. Return its path.
-
-    Raises
-    ------
-    ModelFileError
-        If there is such a file, or it cannot be written.
-    """
+    """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
     path = Path(file)
     path = path if path.suffix else path.with_suffix(".toml")
     if path.exists():

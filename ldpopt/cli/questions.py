@@ -41,11 +41,6 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     """Read a survey, whose file names the columns, or a mechanism or design of these columns.
 
     ``policy`` has the options on missing answers; None where they are not given.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is none of these.
     """
     from ldpopt.mechanism.questions import Question
     from ldpopt.surveys.files import read_source
@@ -80,15 +75,7 @@ def read_survey_file(path: str) -> Survey:
 
 
 def read_mechanism(path: str) -> Mechanism:
-    """Read the channel of a mechanism or of a design.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is neither.
-    NotRepresentableError
-        If the design's reports are too many to list.
-    """
+    """Read the channel of a mechanism or of a design."""
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import load_design
     from ldpopt.mechanism.mechanism import Mechanism

@@ -152,13 +152,7 @@ def _with_prior(setting: Setting, prior: str | None) -> Setting:
 
 
 def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, float]:
-    """Weights by label, such as no=3,yes=1; labels are matched by their texts.
-
-    Raises
-    ------
-    StatementError
-        If it has another form.
-    """
+    """Weights by label, such as no=3,yes=1; labels are matched by their texts."""
     labels = {text_of(name): name for name in inputs}
     weights: dict[Hashable, float] = {}
     do = "write a weight for each label, such as no=3,yes=1"

@@ -27,7 +27,7 @@ from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
-from ldpopt.tables.partitions import is_partitioned
+from ldpopt.tables.frames import is_partitioned
 
 FORMAT = "ldpopt counts 1"
 

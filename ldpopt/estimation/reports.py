@@ -16,9 +16,8 @@ from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
-from ldpopt.tables.files import place_of, reading
-from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of
-from ldpopt.tables.partitions import gathered, is_partitioned
+from ldpopt.tables.files import position_of, reading
+from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,8 +80,8 @@ def count_file(
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        places = [place_of(table, name) for name in columns]
-        beside = [] if weights is None else [place_of(table, weights)]
+        places = [position_of(table, name) for name in columns]
+        beside = [] if weights is None else [position_of(table, weights)]
         found = {
             name: _Column(source, missing, f"{path}, column {name}", table.is_text(place))
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
-from ldpopt.foundation.labels import check_labels, nearest
+from ldpopt.foundation.labels import check_labels, is_among, nearest
 from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
@@ -50,13 +50,7 @@ class Labelled:
         return any(axis is not None for axis in self.axes)
 
     def to(self, *alphabets: Sequence[Hashable] | None) -> Float:
-        """Put the labelled axes into the order of their alphabets; an axis or alphabet of None stays as it is.
-
-        Raises
-        ------
-        StatementError
-            If a label is not in the alphabet, or a letter of the alphabet has no label.
-        """
+        """Values with labelled axes in the order of matching alphabets; None leaves an axis unchanged."""
         values = self.values
         for axis, (labels, alphabet) in enumerate(zip(self.axes, alphabets, strict=False)):
             if labels is not None and alphabet is not None:
@@ -65,21 +59,10 @@ class Labelled:
 
 
 def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")) -> Labelled:
-    """Read a vector or matrix and its labels.
+    """Read a vector or matrix of real numbers and the labels of its axes, of the given kinds.
 
-    Parameters
-    ----------
-    given : array_like, or pandas Series or DataFrame, or mapping label -> number, or mapping of mappings
-        A Series of Series and a list of mappings are read too.
-    what : str
-        Its name in messages.
-    kinds : tuple of str
-        Kind of the labels of each axis; default: ``("input", "output")``.
-
-    Raises
-    ------
-    StatementError
-        If it is not a rectangular array of real numbers, a label occurs twice or rows have different labels.
+    It may be an array, a Series or DataFrame, a mapping label -> number, a mapping or Series of such, or a list of
+    mappings. ``what`` is its name in messages.
     """
     plain, (rows, columns) = take_labels(given, what, kinds)
     values = real_array(plain, what)
@@ -189,9 +172,9 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
     if any(isinstance(value, str) for value in values):
         return None  # texts are not counts
-    names_labels = any(_is_among(label, known) for label in index)
+    names_labels = any(is_among(label, known) for label in index)
     is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
-    if all(_is_among(value, known) for value in values):
+    if all(is_among(value, known) for value in values):
         if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
             raise StatementError(
                 f"the Series could hold {kind}s, or counts of the {kind}s in its index",
@@ -237,10 +220,3 @@ def _by_label(labels: Sequence[Any], counts: Sequence[Any], kind: str) -> Mappin
     raise StatementError(
         f"a {kind} label occurs twice, or is not a label", where="the counts", do="give each label once"
     )
-
-
-def _is_among(value: Any, known: set[Hashable]) -> bool:
-    try:
-        return value in known
-    except (TypeError, ValueError):  # not every value can be hashed
-        return False

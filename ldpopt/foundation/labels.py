@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -26,13 +26,7 @@ MIN_SIMILARITY = 0.65
 def check_labels(
     given: Sequence[Hashable] | None, size: int | None, kind: str, error: Refusal = MechanismError, where: str = ""
 ) -> tuple[Hashable, ...]:
-    """Labels of an alphabet, distinct and ``size`` of them; default: 0, 1, 2, ...
-
-    Raises
-    ------
-    MechanismError
-        If there are too many or too few, or a duplicate; or the other ``error``.
-    """
+    """Labels of an alphabet, distinct and ``size`` of them (None: any number); default: 0, 1, 2, ..."""
     if given is None:
         return tuple(range(size or 0))
     _require_labels(given, kind, error, where)
@@ -94,7 +88,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     try:
         return np.fromiter((position[value] for value in values), np.int64, len(values))
     except (KeyError, TypeError, ValueError):
-        index = next((index for index, value in enumerate(values) if not _is_known(value, position)), None)
+        index = next((index for index, value in enumerate(values) if not is_among(value, position)), None)
         if index is None:
             raise
     # Raised outside the block, since the error of the look-up contains the answer.
@@ -130,10 +124,11 @@ def text_of(label: Any) -> str:
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
+def is_among(value: Any, known: Container[Hashable]) -> bool:
+    """Whether a value is one of the known ones; a value that cannot be hashed is not."""
     try:
-        return value in position
-    except (TypeError, ValueError):  # not every value can be hashed
+        return value in known
+    except (TypeError, ValueError):
         return False
 
 

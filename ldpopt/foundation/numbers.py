@@ -190,13 +190,7 @@ SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never bu
 
 
 def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
-    """Refuse an object that would not fit into this machine's memory, before it is built.
-
-    Raises
-    ------
-    StatementError
-        The message has the required and the available size.
-    """
+    """Refuse an object that would not fit into this machine's memory, before it is built."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform

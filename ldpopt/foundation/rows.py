@@ -71,11 +71,12 @@ class RowBlock:
         parts = (self.row, self.x, self.y, self.coefficient)
         if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(self.upper):
             return "its arrays differ in length"
-        for name, array, size in (("row", self.row, len(self)), ("x", self.x, n), ("y", self.y, m)):
+        for kind, array, size in (("row", self.row, len(self)), ("input", self.x, n), ("output", self.y, m)):
             if np.asarray(array).dtype.kind not in "iu":
-                return f"{name} is not an array of integers"
-            if len(array) and not 0 <= np.min(array) <= np.max(array) < size:
-                return f"{name} goes from {np.min(array)} to {np.max(array)}, and the channel is {n} x {m}"
+                return f"its {kind}s are not integers"
+            ends = (np.min(array), np.max(array)) if len(array) else (0, -1)
+            if ends[0] < 0 or ends[1] >= size:
+                return f"it refers to {kind} {ends[0] if ends[0] < 0 else ends[1]}, and there are {size} {kind}s"
         if (np.diff(self.row) < 0).any():
             return "its row numbers decrease"
         if not np.isfinite(self.coefficient).all() or np.isnan(self.lower).any() or np.isnan(self.upper).any():

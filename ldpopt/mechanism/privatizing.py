@@ -16,12 +16,10 @@ from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
-from ldpopt.tables.files import Rows, place_of, reading, writing
-from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
+from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
+from ldpopt.tables.frames import as_frame, codes_of, column_of, is_partitioned, mapped, with_labels
 from ldpopt.tables.ids import Ids, ids_of
-from ldpopt.tables.kinds import kind_of, require_other_file
 from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
-from ldpopt.tables.partitions import is_partitioned, mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,7 +159,7 @@ def privatize_file(
     with reading(name) as table:
         if not again:
             require_raw(before, questions, table.columns, name)
-        places, others = [[place_of(table, column) for column in columns] for columns in (questions, copied)]
+        places, others = [[position_of(table, column) for column in columns] for columns in (questions, copied)]
         streams = _streams(rng, questions, one_question)
         columns = [
             _Column.of(table, place, question, stream)

@@ -100,9 +100,9 @@ def load(name: str) -> Dataset:
     >>> load("fair:affairs").counts
     array([4313, 2053])
     """
-    if not isinstance(name, str) or name not in DATASETS:
-        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, DATASETS))
-    return DATASETS[name].read(name)
+    if not isinstance(name, str) or name not in QUESTIONS:
+        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, QUESTIONS))
+    return _read(name)
 
 
 def available() -> tuple[str, ...]:
@@ -113,39 +113,26 @@ def available() -> tuple[str, ...]:
     >>> "anes96:PID" in available()
     True
     """
-    return tuple(DATASETS) if importlib.util.find_spec("statsmodels") else ()
+    return tuple(QUESTIONS) if importlib.util.find_spec("statsmodels") else ()
 
 
-@dataclass(frozen=True)
-class _Question:
-    """Where the answers to a question are, and the labels of their codes."""
-
-    text: str
-    source: str
-    labels: Mapping[int, Hashable] | None
-    """Labels by code, in their order; None: the numbers that occur are the labels."""
-
-    codes: Callable[[], NDArray[Any]]
-    """Codes of the answers, from the installed package."""
-
-    license: str = "public domain"
-
-    def read(self, name: str) -> Dataset:
-        """Read the answers; every code must have a label."""
-        codes, labels = self.codes().astype(np.int64), self.labels
-        found, index = np.unique(codes, return_inverse=True)
-        if labels is None:
-            labels = {int(code): int(code) for code in found}
-        position = {code: k for k, code in enumerate(labels)}
-        unknown = [code for code in found.tolist() if code not in position]
-        if unknown:
-            raise LdpoptError(
-                f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know",
-                do="install statsmodels >= 0.14 as ldpopt was tested with",
-            )
-        positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
-        answers = frozen(positions[index.ravel()])
-        return Dataset(name, self.text, tuple(labels.values()), answers, self.source, self.license)
+def _read(name: str) -> Dataset:
+    """Read the answers to a question; every code must have a label."""
+    file, column = name.split(":")
+    question, labels = QUESTIONS[name]
+    codes = CODES[name]() if name in CODES else _column(file, column)
+    found, index = np.unique(codes.astype(np.int64), return_inverse=True)
+    labels = {int(code): int(code) for code in found} if labels is None else labels
+    position = {code: k for k, code in enumerate(labels)}
+    unknown = [code for code in found.tolist() if code not in position]
+    if unknown:
+        raise LdpoptError(
+            f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know",
+            do="install statsmodels >= 0.14 as ldpopt was tested with",
+        )
+    positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
+    source, license = SOURCES[file]
+    return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)
 
 
 def _health() -> NDArray[np.int64]:
@@ -159,61 +146,49 @@ def _ordered(*labels: Hashable, start: int = 1) -> Mapping[int, Hashable]:
     return dict(enumerate(labels, start))
 
 
-ANES = "American National Election Studies 1996; statsmodels.datasets.anes96"
-RAND = "RAND Health Insurance Experiment; Cameron and Trivedi (2005), Microeconometrics; statsmodels.datasets.randhie"
-MODES = "Greene and Hensher (1997), multinomial logit and discrete choice models; statsmodels.datasets.modechoice"
-FAIR = (
-    "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
-    "statsmodels.datasets.fair (6366 women, Redbook 1974)"
-)
-FAIR_LICENSE = "included in statsmodels with the author's permission"
+SOURCES = {
+    "anes96": ("American National Election Studies 1996; statsmodels.datasets.anes96", "public domain"),
+    "fair": (
+        "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
+        "statsmodels.datasets.fair (6366 women, Redbook 1974)",
+        "included in statsmodels with the author's permission",
+    ),
+    "randhie": (
+        "RAND Health Insurance Experiment; Cameron and Trivedi (2005), Microeconometrics; statsmodels.datasets.randhie",
+        "public domain",
+    ),
+    "modechoice": (
+        "Greene and Hensher (1997), multinomial logit and discrete choice models; statsmodels.datasets.modechoice",
+        "public domain",
+    ),
+}
+"""Source and license of each file of statsmodels."""
+
 SCHOOLS = ("1-8 grades", "some high school", "high school", "some college", "college", "master", "PhD")
 RATINGS = ("very poor", "poor", "fair", "good", "very good")
 
-DATASETS: Mapping[str, _Question] = {
-    "anes96:PID": _Question(
-        "Party identification",
-        ANES,
-        _ordered("SD", "WD", "ID", "II", "IR", "WR", "SR", start=0),
-        lambda: _column("anes96", "PID"),
-    ),
-    "anes96:selfLR": _Question(
-        "Own political leaning",
-        ANES,
-        _ordered("EL", "L", "SL", "M", "SC", "C", "EC"),
-        lambda: _column("anes96", "selfLR"),
-    ),
-    "anes96:educ": _Question("Education", ANES, _ordered(*SCHOOLS), lambda: _column("anes96", "educ")),
-    "anes96:income": _Question(
-        "Household income bracket", ANES, _ordered(*range(1, 25)), lambda: _column("anes96", "income")
-    ),
-    "anes96:vote": _Question("Expected vote", ANES, {0: "Clinton", 1: "Dole"}, lambda: _column("anes96", "vote")),
-    "anes96:age": _Question("Age in years", ANES, None, lambda: _column("anes96", "age")),
-    "fair:affairs": _Question(
-        "Any extramarital affair", FAIR, {0: "no", 1: "yes"}, lambda: _column("fair", "affairs") > 0, FAIR_LICENSE
-    ),
-    "fair:rate_marriage": _Question(
-        "Rating of the marriage", FAIR, _ordered(*RATINGS), lambda: _column("fair", "rate_marriage"), FAIR_LICENSE
-    ),
-    "fair:religious": _Question(
-        "How religious",
-        FAIR,
-        _ordered("not", "mildly", "fairly", "strongly"),
-        lambda: _column("fair", "religious"),
-        FAIR_LICENSE,
-    ),
-    "randhie:health": _Question(
-        "Self-rated health", RAND, _ordered("poor", "fair", "good", "excellent", start=0), _health
-    ),
-    "randhie:mdvis": _Question("Visits to a doctor in a year", RAND, None, lambda: _column("randhie", "mdvis")),
-    "modechoice:mode": _Question(
-        "Mode of travel",
-        MODES,
-        _ordered("air", "train", "bus", "car"),
-        lambda: _column("modechoice", "mode")[_column("modechoice", "choice") == 1],
-    ),
+QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
+    "anes96:PID": ("Party identification", _ordered("SD", "WD", "ID", "II", "IR", "WR", "SR", start=0)),
+    "anes96:selfLR": ("Own political leaning", _ordered("EL", "L", "SL", "M", "SC", "C", "EC")),
+    "anes96:educ": ("Education", _ordered(*SCHOOLS)),
+    "anes96:income": ("Household income bracket", _ordered(*range(1, 25))),
+    "anes96:vote": ("Expected vote", {0: "Clinton", 1: "Dole"}),
+    "anes96:age": ("Age in years", None),
+    "fair:affairs": ("Any extramarital affair", {0: "no", 1: "yes"}),
+    "fair:rate_marriage": ("Rating of the marriage", _ordered(*RATINGS)),
+    "fair:religious": ("How religious", _ordered("not", "mildly", "fairly", "strongly")),
+    "randhie:health": ("Self-rated health", _ordered("poor", "fair", "good", "excellent", start=0)),
+    "randhie:mdvis": ("Visits to a doctor in a year", None),
+    "modechoice:mode": ("Mode of travel", _ordered("air", "train", "bus", "car")),
 }
-"""The data sets by name."""
+"""Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels."""
+
+CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
+    "fair:affairs": lambda: _column("fair", "affairs") > 0,
+    "randhie:health": _health,
+    "modechoice:mode": lambda: _column("modechoice", "mode")[_column("modechoice", "choice") == 1],
+}
+"""Codes of the data sets that are not a column of their file."""
 
 
 @lru_cache(maxsize=8)

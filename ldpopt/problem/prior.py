@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import Labelled, Labels, positions_of, read_labelled, take_labels
+from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take_labels
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 PRIOR_TOLERANCE = 1e-9
@@ -24,28 +24,10 @@ PRIOR_TOLERANCE = 1e-9
 def read_prior(
     prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
 ) -> tuple[Float, Labels | None]:
-    """Read a prior, in the order of the inputs if they are given.
+    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
 
-    Parameters
-    ----------
-    prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities that sum to 1 within 1e-9, used as they are; or weights by label, which are normalized.
-    inputs : sequence of hashable, optional
-        The alphabet to which labels are aligned.
-    what : str
-        Its name in messages; default: ``"prior"``.
-
-    Returns
-    -------
-    weights : ndarray, shape (n,)
-        Non-negative, read-only.
-    labels : tuple of hashable, or None
-        Labels of the weights, in their order; None if the prior has none.
-
-    Raises
-    ------
-    StatementError
-        If an entry is not a finite number ``>= 0``, the numbers do not sum to 1, or the labels are not the inputs.
+    Numbers are probabilities that sum to 1 within 1e-9; a mapping or Series has weights by label. ``what`` is the name
+    of the prior in messages.
 
     Examples
     --------
@@ -54,15 +36,24 @@ def read_prior(
     ([0.2, 0.8], ('no', 'yes'))
     """
     part = read_labelled(prior, what, ("input",))
-    _require_vector(part)
+    n = len(part.values) if part.values.ndim == 1 else 0
+    if not n:
+        shape = part.values.shape
+        raise StatementError(
+            f"the {what} has shape {shape}; it needs (n,) with n >= 1", do="give one number for each input"
+        )
     if part.has_labels:
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
         _require_weights(weights, labels or (), what)
         return frozen(normalized(weights)), labels
-    _require_length(len(part.values), inputs, what)
-    _require_weights(part.values, range(len(part.values)) if inputs is None else inputs, what)
-    _require_sum(summed(part.values), what)
+    if inputs is not None and n != len(inputs):
+        raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs")
+    _require_weights(part.values, range(n) if inputs is None else inputs, what)
+    total = summed(part.values)
+    if not abs(total - 1) <= PRIOR_TOLERANCE:
+        do = "divide it by its sum, or pass weights by label: {label: weight}"
+        raise StatementError(f"the {what} sums to {total:.12g}, not 1", do=do)
     return frozen(part.values), None
 
 
@@ -96,19 +87,7 @@ def _read_row(row: Any, inputs: Sequence[Hashable] | None, k: int) -> Float:
 
 
 def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
-    """Read a prior as Fractions: rationals as they are, floats exactly as they are stored.
-
-    Parameters
-    ----------
-    prior : sequence of int, Fraction or float, or mapping or Series label -> weight
-        As `read_prior`; the weights of a mapping are divided by their exact sum.
-    inputs : sequence of hashable, optional
-        The alphabet to which labels are aligned.
-
-    Raises
-    ------
-    StatementError
-        As `read_prior`.
+    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum.
 
     Examples
     --------
@@ -126,31 +105,10 @@ def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fr
     return [Fraction(weight) / total for weight in plain]
 
 
-def _require_vector(part: Labelled) -> None:
-    if part.values.ndim != 1 or not part.values.size:
-        raise StatementError(
-            f"the {part.what} has shape {part.values.shape}; it needs (n,) with n >= 1",
-            do="give one number for each input",
-        )
-
-
-def _require_length(size: int, inputs: Sequence[Hashable] | None, what: str) -> None:
-    if inputs is not None and size != len(inputs):
-        raise StatementError(f"the {what} has {size} entries for {len(inputs)} inputs")
-
-
 def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         x = int(bad[0])
         raise StatementError(
             f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="give finite numbers >= 0"
-        )
-
-
-def _require_sum(total: float, what: str) -> None:
-    if not abs(total - 1) <= PRIOR_TOLERANCE:
-        raise StatementError(
-            f"the {what} sums to {total:.12g}, not 1",
-            do="divide it by its sum, or pass weights by label: {label: weight}",
         )

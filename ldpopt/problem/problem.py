@@ -218,9 +218,8 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
 def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
     """The block in the order of the alphabets; refuse other labels or positions."""
     moved = block.to(inputs, outputs)
-    if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
-        raise StatementError(
-            f"constraint {block.name!r} refers to input {block.x.max()} and output {block.y.max()}; "
-            f"there are {len(inputs)} inputs and {len(outputs)} outputs"
-        )
+    wrong = moved.fault(len(inputs), len(outputs))
+    if wrong:
+        do = "use the same number of inputs and outputs in all parts of the problem"
+        raise StatementError(f"constraint {block.name!r} does not fit: {wrong}", do=do)
     return moved

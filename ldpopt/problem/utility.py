@@ -222,27 +222,10 @@ NAMED = ("identity", "absolute_error", "squared_error")
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Build the utility of that name for two alphabets.
+    """Utility of a name in `NAMED` for two alphabets, shape (n, m).
 
     Labels that are numbers, also numbers in text such as ``"10"``, have their own value; the labels of any other
     alphabet have the values 0, 1, 2, ...
-
-    Parameters
-    ----------
-    name : str
-        One of `NAMED`.
-    inputs, outputs : sequence of hashable
-        The labels.
-
-    Returns
-    -------
-    Utility
-        Shape ``(len(inputs), len(outputs))``.
-
-    Raises
-    ------
-    StatementError
-        If the name is unknown, or the labels of an error utility cannot be compared.
 
     Examples
     --------
@@ -269,13 +252,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Turn a name, a `Utility` or a gain array into a `Utility` of the alphabets' shape.
-
-    Raises
-    ------
-    StatementError
-        If the shape or the labels do not fit the alphabets.
-    """
+    """Utility of a name, a `Utility` or a gain array, in the order of two alphabets; refuse other shapes and labels."""
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
@@ -313,13 +290,7 @@ def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Label
 
 
 def read_numbers(given: Any, kind: str) -> Labelled:
-    """Read the values of labels: a list by position, a mapping or Series by label.
-
-    Raises
-    ------
-    StatementError
-        If they are not a non-empty list of finite numbers.
-    """
+    """Read the values of labels, finite numbers: a list by position, a mapping or Series by label."""
     found = read_labelled(given, f"list of {kind} values", (kind,))
     if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
         raise StatementError(f"the {kind} values are not a non-empty list of finite numbers")
@@ -327,12 +298,11 @@ def read_numbers(given: Any, kind: str) -> Labelled:
 
 
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
+    """Numbers of the labels of two alphabets, or else the positions of both among the inputs."""
     numbers, targets = label_numbers(inputs), label_numbers(outputs)
     if numbers is not None and targets is not None:
         return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
     _require_one_kind([*inputs, *outputs], name)
-    if tuple(inputs) == tuple(outputs):
-        return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])

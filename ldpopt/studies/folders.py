@@ -25,8 +25,7 @@ from ldpopt.processes.pool import run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
-
-ENDINGS = (".parquet", ".pq")
+from ldpopt.tables.parquet import ENDINGS
 
 PARTS = ".parts"
 """Folder in the target for files that are being written."""

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
 from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import quoted, real_number, require_memory
-from ldpopt.tables.files import place_of, reading
+from ldpopt.tables.files import position_of, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class Resampled:
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
         with reading(path) as table:
-            places = [place_of(table, column) for column in columns]
+            places = [position_of(table, column) for column in columns]
             chunks, row = [np.empty((0, len(places)), np.float32)], table.first_row
             for batch in table.batches([], places):
                 chunks.append(self._scaled(batch, [f"{path}, column {column}" for column in columns], row))

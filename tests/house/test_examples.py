@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from builders import THOROUGH, seconds
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 QUICK = ("01_survey", "05_places")
 """Examples of the usual set; the thorough set runs all. `tests/paper/test_reproduction.py` runs those of the papers."""
 
@@ -53,3 +55,17 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     assert pictures, "no picture was written"
     assert all(picture.stat().st_size > 5000 for picture in pictures)
     assert [entry.name for entry in tmp_path.iterdir()] == ["pictures"], "something was written elsewhere"
+
+
+@pytest.mark.parametrize("page", ["index", "getting_started", "architecture"])
+def test_python_on_the_first_pages_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert blocks
+    names: dict[str, object] = {}
+    exec("from ldpopt import Problem, PureLDP, certify, solve", names)
+    for block in blocks:
+        exec(block, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -37,7 +38,8 @@ class Section(BaseModel):
     def _refuse_unknown_keys(cls, table: Any) -> Any:
         for key in table if isinstance(table, dict) else ():
             if key not in cls.model_fields:
-                raise _wrong(*unknown_key(key, cls.model_fields, is_top=cls is ModelFile), key=key)
+                what, do = unknown_key(key, cls.model_fields, is_top=cls is ModelFile)
+                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
         return table
 
     def require_one_of(self, name: str, *forms: str) -> None:
@@ -250,7 +252,8 @@ class ModelFile(Section):
             return [table]
         for key in table:
             if key != "part":
-                raise _wrong(*unknown_key(key, ["part"]), key=key)
+                what, do = unknown_key(key, ["part"])
+                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
         if not isinstance(table["part"], list) or not table["part"]:
             raise _wrong(f"workload.part = {_short(table['part'])}: should be a list of tables", "", key="part")
         return table["part"]
@@ -337,6 +340,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add it")
     same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
     wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
+    wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)
     what = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
     raise page.error((*key, *place), what, "see `Model files` in the documentation")
 

@@ -394,3 +394,44 @@ def test_a_certificate_that_could_not_be_read_is_not_written(tmp_path, monkeypat
     with pytest.raises(CertificateError, match="as a file"):
         proof.save(tmp_path / "larger.json")
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
+
+
+@pytest.fixture
+def pairwise_proof(tmp_path):
+    path = tmp_path / "proof.json"
+    problem = Problem([0.5, 0.5], "identity", PureLDP("log(3)"), inputs=["a", "b"])
+    certify(solve(problem, form="pairwise")).save(path)
+    return path, json.loads(path.read_text())
+
+
+def test_multipliers_are_positive_and_masses_sum_to_one(pairwise_proof):
+    path, data = pairwise_proof
+    assert Certificate.load(path).recheck() == ()
+    rows = data["multipliers"]["privacy"]
+    assert rows
+    for number in ("0x0.0p+0", "-0x1p-1074", "-0x1p-1"):
+        data["multipliers"]["privacy"] = [*rows, [0, 1, [0], number]]
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError):
+            Certificate.load(path)
+    data["multipliers"]["privacy"] = [[0, 1, [0], "0x1p-1074"], *rows]
+    path.write_text(json.dumps(data))
+    assert Certificate.load(path)
+    first = data["mechanism"]["masses"][0]
+    for wrong in ([first[0] + 1, first[1]], [first[0] - 1, first[1]], [2**53 + 1, -1], [2**54, 0]):
+        data["mechanism"]["masses"][0] = wrong
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError, match=r"masses"):
+            Certificate.load(path)
+
+
+def test_labels_in_files_are_text_or_numbers(pairwise_proof):
+    path, data = pairwise_proof
+    data["statement"]["inputs"] = data["statement"]["outputs"] = ["a", 1]
+    path.write_text(json.dumps(data))
+    assert Certificate.load(path).problem.inputs == ("a", 1)
+    for wrong in (None, [None], {}):
+        data["statement"]["inputs"] = ["a", wrong]
+        path.write_text(json.dumps(data))
+        with pytest.raises(ModelFileError):
+            Certificate.load(path)

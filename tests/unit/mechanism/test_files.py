@@ -73,7 +73,7 @@ def test_a_csv_file_without_origin_is_read_and_a_new_one_replaces_it(tmp_path: P
     Survey({"a": OTHER}).privatize_file(tmp_path / "in.csv", target)
     assert Counts.of(OTHER, target, column="a").n_reports == 100
     beside.write_text("{}")
-    with pytest.raises(ModelFileError, match="of another format"):
+    with pytest.raises(ModelFileError, match="has another format"):
         Counts.of(OTHER, target, column="a")
     beside.unlink()
     assert Counts.of(COIN, target, column="a").n_reports == 100

@@ -205,10 +205,10 @@ def fails():
 
 WRONG = [
     ("rows", None, "Wrong.rows() returned None, not a RowBlock"),
-    ("rows", replace(GOOD, x=GOOD.x + 7), "x goes from 7 to 9, and the channel is 3 x 3"),
-    ("rows", replace(GOOD, x=GOOD.x + 1), "x goes from 1 to 3, and the channel is 3 x 3"),
-    ("rows", replace(GOOD, y=GOOD.y - 1), "y goes from -1 to 1"),
-    ("rows", replace(GOOD, x=GOOD.x * 0.5), "x is not an array of integers"),
+    ("rows", replace(GOOD, x=GOOD.x + 7), "it refers to input 9, and there are 3 inputs"),
+    ("rows", replace(GOOD, x=GOOD.x + 1), "it refers to input 3, and there are 3 inputs"),
+    ("rows", replace(GOOD, y=GOOD.y - 1), "it refers to output -1, and there are 3 outputs"),
+    ("rows", replace(GOOD, x=GOOD.x * 0.5), "its inputs are not integers"),
     ("rows", replace(GOOD, coefficient=GOOD.coefficient * np.nan), "a coefficient is not finite"),
     ("rows", replace(GOOD, upper=GOOD.upper * np.nan), "a bound is nan"),
     ("rows", replace(GOOD, row=GOOD.row[::-1]), "its row numbers decrease"),

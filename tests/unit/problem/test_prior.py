@@ -10,7 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.problem.prior import exact_prior, prior_and_inputs, read_prior, read_priors
 
 
-def test_numbers_are_used_as_they_are():
+def test_probabilities_are_used_exactly():
     given = [0.1 + 0.2, 0.7]
     weights, labels = read_prior(given, ["no", "yes"])
     assert weights.tolist() == given
@@ -47,7 +47,7 @@ def test_refused(given, inputs, what):
         read_prior(given, inputs)
 
 
-def test_a_prior_states_the_alphabet():
+def test_the_labels_of_a_prior_are_the_inputs():
     assert prior_and_inputs([0.2, 0.8])[1] == range(2)
     assert prior_and_inputs({"a": 1, "b": 1})[1] == ("a", "b")
 

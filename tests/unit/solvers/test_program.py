@@ -159,3 +159,10 @@ def test_what_highs_refuses_is_said():
     program = formulate(problem())
     with pytest.raises(StatementError, match="HiGHS refuses"):
         replace(program, value=np.full(program.nnz, 1e20)).to_highs()
+
+
+@pytest.mark.parametrize("solver", ["highs", "cvxpy:HIGHS", "cbc"])
+def test_solvers_print_nothing_to_stdout(solver):
+    code = "from ldpopt import Problem, PureLDP, solve"
+    code += f"\nsolve(Problem([0.2, 0.8], 'identity', PureLDP(1.0)), solver={solver!r})"
+    assert run_python(code).stdout == ""

@@ -1,4 +1,4 @@
-"""Objectives far from 1 are scaled by a power of two, and results are scaled back."""
+"""Costs near 1: programs are scaled by powers of two, and multipliers are scaled back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ldpopt as lo
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
-from ldpopt.solving.formulation import formulate
+from ldpopt.testing import dense_program
 
-PROGRAM = formulate(lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)")), "pairwise")
+PROGRAM = dense_program(np.ones(4), np.ones((1, 4)), 1, 1)
 
 
 @pytest.mark.parametrize("exponent", [-1000, -11, -10, -9, 0, 9, 10, 11, 1000])

@@ -68,6 +68,9 @@ BAD = [
     ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "has kind and loss at once"),
     ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values has no effect"),
     ('kind = "identity"', 'kind = "absolute_error"\noutputs = [0]', ":12: utility.outputs", "needs values"),
+    ('title = "Survey"', "workload = 3", ":1: workload", "workload = 3: should be a table"),
+    ('title = "Survey"', "constraints = [3]", ":1: constraints[0]", "constraints[0] = 3: should be a table"),
+    ("[expect]", "[workload]\npart = []\n[expect]", ":22: workload.part", "workload.part = []: should be a list"),
     ("time_limit = 60", "time_limit = 0", ":19: solver.time_limit", "greater than 0"),
     ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
     ("[expect]\n", "[expect]\ntolerance = -1\n", ":22: expect.tolerance", "greater than or equal to 0"),
@@ -137,7 +140,7 @@ def test_mistakes_in_distances(write, privacy, one_line, lines, where, words):
     assert words in line
 
 
-def test_files_that_are_none(write, one_line, tmp_path):
+def test_files_that_cannot_be_read(write, one_line, tmp_path):
     assert "No such file" in one_line(tmp_path / "nowhere.toml")
     assert "Is a directory" in one_line(tmp_path)
     binary = tmp_path / "image.png"
@@ -158,7 +161,7 @@ EDITS = st.tuples(st.integers(0, 230), st.integers(0, 8), st.sampled_from(PIECES
 
 
 @given(st.lists(EDITS, min_size=1, max_size=4))
-def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
+def test_a_damaged_file_is_read_or_refused(survey, tmp_path_factory, edits):
     text = survey
     for at, cut, piece in edits:
         text = text[:at] + piece + text[at + cut :]
@@ -174,7 +177,7 @@ def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
         assert "\n" not in refusal.one_line
 
 
-def test_line_of_sees_through_strings_and_arrays():
+def test_lines_of_keys_beside_texts_and_arrays():
     text = 'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = 1\n[[b]]\nq.c = 2\n"c" = 3\n'
     assert line_of(text, ("b", 0, "c")) == 10
     assert line_of(text, ("b", 1, "c")) == 13

@@ -66,7 +66,7 @@ def test_every_kind_is_read_and_written(text: str, write, tmp_path: Path) -> Non
     assert (again.privacy, again.weights, again.objective) == (PureLDP(1.0), None, "average")
 
 
-def test_marginals_state_their_answers(write, tmp_path: Path) -> None:
+def test_marginals_determine_their_answers(write, tmp_path: Path) -> None:
     text = '[privacy]\nkind = "pure"\nepsilon = 1\n[workload]\nkind = "marginals"\n'
     text += 'shape = { sex = ["f", "m"], age = 3 }\nk = 2\n'
     found = read_model(write(text)).design.workload
@@ -110,7 +110,7 @@ def test_the_value_of_a_workload_alone_is_its_variance(write) -> None:
     assert read_model(write(text + "variance = 3")).expect.variance == 3
 
 
-def test_what_needs_a_utility_says_so(write) -> None:
+def test_missing_utilities_and_workloads_are_named(write) -> None:
     with pytest.raises(StatementError, match="no utility") as caught:
         load_model(write(HEAD + '[workload]\nkind = "prefix"\n'))
     assert "model.toml" in caught.value.where
@@ -160,6 +160,6 @@ def test_every_mistake_has_its_line(text: str, line: int, key: str, words: str, 
     assert words in said, said
 
 
-def test_average_is_for_workloads(write) -> None:
+def test_average_needs_a_workload(write) -> None:
     with pytest.raises(ModelFileError, match="for a workload"):
         read_model(write('objective = "average"\n' + HEAD + "[prior]\nuniform = true\n"))

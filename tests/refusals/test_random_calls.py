@@ -1,6 +1,6 @@
 """Statements that hypothesis makes up, most of them wrong somewhere: right answers or clean refusals, nothing else.
 
-LDPOPT_FUZZ=100000 LDPOPT_NEW_CASES=1 pytest tests/fuzz tries that many, with new seeds.
+LDPOPT_FUZZ=100000 LDPOPT_NEW_CASES=1 pytest tests/refusals tries that many, with new seeds.
 """
 
 from __future__ import annotations
