@@ -1,4 +1,4 @@
-"""Settings for all tests: hypothesis repeats the same examples and does not fail when it is slow. A folder of files."""
+"""Settings for all tests: hypothesis repeats the same examples, and does not fail when it is slow; test files."""
 
 from __future__ import annotations
 

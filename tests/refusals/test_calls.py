@@ -227,7 +227,7 @@ def test_no_label_makes_a_message_endless() -> None:
         (lambda: lo.MetricDP(1.0, "absolute").matrix(["a", "b"]), "numbers"),
         (lambda: lo.estimate_frequencies(lo.solve(lo.Problem(HALF, "identity", PURE)), [0, 1]), "solution.mechanism"),
         (lambda: lo.mean.Designed(1.0), "mean.designed("),
-        (lambda: utility.named("absolute_error", ["1", "more"], ["1", "more"]), "'1' is a number, 'more' is none"),
+        (lambda: utility.named("absolute_error", ["1", "more"], ["1", "more"]), "'1' is a number, 'more' is not"),
     ],
 )
 def test_a_mistake_is_answered_by_what_to_do(call: Callable[[], Any], words: str) -> None:
