@@ -2,7 +2,7 @@
 
 python benchmarks/faults.py         # two to three minutes; rewrites benchmarks/faults.md
 
-The kills of writers are counted by ``LDPOPT_KILLS=200 pytest -n 0 -s tests/house/test_kills.py``.
+The kills of writers are counted by ``LDPOPT_KILLS=200 pytest -n 0 -s tests/project/test_kills.py``.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def counted(tree):
 @given(st.integers(3, 40), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]), st.booleans())
 def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon, is_grid):
     rng = np.random.default_rng(seed)
-    places = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
-    distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
+    points = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
+    distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
     first, second = np.nonzero(distance > 0)
     cone = Cone(n, first, second, epsilon * distance[first, second], is_of_metric=True)
     assert cone.is_metric

@@ -213,11 +213,11 @@ def test_a_time_limit_gives_the_best_private_mechanism_with_its_gap(time_limit):
 
 def test_rays_with_a_tiny_entry_at_the_root_do_not_stop_the_master():
     rng = np.random.default_rng(1)
-    places = np.stack(np.divmod(np.arange(144), 12), axis=1) * 3 + rng.normal(0, 0.6, (144, 2))
+    points = np.stack(np.divmod(np.arange(144), 12), axis=1) * 3 + rng.normal(0, 0.6, (144, 2))
     network = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12))
     for u, v in network.edges:
-        network.edges[u, v]["length"] = float(np.linalg.norm(places[u] - places[v]))
-    loss = np.linalg.norm(places[:, None] - places, axis=2)
+        network.edges[u, v]["length"] = float(np.linalg.norm(points[u] - points[v]))
+    loss = np.linalg.norm(points[:, None] - points, axis=2)
     prior = rng.dirichlet(np.ones(144))
     problem = lo.Problem(prior, lo.utility.table(loss, "loss"), lo.MetricDP.of_network(0.6, network))
     answer = lo.solve(problem, gap=1e-3)

@@ -63,3 +63,14 @@ def test_mutation_settings_name_modules_and_tests_that_exist() -> None:
     prefixes = {prefix for module in modules.values() for prefix in module["tests"]}
     assert [prefix for prefix in sorted(prefixes) if not any(ROOT.glob(f"{prefix}*"))] == []
     assert [part for part in settings["equivalent"] if not any(part in path for path in modules)] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/extending.md", "docs/architecture.md", ".ci/run"]
+)
+def test_paths_in_documents_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = set(re.findall(r"\b(?:ldpopt|tests|docs|models|examples|benchmarks|packaging)/[\w./]*\w", text))
+    named = {path for path in paths if not re.search(r"NAME|NN|_build", path)}
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
