@@ -157,8 +157,8 @@ for _command in COMMANDS:
 app.add_typer(survey, name="survey")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         from importlib.metadata import version
 
         print(version("ldpopt"))

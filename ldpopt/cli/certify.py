@@ -91,12 +91,12 @@ def _check_independently(file: str) -> None:
 
     if Path(file).suffix.lower() == ".toml":
         raise typer.BadParameter("--independent is for a certificate: write one with -o first")
-    checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # the one of this ldpopt, no other that is installed
+    checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # not another installed one
     if not checker.is_file():
         refuse("ldpopt_check.py is not installed beside ldpopt")
     with working("the independent checker"):
         done = subprocess.run([sys.executable, "-I", str(checker), file], capture_output=True, text=True)
-    if done.returncode == 2:  # not a file that it knows
+    if done.returncode == 2:  # an unknown kind of file
         raise ModelFileError(f"the independent checker: {done.stdout.strip()}", do="pass a certificate of ldpopt")
     if done.returncode:
         refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")

@@ -50,32 +50,32 @@ def compare(
     from ldpopt.problem.modelfile import read_model
     from ldpopt.studies.literature.methods import compare_methods
 
-    stated = read_model(model)
-    limit = stated.time_limit if time_limit is None else time_limit
+    loaded = read_model(model)
+    limit = loaded.time_limit if time_limit is None else time_limit
     data: dict[str, Any] = {}
     parts: list[Part] = []
     methods = designs = None
-    if stated.problem is not None:
+    if loaded.problem is not None:
         with working("comparing") as describe:
-            methods = compare_methods(stated.problem, time_limit=limit, progress=describe)
+            methods = compare_methods(loaded.problem, time_limit=limit, progress=describe)
             describe("mechanisms of the literature")
-            literature, literature_parts = _literature(stated.problem, methods)
+            literature, literature_parts = _literature(loaded.problem, methods)
         data |= _methods_data(methods) | {"peers": literature}
-        parts += [methods.table(stated.title or model), *literature_parts]
-    if stated.design is not None and (methods is None or methods.finished == methods.planned):
+        parts += [methods.table(loaded.title or model), *literature_parts]
+    if loaded.design is not None and (methods is None or methods.finished == methods.planned):
         with working(f"comparing {Path(model).name}"):
-            designs = compare_model_designs(stated, gap, limit)
+            designs = compare_model_designs(loaded, gap, limit)
         data["design"] = _designs_data(designs)
         facts = designs.facts()
         table: Any = facts.parts[0]
-        parts += [replace(table, title=f"{stated.title or model}: {facts.title}"), *facts.parts[1:]]
+        parts += [replace(table, title=f"{loaded.title or model}: {facts.title}"), *facts.parts[1:]]
     show(Facts("", parts), data, json)
     if methods is not None:
         _exit_unless_solved(methods, 1e-6 if gap is None else gap)
-        require_expected_value(stated, methods.best)
+        require_expected_value(loaded, methods.best)
     if designs is not None:
         _exit_unless_reached(designs, gap)
-        require_expected_variance(stated, designs.best.value)
+        require_expected_variance(loaded, designs.best.value)
 
 
 def compare_model_designs(model: Model, gap: float | None, time_limit: float | None) -> DesignComparison:

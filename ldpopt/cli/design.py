@@ -62,20 +62,20 @@ def design(
     from ldpopt.designing import save_design
 
     require_writable(output, proof, picture=plot)
-    stated = options.read_model_at(model, epsilon)
-    stated.require_design(model)
+    loaded = options.read_model_at(model, epsilon)
+    loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
-        found = run_design(stated, gap, time_limit, outputs)
-    data = _data(stated, found)
-    show(_facts(stated, model, found, data, by_answer), data, json)
+        found = run_design(loaded, gap, time_limit, outputs)
+    data = _data(loaded, found)
+    show(_facts(loaded, model, found, data, by_answer), data, json)
     for path in (output, proof):
         if path is not None:
-            save_design(found, path, title=stated.title)
+            save_design(found, path, title=loaded.title)
     if plot is not None:
         save_picture(plot, draw_design(found))
     if gap is not None and found.relative_gap > gap:
         refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
-    require_expected_variance(stated, found.value)
+    require_expected_variance(loaded, found.value)
 
 
 def run_design(model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:

@@ -223,7 +223,7 @@ def _common_value(key: str, values: list[Any]) -> Any:
     if any(value != values[0] for value in values):
         option = "--" + key.replace("_", "-")
         different = ", ".join(map(repr, values))
-        raise StatementError(f"the models state different values of {key}: {different}", do=f"give {option}")
+        raise StatementError(f"the models have different values of {key}: {different}", do=f"give {option}")
     return values[0]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Name(NamedTuple):
-    """A setting: the file's name, and the budget and delta if they are varied."""
+    """Name of a setting: its file, and the budget and delta if they are varied."""
 
     file: str
     epsilon: float | None = None
@@ -71,7 +71,7 @@ def simulate(
     require_writable(output)
     sizes = options.parse_people(people)
     if checkpoint is not None and seed is None:
-        raise typer.BadParameter("--checkpoint needs a --seed, so that the next start holds the same surveys")
+        raise typer.BadParameter("--checkpoint needs a --seed, so that the next run simulates the same surveys")
     with options.executor_of(dask, jobs) as executor:
         with working("solving the models"):
             settings: Any = dict(_settings(files, prior, epsilon, delta, solver, time_limit))
@@ -113,7 +113,7 @@ def _settings(
             yield from ((name, _with_prior(setting, prior)) for name, setting in found[file_name])
             continue
         if epsilon is not None:
-            do = "leave --epsilon out, or name the model that it is of"
+            do = "leave --epsilon out, or name its model"
             raise StatementError("a mechanism has a budget of its own", where=file, do=do)
         mechanism = read_mechanism(file)
         utility = "identity" if mechanism.inputs == mechanism.outputs else None

@@ -59,27 +59,27 @@ def solve(
     from ldpopt.mechanism.files import write_mechanism
 
     require_writable(output, proof, picture=plot)
-    stated = options.read_model_at(model, epsilon)
-    stated.require_problem(model)
+    loaded = options.read_model_at(model, epsilon)
+    loaded.require_problem(model)
     goal = gap if SMALL_GAP < gap < 1 else None
     with options.executor_of(dask, 1) as executor, working(f"solving {Path(model).name}"):
-        solution, certificate = solve_and_certify(stated, solver, time_limit, form, goal, executor)
+        solution, certificate = solve_and_certify(loaded, solver, time_limit, form, goal, executor)
     if solution.repaired is None:
         show(None, _data(solution, None), "-" if json == "-" else None)
     mechanism = solution.mechanism  # without one, this is the error to report
     assert solution.repaired is not None
-    show(_facts(stated, solution, certificate), _data(solution, certificate), json)
+    show(_facts(loaded, solution, certificate), _data(solution, certificate), json)
     say_notes(solution)
     if output is not None and (useless := why_not_estimable(mechanism)):
         say(f"warning: {useless}")
     if output is not None:
-        write_mechanism(mechanism, output, stated.title, solution.repaired.audit)
+        write_mechanism(mechanism, output, loaded.title, solution.repaired.audit)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
         save_picture(plot, heat_map(mechanism, solution.problem.privacy))
     _require_gap(solution, certificate, gap)
-    require_expected_value(stated, solution.value)
+    require_expected_value(loaded, solution.value)
 
 
 def solve_and_certify(

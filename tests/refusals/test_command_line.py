@@ -130,7 +130,7 @@ REFUSED = {
     "sweep coin.toml --epsilon 1 -j 0": "jobs = 0 is not a number of processes",
     "sweep impossible.toml --epsilon 1 --prior-grid 3": "this model has 3",
     "sweep coin.toml coin.toml --epsilon 1": "two models are called 'coin'",
-    "sweep coin.toml limit.toml --epsilon 1": "different values of time_limit: None, 3.0",
+    "sweep coin.toml limit.toml --epsilon 1": "have different values of time_limit: None, 3.0",
     "simulate coin.json --people 1.5": "is not a number of people",
     "simulate coin.json --people 1e15 --prior no=1,yes=1": "do: take fewer people",
     "simulate coin.json --people some": "is not a number of people",

@@ -17,7 +17,7 @@ BLOCK = 1 << 22
 """Number of differences of gains that are computed at once."""
 
 MAX_DOUBLINGS = 60
-"""Doublings of the factor after which the best answers are reported with certainty."""
+"""Number of doublings of the factor after which it counts as infinite: the best report is certain."""
 
 BISECTIONS = 60
 """Halvings of the interval of the factor: its relative width is then below the accuracy of floats."""
@@ -32,7 +32,7 @@ def exponential(problem: Any) -> Mechanism:
     Parameters
     ----------
     problem : Problem or MetricDP
-        Pure, graph or metric privacy. A metric alone stands for its distance as the loss; then
+        Pure, graph or metric privacy. A metric alone has its distance as the loss; then
         ``P(x, y)`` is proportional to ``exp(-epsilon d(x, y) / 2)``.
 
     Returns
@@ -47,7 +47,7 @@ def exponential(problem: Any) -> Mechanism:
 
     Notes
     -----
-    The factor 2 of the proof is for the sum in the denominator; `sharpened_exponential` computes what is needed.
+    The factor 2 allows for the denominator in the proof; `sharpened_exponential` computes the largest private factor.
     O(pairs m).
 
     References
@@ -81,12 +81,12 @@ def sharpened_exponential(problem: Any) -> Mechanism:
     -------
     Mechanism
         Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling and bisection find a
-        factor above which the channel is no longer private. Where every factor is private the best answer is reported.
+        factor above which the channel is no longer private. If every factor is private, the best report is certain.
 
     Raises
     ------
     NotRepresentableError
-        As `exponential`.
+        For the reasons of `exponential`.
 
     Notes
     -----

@@ -268,11 +268,11 @@ def _why_no_extreme_points(problem: Problem) -> str:
         return "with a worst case or a side constraint the optimum need not be an extreme point"
     ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
     if ties is None:
-        return "there are too many extreme points to list, or the notion ties nothing"
+        return "there are too many extreme points to list, or the notion has no ties"
     if not ties.is_mutual:
-        return "extreme points are listed of notions that tie both ways"
+        return "only extreme points of notions that tie both ways are listed"
     if n * m > MAX_ENTRIES[ties.delta > 0]:
         return "there are too many extreme points to list"
     if ties.budget.ratio is None and (ties.delta or not ties.is_complete):
-        return 'e^epsilon is not rational: state epsilon as "log(p/q)"'
+        return 'e^epsilon is not rational: give epsilon as "log(p/q)"'
     return ""

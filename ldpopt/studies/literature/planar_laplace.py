@@ -89,7 +89,7 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
 def noise_epsilon(ties: Ties, places: Float) -> float:
     """Largest epsilon of noise in the plane that is private for the ties."""
     if not ties.budget:
-        raise NotRepresentableError("at epsilon = 0 there is no planar Laplace noise", do="state epsilon > 0")
+        raise NotRepresentableError("at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0")
     first, second = ties.pairs()
     if not len(first):
         return float(ties.budget)

@@ -18,13 +18,13 @@ from ldpopt.solvers import find
 from ldpopt.solvers.program import LinearProgram, Span
 
 WHOLE = 1 << BITS
-"""Sum of a row of masses."""
+"""Sum of the masses of a row."""
 
 GAIN_BITS = 40
 """Binary digits to which the gain of a witness is rounded."""
 
 MAX_SIMPLE_WORK, MAX_SIMPLE_DENOMINATOR = 200_000, 10_000
-"""Largest number of products for which rules of simple fractions are tried, and their largest denominator."""
+"""Largest number of products, and largest denominator, for which rules of simple fractions are tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Refinement:
     rule : ndarray of Fraction, shape (m, k)
         Row-stochastic; it attains `high`, exactly.
     prior : ndarray, shape (n,)
-        With `gain`: the witness for `low`, up to rounding.
+        Prior of the witness for `low`, up to rounding.
     gain : Utility
-        Gain in [0, 1] for which the second channel has a posterior vulnerability larger by at least `low`.
+        Gain in [0, 1] of the witness: the second channel has a posterior vulnerability larger by at least `low`.
     """
 
     low: Fraction
@@ -70,9 +70,9 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     Parameters
     ----------
     first, second : Mechanism or array_like, shapes (n, m) and (n, k)
-        Channels A and B; their integer masses count. Inputs are aligned by label.
+        Channels A and B, of which the integer masses are compared. Inputs are aligned by label.
     tolerance : float
-        Distance that counts as equal: masses are multiples of ``2**-53``, so a product that was computed is not exact.
+        Distance that counts as equal: masses are multiples of ``2**-53``, so that products of channels are rounded.
         Default: ``1e-12``.
 
     Returns
@@ -89,12 +89,12 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
 
     Notes
     -----
-    A linear program of ``m k + n k`` columns. Both bounds are recomputed in integers from its answer: the left side for
-    the rule, rounded to a stochastic one, the right side for the multipliers, rounded to a gain.
+    A linear program of ``m k + n k`` columns. Both bounds are recomputed in integers from its solution: the left side
+    from the rule, rounded to a stochastic one, the right side from the multipliers, rounded to a gain.
 
     References
     ----------
-    McIver, Morgan, Smith, Espinoza and Meinicke 2014: no refinement exactly if some gain and prior tell it.
+    McIver, Morgan, Smith, Espinoza and Meinicke 2014: there is no refinement exactly if some gain and prior prove it.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     m, k = source.shape[1], target.shape[1]
     high, rule = _best_rule(source, target, np.maximum(outcome.point[: m * k].reshape(m, k), 0.0))
     low, prior, gain = _witness(source, target, outcome.row_duals[: target.size].reshape(target.shape))
-    worth = Utility(gain, "gain", one.inputs, other.outputs)
-    return Refinement(low, high, share, frozen(rule), frozen(prior), worth)
+    witness = Utility(gain, "gain", one.inputs, other.outputs)
+    return Refinement(low, high, share, frozen(rule), frozen(prior), witness)
 
 
 def _order(one: Mechanism, other: Mechanism) -> list[int]:

@@ -94,7 +94,7 @@ def test_ctrl_c_keeps_the_methods_that_are_finished() -> None:
         (lo.Problem(None, np.eye(2), lo.PureLDP(1.0), objective="worst_case"), "with a worst case"),
         (lo.Problem([0.2] * 5, "identity", lo.PureLDP(1.0)), "too many extreme points to list, or"),
         (lo.Problem([0.25] * 4, "identity", lo.ApproximateLDP(1.0, 0.1, "entry")), "too many extreme points to list"),
-        (lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])), "notions that tie both ways"),
+        (lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])), "notions that tie both ways are listed"),
         (lo.Problem([0.2, 0.3, 0.5], "identity", lo.GraphDP(1.0, nx.path_graph(3))), "e^epsilon is not rational"),
     ],
 )
